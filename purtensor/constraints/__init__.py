@@ -1,0 +1,1 @@
+"""Marginals that must hold, as labels and as sparse coefficients."""

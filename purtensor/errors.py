@@ -1,0 +1,95 @@
+"""The errors and warnings of purtensor: each is also of the built-in kind that a reader would guess."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from purtensor.projection.result import Projection
+
+
+class PurtensorError(Exception):
+    """Base class of every error that purtensor raises on purpose."""
+
+
+class PurtensorWarning(UserWarning):
+    """Base class of every warning that purtensor gives."""
+
+
+class _KeyedError(PurtensorError, KeyError):
+    def __str__(self) -> str:  # KeyError would print the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownAttributeError(_KeyedError):
+    """An attribute that the table does not have."""
+
+    @classmethod
+    def among(cls, name: Hashable, attributes: Iterable[Hashable], where: str = "this table") -> UnknownAttributeError:
+        """Return the error for `name`, which `where` with these `attributes` lacks."""
+        known = ", ".join(map(str, attributes)) or "none"
+        return cls(f"no attribute {name!r}; {where} has {known}")
+
+
+class UnknownCategoryError(_KeyedError):
+    """A category that the attribute does not have."""
+
+
+class InvalidTableError(PurtensorError, ValueError):
+    """A table that is no distribution: negative, not finite, empty, with repeated profiles, or of the wrong form."""
+
+
+class InvalidOptionError(PurtensorError, ValueError):
+    """An option with a value that it cannot have."""
+
+
+class InconsistentTargetsError(PurtensorError, ValueError):
+    """Constraints that disagree on the total or on a marginal that they share."""
+
+
+class InfeasibleError(PurtensorError, ValueError):
+    """No distribution on the support of the reference meets the constraints.
+
+    Attributes
+    ----------
+    diagnosis
+        The proof, in the data's own labels, where one was computed.
+    """
+
+    def __init__(self, message: str, diagnosis: Any = None) -> None:
+        super().__init__(message)
+        self.diagnosis = diagnosis
+
+
+class NotConvergedError(PurtensorError, RuntimeError):
+    """The solver ended before the constraints were met.
+
+    Attributes
+    ----------
+    projection
+        The state so far, with its residual, trace and potentials.
+    """
+
+    def __init__(self, message: str, projection: Projection | None = None) -> None:
+        super().__init__(message)
+        self.projection = projection
+
+
+class TooLargeError(PurtensorError, MemoryError):
+    """A request for more memory than there is, refused before anything is allocated.
+
+    Attributes
+    ----------
+    bytes_needed, bytes_available
+        What was asked for and what this process can still get.
+    """
+
+    def __init__(self, message: str, bytes_needed: int, bytes_available: int) -> None:
+        super().__init__(message)
+        self.bytes_needed = bytes_needed
+        self.bytes_available = bytes_available
+
+
+class FileFormatError(PurtensorError, ValueError):
+    """A file that is damaged or that does not hold what was expected."""

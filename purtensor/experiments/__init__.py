@@ -1,0 +1,1 @@
+"""The paper's studies and comparisons of solvers."""

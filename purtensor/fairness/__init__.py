@@ -1,0 +1,1 @@
+"""Parity, utility and realism; prediction and disparity."""

@@ -1,0 +1,1 @@
+"""Verdicts, witnesses and explanations."""

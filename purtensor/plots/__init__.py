@@ -1,0 +1,1 @@
+"""Pictures; the only importer of matplotlib."""

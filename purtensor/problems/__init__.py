@@ -1,0 +1,1 @@
+"""Benchmark problems under fixed names."""

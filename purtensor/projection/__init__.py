@@ -1,0 +1,1 @@
+"""The information projection: problem, solvers, stopping, certificate, trace, result."""

@@ -1,0 +1,230 @@
+"""The door between labels and arrays: tables in, integer codes and float64 values out, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from purtensor._typing import FloatArray, IntArray, Profile, Table
+from purtensor.errors import InvalidTableError
+from purtensor.tables.domain import PROFILE, Domain, listed
+from purtensor.tables.grouping import first_repeated, profile_keys
+
+_LARGEST_EXACT_INTEGER = 2**53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedTable:
+    """A table on its support: one row a profile with positive mass.
+
+    Attributes
+    ----------
+    domain
+        Attributes and categories, also those without mass.
+    codes
+        For each attribute the category code of every profile of the support.
+    values
+        The mass of every profile of the support, positive, in the table's own units.
+    template
+        The table as it came; `positions` says where in it the support lies.
+    """
+
+    domain: Domain
+    codes: tuple[IntArray, ...]
+    values: FloatArray
+    template: Table
+    positions: IntArray
+
+    @property
+    def total(self) -> float:
+        """The mass of the whole table."""
+        return float(self.values.sum())
+
+    def columns(self, attributes: Sequence[str]) -> tuple[IntArray, ...]:
+        """Return the codes of `attributes`, in the order asked."""
+        return tuple(self.codes[self.domain.position(name)] for name in attributes)
+
+    def label(self, row: int) -> Profile:
+        """Return the categories of one profile of the support."""
+        return label_of(self.domain, [code[row] for code in self.codes])
+
+    def keys(self) -> tuple[IntArray, int]:
+        """Return an int64 key a profile in lexicographic order of the codes, and a bound that all keys are below."""
+        return profile_keys(self.codes, self.domain.sizes)
+
+    def rebuild(self, values: FloatArray, *, name: Hashable = None, attrs: dict[str, Any] | None = None) -> Table:
+        """Return a table of the template's layout with `values` on the support and exact 0 elsewhere."""
+        flat = np.zeros(self.template.size)
+        flat[self.positions] = values
+        table = self.template.copy(deep=False, data=flat.reshape(self.template.shape))
+        table.name = name
+        table.attrs = attrs or {}
+        return table
+
+
+def label_of(domain: Domain, codes: Sequence[Any]) -> Profile:
+    """Return the categories that the codes stand for, one an attribute."""
+    return tuple(index[int(code)] for index, code in zip(domain.categories, codes, strict=True))
+
+
+def described(domain: Domain, codes: Sequence[Any]) -> str:
+    """Return a profile as text for messages, such as 'sex=male, race=white'."""
+    return ", ".join(
+        f"{name}={label}" for name, label in zip(domain.attributes, label_of(domain, codes), strict=True)
+    )
+
+
+def is_sparse(table: Table) -> bool:
+    """Tell whether a table is in the sparse layout: one dimension `profile` over a MultiIndex."""
+    return table.dims == (PROFILE,) and isinstance(table.indexes.get(PROFILE), pd.MultiIndex)
+
+
+def domain_of(table: Table) -> Domain:
+    """Return the attributes and categories of a table of either layout.
+
+    Raises
+    ------
+    InvalidTableError
+        Not a DataArray, an attribute without labels or with repeated ones, or a name that is no plain string.
+    """
+    if not isinstance(table, xr.DataArray):
+        raise InvalidTableError(
+            f"a table is an xarray.DataArray, this is {type(table).__module__}.{type(table).__qualname__}; "
+            "make one of records with purtensor.tabulate"
+        )
+    if is_sparse(table):
+        index = table.indexes[PROFILE]
+        names, categories = tuple(index.names), tuple(index.levels)
+    else:
+        if not table.dims:
+            raise InvalidTableError("the table has no attribute; it holds the single number of a total")
+        names = tuple(table.dims)
+        unlabelled = [name for name in names if name not in table.indexes]
+        if unlabelled:
+            raise InvalidTableError(
+                f"attribute {unlabelled[0]!r} has no category labels; give the dimension a coordinate"
+            )
+        categories = tuple(table.indexes[name] for name in names)
+    for name, index in zip(names, categories, strict=True):
+        _check_attribute(name, index)
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise InvalidTableError(f"attribute {repeated[0]!r} occurs twice")
+    return Domain(names, categories)
+
+
+def _check_attribute(name: Any, categories: pd.Index[Any]) -> None:
+    if not isinstance(name, str) or not name:
+        raise InvalidTableError(f"attribute names are strings that are not empty, this is {name!r}")
+    if name == PROFILE:
+        raise InvalidTableError(f"{PROFILE!r} is the dimension of sparse tables; give the attribute another name")
+    if isinstance(categories, pd.MultiIndex):
+        raise InvalidTableError(f"attribute {name!r} has a MultiIndex of labels; each category has one label")
+    if categories.hasnans:
+        raise InvalidTableError(f"attribute {name!r} has a missing value among its categories")
+    if not categories.is_unique:
+        twice = categories[categories.duplicated()]
+        raise InvalidTableError(f"attribute {name!r} has the category {twice[0]!r} twice")
+
+
+def encode(table: Table, *, allow_empty: bool = False) -> CodedTable:
+    """Return the support of a table as integer codes and float64 values, checked.
+
+    Raises
+    ------
+    InvalidTableError
+        Negative, not finite, not a number, an integer beyond 2^53, no mass (unless `allow_empty`), a total that
+        float64 cannot hold, or repeated profiles; the message names the profile.
+    """
+    domain = domain_of(table)
+    raw = np.asarray(table.values).reshape(-1)
+    if is_sparse(table):
+        index = table.indexes[PROFILE]
+        stored: tuple[IntArray, ...] = tuple(np.asarray(code) for code in index.codes)
+        missing = [(name, int(np.argmin(code))) for name, code in zip(domain.attributes, stored, strict=True)
+                   if len(code) and code.min() < 0]  # fmt: skip
+        if missing:
+            raise InvalidTableError(f"attribute {missing[0][0]!r} is missing in profile number {missing[0][1]}")
+    else:
+        stored = ()
+
+    def fail(position: int, what: str) -> NoReturn:
+        codes = [c[position] for c in stored] if stored else np.unravel_index(position, table.shape)
+        raise InvalidTableError(f"profile ({described(domain, codes)}) {what}")
+
+    values = _as_float(raw, fail)
+    if stored:
+        again = first_repeated(stored, domain.sizes)
+        if again is not None:
+            fail(again, "occurs twice; sum its values into one, for instance with purtensor.tabulate")
+    positions = np.flatnonzero(values)
+    if len(positions) == 0 and not allow_empty:
+        raise InvalidTableError("the table is empty: no profile has positive mass")
+    codes = (
+        tuple(code[positions] for code in stored)
+        if stored
+        else tuple(np.asarray(c) for c in np.unravel_index(positions, table.shape))
+    )
+    support = values[positions]
+    if not np.isfinite(support.sum()):
+        raise InvalidTableError("the total mass is beyond what float64 can hold; divide the table by a constant")
+    return CodedTable(domain, codes, support, table, positions)
+
+
+def _as_float(raw: Any, fail: Any) -> FloatArray:
+    if raw.dtype.kind not in "buif":
+        raise InvalidTableError(f"the values of a table are integers or floats, these are {raw.dtype}")
+    if raw.dtype.kind in "ui" and raw.size:
+        beyond = np.flatnonzero((raw > _LARGEST_EXACT_INTEGER) | (raw < -_LARGEST_EXACT_INTEGER))
+        inexact = [i for i in beyond if int(np.float64(raw[i])) != int(raw[i])]
+        if inexact:
+            fail(inexact[0], f"has {raw[inexact[0]]}, an integer that float64 cannot hold exactly")
+    values = np.ascontiguousarray(raw, dtype=np.float64)
+    if values.size and not (np.isfinite(values.min()) and values.min() >= 0 and np.isfinite(values.max())):
+        bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
+        fail(bad, f"has {values[bad]}; masses are finite and not negative")
+    return values
+
+
+def sparse_table(
+    domain: Domain,
+    codes: Sequence[IntArray],
+    values: FloatArray,
+    *,
+    name: Hashable = None,
+    attrs: dict[str, Any] | None = None,
+) -> Table:
+    """Return a sparse table from codes; the profiles are taken as distinct and valid."""
+    index = pd.MultiIndex(
+        levels=list(domain.categories), codes=list(codes), names=list(domain.attributes), verify_integrity=False
+    )
+    coords = xr.Coordinates.from_pandas_multiindex(index, PROFILE)
+    return xr.DataArray(values, coords=coords, dims=PROFILE, name=name, attrs=attrs or {})
+
+
+def dense_table(
+    domain: Domain, values: FloatArray, *, name: Hashable = None, attrs: dict[str, Any] | None = None
+) -> Table:
+    """Return a dense table: one dimension an attribute, values in category order."""
+    coords = dict(zip(domain.attributes, domain.categories, strict=True))
+    return xr.DataArray(values, coords=coords, dims=domain.attributes, name=name, attrs=attrs or {})
+
+
+def like(template: Table, domain: Domain, codes: Sequence[IntArray], values: FloatArray, **names: Any) -> Table:
+    """Return a table of these profiles in the layout of `template`: profiles left out are 0 in the dense layout."""
+    if is_sparse(template):
+        return sparse_table(domain, codes, values, **names)
+    dense = np.zeros(domain.sizes)
+    dense[tuple(codes)] = values
+    return dense_table(domain, dense, **names)
+
+
+def shown(table: Table, most: int = 5) -> str:
+    """Return one line about a table for messages: its attributes and sizes."""
+    domain = domain_of(table)
+    return listed((f"{n} ({k})" for n, k in zip(domain.attributes, domain.sizes, strict=True)), most)

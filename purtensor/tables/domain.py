@@ -1,0 +1,80 @@
+"""Domains: attributes with their ordered categories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCategoryError
+
+PROFILE = "profile"
+"""The dimension of a sparse table; no attribute may have this name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """Attributes, each with its categories in order."""
+
+    attributes: tuple[str, ...]
+    categories: tuple[pd.Index[Any], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of categories of each attribute."""
+        return tuple(len(index) for index in self.categories)
+
+    @property
+    def size(self) -> int:
+        """The number of all profiles, observed or not, as an exact integer."""
+        return math.prod(self.sizes)
+
+    def position(self, attribute: str) -> int:
+        """Return where `attribute` stands, or raise UnknownAttributeError."""
+        try:
+            return self.attributes.index(attribute)
+        except ValueError:
+            raise UnknownAttributeError.among(attribute, self.attributes) from None
+
+    def select(self, attributes: Sequence[str]) -> Domain:
+        """Return the domain of `attributes` alone, in the order asked."""
+        return Domain(tuple(attributes), tuple(self.categories[self.position(name)] for name in attributes))
+
+    def code(self, attribute: str, category: Any) -> int:
+        """Return the code of a category, or raise UnknownCategoryError."""
+        index = self.categories[self.position(attribute)]
+        found = [code for code, known in enumerate(index) if is_same_category(known, category)]
+        if not found:
+            raise UnknownCategoryError(f"no category {category!r} in attribute {attribute!r}; it has {listed(index)}")
+        return found[0]
+
+
+def is_same_category(one: Any, other: Any) -> bool:
+    """Tell whether two labels are one category: True and 1 are not, 1 and numpy's 1 are."""
+    return bool(one == other) and is_boolean(one) == is_boolean(other)
+
+
+def is_boolean(label: Any) -> bool:
+    """Tell whether a label is a boolean, of Python or numpy."""
+    return type(label).__name__ in {"bool", "bool_"}
+
+
+def listed(values: Iterable[Any], most: int = 8) -> str:
+    """Return the values as text for a message, the tail counted when there are many."""
+    items = [str(value) for value in values]
+    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+def named_attributes(attributes: str | Iterable[str], domain: Domain | None = None) -> tuple[str, ...]:
+    """Return attribute names as a tuple, each checked: known in `domain`, none twice; a single name may stand alone."""
+    names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidTableError(f"attribute {repeated[0]!r} is named twice in {names}")
+    if domain is not None:
+        for name in names:
+            domain.position(name)
+    return names

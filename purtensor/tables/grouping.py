@@ -1,0 +1,68 @@
+"""Grouping of coded profiles, for domains of any size: no Cartesian product is ever built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from purtensor._typing import IntArray
+
+_LARGEST_KEY = 2**62
+
+
+def profile_keys(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, int]:
+    """Return one int64 key a profile, in lexicographic order of the codes, and a bound that all keys are below.
+
+    Where the product of the sizes would pass 2^62, the keys so far are replaced by their ranks.
+    """
+    keys = np.zeros(len(codes[0]) if codes else 1, dtype=np.int64)
+    bound = 1
+    for code, size in zip(codes, sizes, strict=True):
+        if bound * size > _LARGEST_KEY:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            bound = len(distinct)
+        keys = keys * size + code
+        bound *= size
+    return keys, bound
+
+
+def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
+    """Return the position of the first profile of each distinct key, keys ascending, and each profile's group."""
+    if bound <= max(1 << 16, 4 * len(keys)):
+        first = np.full(bound, -1, dtype=np.int64)
+        first[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)
+        present = np.flatnonzero(first >= 0)
+        group = np.zeros(bound, dtype=np.int64)
+        group[present] = np.arange(len(present))
+        return first[present], group[keys]
+    _, where, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return where, inverse
+
+
+def group_profiles(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """Return each profile's group (equal codes), and the codes of each group in lexicographic order."""
+    keys, bound = profile_keys(codes, sizes)
+    first, group = distinct_keys(keys, bound)
+    return group, tuple(code[first] for code in codes)
+
+
+def first_repeated(codes: Sequence[IntArray], sizes: Sequence[int]) -> int | None:
+    """Return the position of a profile that was there before, or None when all are distinct."""
+    if not codes or not len(codes[0]):
+        return None
+    keys, bound = profile_keys(codes, sizes)
+    first, group = distinct_keys(keys, bound)
+    if len(first) == len(keys):
+        return None
+    seen = np.zeros(len(keys), dtype=bool)
+    seen[first] = True
+    return int(np.flatnonzero(~seen)[0])
+
+
+def smallest_unsigned(count: int) -> np.dtype[np.unsignedinteger]:
+    """Return the smallest unsigned integer type that holds 0 .. count - 1."""
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if count <= np.iinfo(kind).max + 1:
+            return np.dtype(kind)
+    return np.dtype(np.uint64)
