@@ -1,1 +1,10 @@
-"""Benchmark problems under fixed names."""
+"""Benchmark problems under fixed names, small classical ones, and families by size.
+
+The same name gives the same numbers in any process, so that figures compare.
+"""
+
+from purtensor.problems.classical import proxy
+from purtensor.problems.named import NamedProblem
+from purtensor.problems.registry import families, generate, load, names
+
+__all__ = ["NamedProblem", "families", "generate", "load", "names", "proxy"]

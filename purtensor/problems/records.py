@@ -1,0 +1,85 @@
+"""Sparse problems: profiles that were observed, out of a domain too large to list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.errors import InvalidOptionError
+from purtensor.problems.named import NamedProblem, Target, numbered_domain
+from purtensor.tables.grouping import distinct_keys, profile_keys
+
+_SURPLUS = 1.08
+"""More draws than profiles are wanted, since some come twice."""
+
+
+def records_problem(
+    name: str,
+    rng: np.random.Generator,
+    *,
+    profiles: int,
+    attributes: int = 12,
+    categories: int = 10,
+    classes: int = 8,
+) -> NamedProblem:
+    """Return random weights on distinct profiles of latent classes, with the marginals of disjoint pairs as targets.
+
+    The targets are marginals of another weighting of the same profiles, so the problem is feasible.
+
+    Raises
+    ------
+    InvalidOptionError
+        An odd number of attributes, or fewer distinct profiles than were asked for.
+    """
+    if attributes % 2:
+        raise InvalidOptionError(f"attributes come in pairs, {attributes} is odd")
+    codes = _distinct_profiles(rng, profiles, attributes, categories, classes)
+    weights = rng.gamma(2.0, 1.0, profiles)
+    weights /= weights.sum()
+    goal = _reweighted(rng, weights, codes, categories)
+    pairs = [(first, first + 1) for first in range(0, attributes, 2)]
+    return NamedProblem(
+        name=name,
+        kind="records",
+        description=f"{profiles} profiles out of {categories}^{attributes}, {len(pairs)} two-way marginals",
+        domain=numbered_domain([f"x{i + 1}" for i in range(attributes)], (categories,) * attributes),
+        masses=weights,
+        targets=tuple(_pair_target(goal, codes, pair, categories) for pair in pairs),
+        codes=codes,
+    )
+
+
+def _distinct_profiles(
+    rng: np.random.Generator, profiles: int, attributes: int, categories: int, classes: int
+) -> IntArray:
+    chances = rng.dirichlet(np.full(categories, 1.0), (classes, attributes))
+    shares = rng.dirichlet(np.full(classes, 3.0))
+    drawn = rng.choice(classes, size=int(profiles * _SURPLUS), p=shares)
+    codes = np.empty((drawn.size, attributes), np.int16)
+    for latent in range(classes):
+        members = np.flatnonzero(drawn == latent)
+        for attribute in range(attributes):
+            codes[members, attribute] = rng.choice(categories, size=members.size, p=chances[latent, attribute])
+    first, _ = distinct_keys(*profile_keys(list(codes.T), (categories,) * attributes))
+    if len(first) < profiles:
+        raise InvalidOptionError(
+            f"only {len(first)} of {drawn.size} draws out of {categories}^{attributes} profiles are distinct, "
+            f"{profiles} were asked for; take more attributes or categories, or fewer profiles"
+        )
+    return np.ascontiguousarray(codes[np.sort(first)[:profiles]])
+
+
+def _reweighted(rng: np.random.Generator, weights: FloatArray, codes: IntArray, categories: int) -> FloatArray:
+    attributes = codes.shape[1]
+    effects = 0.35 * rng.standard_normal((attributes, categories))
+    shift = sum(effects[attribute][codes[:, attribute]] for attribute in range(attributes))
+    logarithm: FloatArray = np.log(weights) + shift + 0.4 * rng.standard_normal(weights.size)
+    goal: FloatArray = np.exp(logarithm - logarithm.max())
+    goal /= goal.sum()
+    return goal
+
+
+def _pair_target(goal: FloatArray, codes: IntArray, pair: tuple[int, int], categories: int) -> Target:
+    rows = codes[:, pair[0]].astype(np.int64) * categories + codes[:, pair[1]]
+    sums: FloatArray = np.bincount(rows, weights=goal, minlength=categories * categories).astype(np.float64, copy=False)
+    return pair, sums.reshape(categories, categories)

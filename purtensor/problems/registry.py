@@ -1,0 +1,170 @@
+"""The names, and what each stands for."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from purtensor.errors import InvalidOptionError
+from purtensor.problems.binary import binary_problem
+from purtensor.problems.classical import and_gate, cut_3x3, haberman, haberman_boundary, proxy, staircase
+from purtensor.problems.cube import cube_problem
+from purtensor.problems.named import NamedProblem
+from purtensor.problems.pur import pur_problem
+from purtensor.problems.records import records_problem
+from purtensor.tables.domain import listed
+
+_FAMILIES: dict[str, Callable[..., NamedProblem]] = {
+    "pur": pur_problem,
+    "binary": binary_problem,
+    "cube": cube_problem,
+    "records": records_problem,
+}
+
+_paper_size = partial(pur_problem, responses=5, protected=6, unprotected=210)
+_ten_thousand = partial(pur_problem, responses=5, protected=6, unprotected=10**4)
+
+_SIMULATED: dict[str, Callable[..., NamedProblem]] = {
+    "a": partial(pur_problem, responses=2, protected=4, unprotected=27, records=46043),
+    "b": partial(_paper_size, records=45000),
+    "b_hard": partial(_paper_size, records=9000),
+    "b_hard2": partial(_paper_size, records=3000),
+    "b_hardbias": partial(_paper_size, records=9000, bias=1.2),
+    "b_inf": partial(_paper_size, records=300, bias=2.0, confounding=2.0),
+    "b_lam0": partial(_paper_size, records=9000, strength=0.0),
+    "c": partial(_ten_thousand, records=10**7),
+    "c_hard": partial(_ten_thousand, records=4 * 10**5),
+    "c_hard2": partial(_ten_thousand, records=10**5),
+    "d": partial(pur_problem, responses=5, protected=6, unprotected=10**5, records=10**8),
+    "e": partial(pur_problem, responses=5, protected=6, unprotected=10**6),
+    "f": partial(pur_problem, responses=10, protected=20, unprotected=10**5),
+    "g": partial(binary_problem, attributes=16),
+    "h": partial(binary_problem, attributes=20),
+    "i": partial(records_problem, profiles=10**6),
+    "i4": partial(records_problem, profiles=10**4),
+    "i5": partial(records_problem, profiles=10**5),
+    "j": partial(cube_problem, categories=300),
+}
+
+_CLASSICAL: dict[str, Callable[[], NamedProblem]] = {
+    "staircase": staircase,
+    "and_gate": and_gate,
+    "haberman": haberman,
+    "haberman_boundary": haberman_boundary,
+    "proxy": proxy,
+    "cut_3x3": cut_3x3,
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names that `load` knows: the benchmark problems, then the classical ones.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> pt.problems.names()[:3]
+    ('a', 'b', 'b_hard')
+    """
+    return (*_SIMULATED, *_CLASSICAL)
+
+
+def families() -> tuple[str, ...]:
+    """Return the families that `generate` knows.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> pt.problems.families()
+    ('pur', 'binary', 'cube', 'records')
+    """
+    return tuple(_FAMILIES)
+
+
+def load(name: str) -> NamedProblem:
+    """Return the problem of that name, generated from the seed that the name fixes.
+
+    Raises
+    ------
+    InvalidOptionError
+        An unknown name; the message lists the known ones.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> problem = pt.problems.load("b")
+    >>> problem.reference.sizes["x"], [marginal.scope for marginal in problem.constraints]
+    (208, [('y', 's'), ('y', 'x'), ('s', 'x')])
+    """
+    if name in _CLASSICAL:
+        return _CLASSICAL[name]()
+    if name not in _SIMULATED:
+        raise InvalidOptionError(f"no problem {name!r}; there are {listed(names(), most=len(names()))}")
+    return _SIMULATED[name](name, np.random.default_rng(zlib.crc32(name.encode())))
+
+
+def generate(family: str, *, seed: int | np.random.Generator, **sizes: Any) -> NamedProblem:
+    """Return a problem of a family by its sizes.
+
+    Parameters
+    ----------
+    family
+        "pur" (responses, protected, unprotected, and optionally records, strength, confounding, utility, bias,
+        interaction), "binary" (attributes), "cube" (categories) or "records" (profiles, and optionally attributes,
+        categories, classes).
+    seed
+        An integer or a generator; the same integer gives the same problem.
+    sizes
+        The options of the family.
+
+    Raises
+    ------
+    InvalidOptionError
+        An unknown family, an option that it does not have or lacks, or a size that is no positive number.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> pt.problems.generate("pur", seed=1, responses=2, protected=3, unprotected=40).reference.shape
+    (2, 3, 40)
+    """
+    if family not in _FAMILIES:
+        raise InvalidOptionError(f"no family {family!r}; there are {', '.join(_FAMILIES)}")
+    build = _FAMILIES[family]
+    _check_sizes(family, build, sizes)
+    given = ", ".join(f"{option}={value}" for option, value in sizes.items())
+    return build(f"{family}({given})", np.random.default_rng(seed), **sizes)
+
+
+def _check_sizes(family: str, build: Callable[..., NamedProblem], sizes: dict[str, Any]) -> None:
+    known = {
+        option: parameter
+        for option, parameter in inspect.signature(build).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    for option, value in sizes.items():
+        if option not in known:
+            raise InvalidOptionError(f"no option {option!r} in family {family!r}; it has {', '.join(known)}")
+        _check_size(option, value, annotation=str(known[option].annotation))
+    lacking = [
+        option
+        for option, parameter in known.items()
+        if parameter.default is inspect.Parameter.empty and option not in sizes
+    ]
+    if lacking:
+        raise InvalidOptionError(f"family {family!r} needs {lacking[0]!r}, a positive number")
+
+
+def _check_size(option: str, value: Any, annotation: str) -> None:
+    if annotation == "float":
+        if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
+            raise InvalidOptionError(f"{option} is a finite number that is not negative, this is {value!r}")
+    elif value is None and "None" in annotation:
+        return
+    elif not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise InvalidOptionError(f"{option} is a positive whole number, this is {value!r}")
