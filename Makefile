@@ -1,0 +1,46 @@
+# make demo    project the Adult data, print the tables, write out/adult/
+# make test    run the tests
+# make lint    run the linters and the type checker
+# make bench   run the benchmarks (asv)
+# make clean   remove what these commands made
+#
+# Each target makes the environment that it needs in .venv; nothing has to be installed but Python, make and pip.
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?= -n 2
+BIN := $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+SOURCES := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed-all
+	@$(BIN)/purtensor reproduce adult --out out
+
+test: $(VENV)/.installed-test
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.installed-bench
+	cd benchmarks && ../$(BIN)/asv run --python=same --show-stderr
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.asv
+	find purtensor tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "purtensor needs Python 3.11 or newer; say which with: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# Installed again only when the requirements or their pins changed.
+$(VENV)/.installed-%: $(SOURCES) | $(BIN)/python
+	$(INSTALL) --editable ".[$*]"
+	@touch $@
