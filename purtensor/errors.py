@@ -17,6 +17,10 @@ class PurtensorWarning(UserWarning):
     """Base class of every warning that purtensor gives."""
 
 
+class NotConvergedWarning(PurtensorWarning):
+    """A projection whose constraints are not met, where the caller asked for a warning."""
+
+
 class _KeyedError(PurtensorError, KeyError):
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return str(self.args[0]) if self.args else ""

@@ -6,8 +6,8 @@ This is the coefficient matrix C in its most compact form: column i of C has a o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,10 @@ class System:
     def block(self, k: int) -> slice:
         """Return where the rows of constraint k stand among all rows."""
         return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+    def with_targets(self, targets: FloatArray) -> System:
+        """Return the same rows with other targets."""
+        return replace(self, targets=targets)
 
     def row_label(self, row: int) -> str:
         """Return a row as text, such as 'sex=male, age=young'."""
@@ -144,7 +148,7 @@ def _align_one(reference: CodedTable, constraint: Marginal) -> tuple[IntArray, F
     return group[:profiles].astype(smallest_unsigned(count)), values, row_codes
 
 
-def _refuse(attribute: str, category: object, *, known: Sequence[object], of: str, lacks: str) -> None:
+def _refuse(attribute: str, category: object, *, known: Iterable[object], of: str, lacks: str) -> None:
     raise UnknownCategoryError(
         f"{of} has mass in {attribute}={category}, a category that {lacks} does not have (it has {listed(known)}); "
         "labels are compared with their types, and a category that must be empty is listed with target 0"
@@ -186,11 +190,4 @@ def reduce_system(system: System) -> Reduction:
 
 def submatrix(system: System, profiles: IntArray) -> System:
     """Return the system on fewer profiles, all rows kept."""
-    return System(
-        np.ascontiguousarray(system.index[:, profiles]),
-        system.offsets,
-        system.targets,
-        system.domain,
-        system.scopes,
-        system.row_codes,
-    )
+    return replace(system, index=np.ascontiguousarray(system.index[:, profiles]))

@@ -1,0 +1,136 @@
+"""What a solver moves, and the protocol by which it is asked to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.ipf import measure, rebuild_masses
+from purtensor.projection.problem import Problem
+
+
+@dataclass(slots=True, eq=False)
+class Iterate:
+    """A point of the exponential family: its potentials are the state, its masses are derived from them.
+
+    Attributes
+    ----------
+    potentials
+        Shape (D,): natural logarithms, one a row.
+    masses
+        Shape (M,): reference * exp(C^T potentials).
+    memory
+        Whatever a solver wants to find again at its next step.
+    """
+
+    potentials: FloatArray
+    masses: FloatArray
+    memory: Any = None
+
+
+def iterate_at(problem: Problem, potentials: FloatArray, memory: Any = None) -> Iterate:
+    """Return the iterate at the given potentials, its masses computed afresh."""
+    masses = np.empty_like(problem.reference)
+    rebuild_masses(problem.reference, problem.index, problem.offsets, potentials, masses)
+    return Iterate(potentials, masses, memory)
+
+
+def starting_potentials(problem: Problem) -> FloatArray:
+    """Return the potentials of the reference scaled to the targets' total."""
+    potentials = np.zeros(problem.system.rows)
+    potentials[problem.system.block(0)] = np.log(problem.total / problem.reference.sum())
+    return potentials
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """How far an iterate is from the targets, the total mass being 1.
+
+    Attributes
+    ----------
+    largest
+        The largest absolute miss of a target.
+    l1
+        The sum of the misses in the worst constraint.
+    """
+
+    largest: float
+    l1: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether both are numbers."""
+        return bool(np.isfinite(self.l1))
+
+
+def residual_of(problem: Problem, masses: FloatArray) -> Residual:
+    """Return the residual of the masses over all constraints."""
+    sums = np.empty(problem.system.rows)
+    largest, l1 = measure(masses, problem.index, problem.offsets, problem.targets, sums)
+    return Residual(largest / problem.total, l1 / problem.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a step may use, and where it may return early.
+
+    Attributes
+    ----------
+    iterations
+        At most so many iterations.
+    residual, residual_l1
+        The step may end as soon as both are met; the total mass is 1.
+    """
+
+    iterations: int
+    residual: float
+    residual_l1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of the trace, of one iteration: see `Projection.trace` for the meaning of its numbers."""
+
+    iteration: int
+    residual: float
+    residual_l1: float
+    kl_step: float
+    dual: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """Where a step led.
+
+    Attributes
+    ----------
+    iterate
+        The new point.
+    iterations
+        How many iterations were made.
+    records
+        The trace of those that the solver measured itself, numbered from 1 within this step; when there is none,
+        the loop measures the new point.
+    note
+        What the solver has to tell about this step, such as the structure that it used.
+    stalled
+        Whether the solver knows that rounding leaves no better step.
+    """
+
+    iterate: Iterate
+    iterations: int = 1
+    records: tuple[Record, ...] = ()
+    note: str = ""
+    stalled: bool = False
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """Anything with a `step`: it moves an iterate and does not count, stop, warn, print or label."""
+
+    def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+        """Return a step from `iterate`, of one iteration or several within the budget."""
+        ...

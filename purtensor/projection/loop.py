@@ -1,0 +1,264 @@
+"""The one loop that every solver runs in: it counts, judges, stops and keeps the trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.certificate import Certificate, Certifier
+from purtensor.projection.iterate import (
+    Budget,
+    Iterate,
+    Record,
+    Residual,
+    Solver,
+    Step,
+    iterate_at,
+    residual_of,
+    starting_potentials,
+)
+from purtensor.projection.problem import Problem
+from purtensor.projection.termination import Termination
+
+L1_FACTOR = 100
+"""Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
+
+_SECONDS_PER_STEP = 0.04
+"""No step computes much longer before it comes back to Python, where Ctrl-C is heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """When to stop: the tolerance and on what it is judged, and the limits."""
+
+    tolerance: float
+    stop_on: str
+    max_iterations: int
+    max_seconds: float
+
+    @property
+    def residual(self) -> float:
+        """The largest residual that counts as met."""
+        return self.tolerance if self.stop_on == "residual" else 0.0
+
+    @property
+    def residual_l1(self) -> float:
+        """The largest residual in L1 that counts as met."""
+        return L1_FACTOR * self.residual
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a callback is told after every step.
+
+    Attributes
+    ----------
+    iteration, seconds
+        So far.
+    residual, residual_l1
+        Of the last measured point, the total mass being 1.
+    iterate
+        The solver's arrays; not to be changed.
+    """
+
+    iteration: int
+    seconds: float
+    residual: float
+    residual_l1: float
+    iterate: Iterate
+
+
+@dataclass(slots=True)
+class TraceLine:
+    """One measured iteration."""
+
+    record: Record
+    iteration: int
+    seconds: float
+    tv_bound: float = float("nan")
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """What came out of the loop: the last point, as its potentials make it, and how it was reached."""
+
+    iterate: Iterate
+    residual: Residual
+    termination: Termination
+    iterations: int
+    seconds: float
+    lines: list[TraceLine]
+    notes: list[str]
+    certificate: Certificate | None
+
+
+@dataclass(slots=True, eq=False)
+class _State:
+    iterate: Iterate
+    started: float
+    iterations: int = 0
+    lines: list[TraceLine] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    chunk: int = 1
+    certificate: Certificate | None = None
+
+
+def run(
+    problem: Problem,
+    solver: Solver,
+    stopping: Stopping,
+    certifier: Certifier | None = None,
+    *,
+    start: FloatArray | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Run:
+    """Return the run of a solver from `start` (the reference when None) to one of its endings.
+
+    Ctrl-C ends the run with the state so far; a callback that returns True does the same.
+    """
+    iterate = iterate_at(problem, starting_potentials(problem) if start is None else start)
+    state = _State(iterate, time.perf_counter())
+    first = residual_of(problem, iterate.masses)
+    state.lines.append(TraceLine(_measured(problem, iterate, first, 0.0), 0, 0.0))
+    ending = Termination.CONVERGED if _is_met(problem, state, first, stopping, certifier) else None
+    try:
+        while ending is None:
+            ending = _advance(problem, solver, stopping, certifier, state, callback)
+    except KeyboardInterrupt:
+        ending = Termination.INTERRUPTED
+    return _finished(problem, state, ending)
+
+
+def _advance(
+    problem: Problem,
+    solver: Solver,
+    stopping: Stopping,
+    certifier: Certifier | None,
+    state: _State,
+    callback: Callable[[Progress], Any] | None,
+) -> Termination | None:
+    """Make one step and return the ending that it brought, if any."""
+    left = stopping.max_iterations - state.iterations
+    if left <= 0:
+        return Termination.ITERATION_LIMIT
+    before = time.perf_counter()
+    budget = Budget(min(state.chunk, left), stopping.residual, stopping.residual_l1)
+    step = as_step(problem, solver.step(problem, state.iterate, budget))
+    after = time.perf_counter()
+    _absorb(problem, state, step, before, after)
+    state.chunk = _next_chunk(state.chunk, step.iterations, after - before)
+    last = state.lines[-1].record
+    residual = Residual(last.residual, last.residual_l1)
+    if not residual.finite:
+        return Termination.NOT_FINITE
+    current = state.lines[-1].iteration == state.iterations
+    if current and _is_met(problem, state, residual, stopping, certifier):
+        return Termination.CONVERGED
+    if step.stalled:
+        return Termination.STALLED
+    progress = Progress(
+        state.iterations, after - state.started, residual.largest, residual.l1, state.iterate
+    )  # fmt: skip
+    if callback is not None and callback(progress):
+        return Termination.INTERRUPTED
+    if after - state.started > stopping.max_seconds:
+        return Termination.TIME_LIMIT
+    return None
+
+
+def as_step(problem: Problem, moved: Any) -> Step:
+    """Return what a solver's `step` gave as a Step: an Iterate or bare potentials count as one iteration."""
+    if isinstance(moved, Step):
+        return moved
+    if isinstance(moved, Iterate):
+        return Step(moved)
+    if isinstance(moved, np.ndarray) and moved.shape == (problem.system.rows,):
+        return Step(iterate_at(problem, moved))
+    raise InvalidOptionError(
+        f"a solver's step returns a Step, an Iterate or an array of {problem.system.rows} potentials, "
+        f"this is {type(moved).__qualname__}"
+    )
+
+
+def _absorb(problem: Problem, state: _State, step: Step, before: float, after: float) -> None:
+    """Take over the new point, and the records of the way to it with interpolated times."""
+    for record in step.records:
+        share = record.iteration / step.iterations
+        seconds = before + share * (after - before) - state.started
+        state.lines.append(TraceLine(record, state.iterations + record.iteration, seconds))
+    state.iterate = step.iterate
+    state.iterations += step.iterations
+    if not step.records and step.iterations:
+        residual = residual_of(problem, state.iterate.masses)
+        line = _measured(problem, state.iterate, residual, state.lines[-1].record.dual)
+        state.lines.append(TraceLine(line, state.iterations, after - state.started))
+    if step.note and (not state.notes or state.notes[-1] != step.note):
+        state.notes.append(step.note)
+
+
+def _measured(problem: Problem, iterate: Iterate, residual: Residual, dual_before: float) -> Record:
+    dual = dual_at(problem, iterate)
+    return Record(0, residual.largest, residual.l1, dual - dual_before, dual)
+
+
+def dual_at(problem: Problem, iterate: Iterate) -> float:
+    """Return the dual value in nats: never above the divergence of the projection from the reference.
+
+    Invariant under adding a constant to the potentials (notes/duality.md, equation 3).
+    """
+    linear = float(problem.targets @ iterate.potentials) / problem.total
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(linear - np.log(iterate.masses.sum() / problem.reference.sum()))
+
+
+def _next_chunk(chunk: int, made: int, seconds: float) -> int:
+    if seconds > _SECONDS_PER_STEP:
+        return max(1, int(chunk * _SECONDS_PER_STEP / seconds))
+    return chunk if made < chunk else min(2 * chunk, 1 << 20)
+
+
+def _is_met(
+    problem: Problem, state: _State, residual: Residual, stopping: Stopping, certifier: Certifier | None
+) -> bool:
+    """Judge the point that would be returned: the masses rebuilt from the potentials, not the solver's own."""
+    if stopping.stop_on == "tv_bound":
+        return _is_certified(problem, state, residual, stopping, certifier)
+    if not (residual.largest <= stopping.residual and residual.l1 <= stopping.residual_l1):
+        return False
+    rebuilt = iterate_at(problem, state.iterate.potentials)
+    judged = residual_of(problem, rebuilt.masses)
+    return judged.largest <= stopping.residual and judged.l1 <= stopping.residual_l1
+
+
+def _is_certified(
+    problem: Problem, state: _State, residual: Residual, stopping: Stopping, certifier: Certifier | None
+) -> bool:
+    """Ask for a certificate where the residual makes one likely: it costs about a Newton iteration.
+
+    A residual in L1 is at most twice the distance in total variation, so nothing is asked before it can be met.
+    """
+    if certifier is None or residual.l1 > 2 * stopping.tolerance:
+        return False
+    state.certificate = certifier.certify(iterate_at(problem, state.iterate.potentials))
+    state.lines[-1].tv_bound = state.certificate.tv_bound
+    return state.certificate.tv_bound <= stopping.tolerance
+
+
+def _finished(problem: Problem, state: _State, ending: Termination) -> Run:
+    last = iterate_at(problem, state.iterate.potentials)
+    return Run(
+        iterate=last,
+        residual=residual_of(problem, last.masses),
+        termination=ending,
+        iterations=state.iterations,
+        seconds=time.perf_counter() - state.started,
+        lines=state.lines,
+        notes=state.notes,
+        certificate=state.certificate,
+    )

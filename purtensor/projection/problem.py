@@ -1,0 +1,129 @@
+"""The problem as arrays: what every solver sees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.constraints.consistency import check_consistency
+from purtensor.constraints.marginals import Marginal
+from purtensor.constraints.system import Reduction, System, align, reduce_system
+from purtensor.errors import InfeasibleError
+from purtensor.tables.coded import CodedTable, encode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """An information projection on M profiles with D rows of K constraints, free of labels and zeros.
+
+    Attributes
+    ----------
+    reference
+        Shape (M,): positive masses, scaled by a power of two to a total in [1/2, 1).
+    system
+        The constraints; its targets are positive and scaled by a power of two to a total in [1/2, 1).
+    total
+        The total of the targets as scaled: what the projection's masses sum to.
+    """
+
+    reference: FloatArray
+    system: System
+    total: float
+
+    @property
+    def index(self) -> IntArray:
+        """Shape (K, M): the row of each profile within each constraint."""
+        return self.system.index
+
+    @property
+    def offsets(self) -> IntArray:
+        """Shape (K + 1,): where the rows of each constraint begin among all D rows."""
+        return self.system.offsets
+
+    @property
+    def targets(self) -> FloatArray:
+        """Shape (D,): the targets of all rows."""
+        return self.system.targets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledProblem:
+    """A problem with its way back to the labels.
+
+    Attributes
+    ----------
+    coded
+        The reference on its support.
+    constraints
+        The constraints as they were given.
+    full
+        The constraints on the whole support, in the targets' own units.
+    reduction
+        What is left of `full` without zero targets.
+    arrays
+        The problem that the solvers see.
+    reference_exponent, target_exponent
+        The reference and the targets were divided by two to these powers.
+    """
+
+    coded: CodedTable
+    constraints: tuple[Marginal, ...]
+    full: System
+    reduction: Reduction
+    arrays: Problem
+    reference_exponent: int
+    target_exponent: int
+
+    @property
+    def total(self) -> float:
+        """The total of the targets as they were given."""
+        return math.ldexp(self.arrays.total, self.target_exponent)
+
+
+def build_problem(reference: Table, constraints: Sequence[Marginal]) -> LabelledProblem:
+    """Return the projection problem of a reference and constraints as arrays.
+
+    Raises
+    ------
+    InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError
+        As the tables and constraints deserve.
+    InfeasibleError
+        A positive target whose row has no profile left.
+    """
+    coded = encode(reference)
+    check_consistency(constraints)
+    full = align(coded, constraints)
+    reduction = reduce_system(full)
+    _require_support(full, reduction)
+    scaled, reference_exponent = _scaled(coded.values[reduction.profiles])
+    system = reduction.system
+    first = system.targets[system.block(0)]
+    target_exponent = math.frexp(float(first.sum()))[1]
+    targets = np.ldexp(system.targets, -target_exponent)
+    arrays = Problem(scaled, system.with_targets(targets), float(targets[system.block(0)].sum()))
+    return LabelledProblem(coded, tuple(constraints), full, reduction, arrays, reference_exponent, target_exponent)
+
+
+def _scaled(values: FloatArray) -> tuple[FloatArray, int]:
+    exponent = math.frexp(float(values.sum()))[1]
+    return np.ldexp(values, -exponent), exponent
+
+
+def _require_support(full: System, reduction: Reduction) -> None:
+    system = reduction.system
+    bare = np.flatnonzero(~system.supported())
+    if len(bare) == 0 and system.profiles:
+        return
+    row = int(reduction.rows[bare[0]])
+    k = int(np.searchsorted(full.offsets, row, side="right")) - 1
+    needs = full.targets[row]
+    emptied = full.supported()[row]
+    why = "zero targets empty every profile of it" if emptied else "the reference has no profile there"
+    raise InfeasibleError(
+        f"no distribution meets the constraints: {full.row_label(row)} needs {needs:g} by the target over "
+        f"({', '.join(full.scopes[k])}), but its support is empty: {why}"
+    )

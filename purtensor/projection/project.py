@@ -1,0 +1,123 @@
+"""The information projection, from labels to labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from purtensor._typing import Table
+from purtensor.constraints.marginals import Constraints, as_constraints
+from purtensor.errors import InvalidOptionError, NotConvergedError, NotConvergedWarning
+from purtensor.projection.iterate import Solver
+from purtensor.projection.loop import Progress, Stopping, run
+from purtensor.projection.problem import build_problem
+from purtensor.projection.progress import progress_callback
+from purtensor.projection.result import Projection, make_projection
+from purtensor.projection.solvers.ipf import IPF
+
+_MOST_ITERATIONS = 1_000_000
+
+
+def project(
+    reference: Table,
+    constraints: Constraints,
+    *,
+    solver: Solver | None = None,
+    tolerance: float = 1e-10,
+    stop_on: str = "residual",
+    max_iterations: int | None = None,
+    max_seconds: float | None = None,
+    on_failure: str = "raise",
+    certificate: bool = True,
+    progress: bool = False,
+    callback: Callable[[Progress], Any] | None = None,
+) -> Projection:
+    """Return the distribution that meets the constraints and is closest to the reference in KL divergence.
+
+    Parameters
+    ----------
+    reference
+        What to stay close to: a table of counts or probabilities; its positive profiles are the support.
+    constraints
+        A Marginal, or any iterable of Marginals, flattened one level. All targets share one total.
+    solver
+        Any object with a `step`, such as `IPF()`; chosen when None.
+    tolerance
+        Met when the residual is within it, and the L1 miss of the worst constraint within 100 times it (total mass
+        1), both judged on the returned table. With `stop_on="tv_bound"`: when the proved distance is within it.
+    max_iterations, max_seconds
+        Limits on the solver; 1,000,000 iterations and no limit in time when None.
+    on_failure
+        What happens when the constraints are not met: "raise", "warn" or "return".
+    certificate
+        Whether to prove a bound at the end; it costs about one Newton iteration.
+    progress
+        Whether to show the residual on a terminal as it falls.
+    callback
+        Called with a Progress after every step; returning True ends the run.
+
+    Returns
+    -------
+    Projection
+        The table with its evidence, in the layout of the reference.
+
+    Raises
+    ------
+    InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError
+        Before any solve, naming what does not fit.
+    InfeasibleError
+        No distribution on the support meets the constraints.
+    NotConvergedError
+        Every other ending but "converged"; it carries the Projection so far.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[4, 1, 3, 2])
+    >>> fair = pt.project(pt.empirical(counts), pt.parity(counts_f := pt.empirical(counts), response="hired",
+    ...                   protected="sex"))
+    >>> fair.converged, round(float(fair.table.sel(hired="yes", sex="f").item()), 3)
+    (True, 0.2)
+    """
+    flat = as_constraints(constraints)
+    stopping = _stopping(tolerance, stop_on, max_iterations, max_seconds)
+    _check_choice("on_failure", on_failure, ("raise", "warn", "return"))
+    labelled = build_problem(reference, flat)
+    chosen = IPF() if solver is None else solver
+    if not isinstance(chosen, Solver):
+        raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
+    with progress_callback(progress, callback) as told:
+        outcome = run(labelled.arrays, chosen, stopping, callback=told)
+    result = make_projection(reference, labelled, outcome, None, outcome.termination)
+    return _delivered(result, on_failure)
+
+
+def _stopping(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:
+    _check_choice("stop_on", stop_on, ("residual", "tv_bound"))
+    if not 0 <= tolerance < 1:
+        raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance}")
+    if max_iterations is not None and max_iterations < 0:
+        raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations}")
+    if max_seconds is not None and not max_seconds > 0:
+        raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds}")
+    iterations = _MOST_ITERATIONS if max_iterations is None else max_iterations
+    return Stopping(tolerance, stop_on, iterations, float("inf") if max_seconds is None else max_seconds)
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidOptionError(f"{name} is one of {', '.join(choices)}, this is {value!r}")
+
+
+def _delivered(result: Projection, on_failure: str) -> Projection:
+    if result.converged or on_failure == "return":
+        return result
+    message = (
+        f"not converged after {result.iterations} iterations: {result.termination.value}; residual "
+        f"{result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1"
+    )
+    if on_failure == "raise":
+        raise NotConvergedError(message, result)
+    warnings.warn(message, NotConvergedWarning, stacklevel=3)
+    return result

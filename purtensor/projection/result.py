@@ -1,0 +1,148 @@
+"""The answer of a projection, with its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from purtensor._typing import FloatArray, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.projection.certificate import Certificate
+from purtensor.projection.labels import table_of, tables_of_potentials
+from purtensor.projection.loop import Run
+from purtensor.projection.problem import LabelledProblem
+from purtensor.projection.termination import Termination
+from purtensor.projection.trace import trace_of
+
+
+@dataclass(frozen=True)
+class Projection:
+    """An information projection, how it was reached, and how far it can be from the exact one.
+
+    Attributes
+    ----------
+    table
+        The projection, in the layout and with the profiles of the reference; its total is that of the targets.
+    termination, converged
+        How it ended; `converged` is true only where every constraint is met at `table`.
+    certified
+        Whether `bound` and `tv_bound` are proved (they are inf and 1 otherwise).
+    residual, residual_l1
+        The largest miss over all constrained profiles, and the sum of misses in the worst constraint, of `table`
+        divided by its total.
+    divergence
+        KL divergence of the projection from the reference, in nats.
+    bound, tv_bound
+        Proved: the exact projection q has D(q || table) <= bound nats and lies within tv_bound of `table` in total
+        variation.
+    iterations, seconds
+        Of the solver: sweeps of IPF, steps of Newton; without the time of the certificate.
+    notes
+        What was done that a reader should know: the solver's choices, and categories left out of the problem.
+    diagnosis
+        The verdict on feasibility where one was asked for, or was needed.
+    reference, constraints
+        What was projected onto what; not copied.
+    """
+
+    table: Table = field(repr=False)
+    termination: Termination
+    certified: bool
+    residual: float
+    residual_l1: float
+    divergence: float
+    bound: float
+    tv_bound: float
+    iterations: int
+    seconds: float
+    notes: tuple[str, ...]
+    diagnosis: Any = field(repr=False)
+    reference: Table = field(repr=False)
+    constraints: tuple[Marginal, ...] = field(repr=False)
+    arrays: LabelledProblem | None = field(repr=False, compare=False)
+    run: Run | None = field(repr=False, compare=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether every constraint is met to the tolerance at `table`."""
+        return self.termination.converged
+
+    @cached_property
+    def potentials(self) -> tuple[Table, ...]:
+        """The dual variables, natural logarithms, one table a constraint: table = reference * exp(C^T potentials).
+
+        Zero on dependent rows, -inf on zero targets.
+        """
+        labelled, run = self._solved()
+        return tables_of_potentials(labelled, run.iterate.potentials)
+
+    @cached_property
+    def trace(self) -> xr.Dataset:
+        """What was measured on the way, over the dimension `record`; each variable tells its unit in its attributes."""
+        _, run = self._solved()
+        return trace_of(run, self.bound)
+
+    def _solved(self) -> tuple[LabelledProblem, Run]:
+        if self.arrays is None or self.run is None:
+            raise RuntimeError("this projection carries no solver state")  # only a subclass can get here
+        return self.arrays, self.run
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.summary().items())
+        return f"<table><caption>purtensor.Projection</caption>{rows}</table>"
+
+    def summary(self) -> dict[str, str]:
+        """Return the facts about this answer as text, one line each."""
+        return {
+            "ending": self.termination.value,
+            "residual": f"{self.residual:.2e} (largest), {self.residual_l1:.2e} (L1)",
+            "divergence": f"{self.divergence:.9g} nats",
+            "proved": f"D <= {self.bound:.2e} nats, TV <= {self.tv_bound:.2e}" if self.certified else "nothing",
+            "iterations": f"{self.iterations} in {self.seconds:.3g} s",
+            "notes": "; ".join(self.notes),
+        }
+
+
+def make_projection(
+    reference: Table, labelled: LabelledProblem, run: Run, certificate: Certificate | None, ending: Termination
+) -> Projection:
+    """Return the labelled answer of a run."""
+    bound = certificate.bound if certificate else float("inf")
+    return Projection(
+        table=table_of(labelled, run.iterate.masses),
+        termination=ending,
+        certified=bool(certificate and certificate.certified),
+        residual=run.residual.largest,
+        residual_l1=run.residual.l1,
+        divergence=divergence_of(labelled, run),
+        bound=bound,
+        tv_bound=certificate.tv_bound if certificate else 1.0,
+        iterations=run.iterations,
+        seconds=run.seconds,
+        notes=tuple(run.notes),
+        diagnosis=None,
+        reference=reference,
+        constraints=labelled.constraints,
+        arrays=labelled,
+        run=run,
+    )
+
+
+def divergence_of(labelled: LabelledProblem, run: Run) -> float:
+    """Return D(table || reference) in nats, from the log ratio that the potentials are.
+
+    The sum runs over q phi(p/q - 1), terms that are never negative, so that a small divergence keeps its digits.
+    """
+    masses, reference = run.iterate.masses, labelled.coded.values
+    kept = reference[labelled.reduction.profiles]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        p: FloatArray = masses / masses.sum()
+        q: FloatArray = kept / reference.sum()
+        log_ratio = np.log(p / q)
+        terms = np.where(p > 0, p * log_ratio - p + q, q)
+    removed = float((reference.sum() - kept.sum()) / reference.sum())
+    return max(0.0, float(terms.sum()) + removed)

@@ -1,0 +1,1 @@
+"""Solvers: each moves an iterate and nothing else."""
