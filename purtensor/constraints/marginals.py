@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from purtensor._typing import Table
+from purtensor.constraints.scopes import Scopes, read_scopes
 from purtensor.errors import InvalidOptionError
-from purtensor.tables.coded import CodedTable, encode
+from purtensor.tables.coded import CodedTable, encode, like
+from purtensor.tables.domain import named_attributes
+from purtensor.tables.marginal import marginalize
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +61,36 @@ class Marginal:
 
 Constraints: TypeAlias = "Marginal | Iterable[Marginal | Iterable[Marginal]]"
 """What every function takes: a Marginal, or any iterable of Marginals, flattened one level."""
+
+
+def marginals_of(table: Table, scopes: Scopes) -> tuple[Marginal, ...]:
+    """Return the marginals of a table over the scopes as constraints, in the order asked.
+
+    Parameters
+    ----------
+    table
+        Where the targets come from.
+    scopes
+        A list of scopes, each a tuple or list of attribute names, or one name; or all scopes in one string, such as
+        "income sex | income age" or, as R writes it, "~ income*sex + income*age".
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
+    InvalidOptionError
+        The scopes cannot be read, or there are none.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
+    >>> pt.marginals_of(counts, "sex | age")
+    (Marginal(sex: 2 profiles, total 3), Marginal(age: 2 profiles, total 3))
+    """
+    coded = encode(table)
+    read = [named_attributes(scope, coded.domain) for scope in read_scopes(scopes)]
+    return tuple(Marginal(like(table, *marginalize(coded, scope))) for scope in read)
 
 
 def as_constraints(constraints: Any) -> tuple[Marginal, ...]:
