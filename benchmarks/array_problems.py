@@ -9,7 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System, reduce_system
 from purtensor.problems import NamedProblem
-from purtensor.projection.problem import Problem
+from purtensor.solving.problem import Problem
 from purtensor.tables.grouping import smallest_unsigned
 
 

@@ -8,6 +8,7 @@ from .errors import InfeasibleError as InfeasibleError
 from .errors import InvalidOptionError as InvalidOptionError
 from .errors import InvalidTableError as InvalidTableError
 from .errors import NotConvergedError as NotConvergedError
+from .errors import NotConvergedWarning as NotConvergedWarning
 from .errors import PurtensorError as PurtensorError
 from .errors import PurtensorWarning as PurtensorWarning
 from .errors import TooLargeError as TooLargeError
@@ -29,7 +30,9 @@ from .projection.files import load as load
 from .projection.files import save as save
 from .projection.project import project as project
 from .projection.result import Projection as Projection
-from .projection.solvers.ipf import IPF as IPF
+from .solving.solvers.ipf import IPF as IPF
+from .solving.solvers.newton import Newton as Newton
+from .solving.termination import Termination as Termination
 from .sampling import sample as sample
 from .sampling import to_records as to_records
 from .tables.layouts import to_dense as to_dense

@@ -9,7 +9,7 @@ import purtensor as pt
 from benchmarks.array_problems import solver_problem, support_masses
 from benchmarks.baselines import NumbaCodes, NumpyCodes, NumpyDense, numpy_loop
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
-from purtensor.projection.problem import build_problem
+from purtensor.solving.problem import build_problem
 from tests.problems.oracles import sweep
 
 DENSE = ("a", "b_hard2", "b_lam0", "staircase", "haberman")

@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from purtensor._typing import FloatArray, Table
-from purtensor.projection.problem import LabelledProblem
+from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import like
 
 
 def table_of(labelled: LabelledProblem, masses: FloatArray) -> Table:
     """Return the masses as a table like the reference, with the targets' total and exact zeros."""
     on_support = np.zeros(len(labelled.coded.values))
-    on_support[labelled.reduction.profiles] = np.ldexp(masses, labelled.target_exponent)
+    on_support[labelled.profiles] = np.ldexp(masses, labelled.target_exponent)
     return labelled.coded.rebuild(on_support, name="projection")
 
 
@@ -36,11 +36,3 @@ def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> t
             like(constraint.target, domain, full.row_codes[k], values[full.block(k)], name="potential")
         )  # fmt: skip
     return tuple(tables)
-
-
-def potentials_of_tables(labelled: LabelledProblem, tables: tuple[Table, ...]) -> FloatArray:
-    """Return potentials in labels as the solver's array; rows that the tables do not know start at 0."""
-    raise_if = len(tables) != len(labelled.constraints)
-    if raise_if:
-        raise ValueError("one table a constraint")
-    return np.zeros(labelled.reduction.system.rows)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from purtensor.projection.loop import Progress
+from purtensor.solving.loop import Progress
 
 
 @contextmanager

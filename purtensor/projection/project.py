@@ -9,12 +9,12 @@ from typing import Any
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.errors import InvalidOptionError, NotConvergedError, NotConvergedWarning
-from purtensor.projection.iterate import Solver
-from purtensor.projection.loop import Progress, Stopping, run
-from purtensor.projection.problem import build_problem
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, make_projection
-from purtensor.projection.solvers.ipf import IPF
+from purtensor.solving.iterate import Solver
+from purtensor.solving.loop import Progress, Stopping, run
+from purtensor.solving.problem import build_problem
+from purtensor.solving.solvers.ipf import IPF
 
 _MOST_ITERATIONS = 1_000_000
 

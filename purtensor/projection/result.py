@@ -11,12 +11,12 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
-from purtensor.projection.certificate import Certificate
 from purtensor.projection.labels import table_of, tables_of_potentials
-from purtensor.projection.loop import Run
-from purtensor.projection.problem import LabelledProblem
-from purtensor.projection.termination import Termination
 from purtensor.projection.trace import trace_of
+from purtensor.solving.certificate import Certificate
+from purtensor.solving.loop import Run
+from purtensor.solving.problem import LabelledProblem
+from purtensor.solving.termination import Termination
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def divergence_of(labelled: LabelledProblem, run: Run) -> float:
     The sum runs over q phi(p/q - 1), terms that are never negative, so that a small divergence keeps its digits.
     """
     masses, reference = run.iterate.masses, labelled.coded.values
-    kept = reference[labelled.reduction.profiles]
+    kept = reference[labelled.profiles]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         p: FloatArray = masses / masses.sum()
         q: FloatArray = kept / reference.sum()

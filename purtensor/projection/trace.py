@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from purtensor.projection.loop import Run
+from purtensor.solving.loop import Run
 
 _UNITS = {
     "residual": "largest miss over all constrained profiles, total mass 1",

@@ -11,8 +11,8 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf import RECORD_WIDTH, run_sweeps, sum_rows
-from purtensor.projection.iterate import Budget, Iterate, Record, Step
-from purtensor.projection.problem import Problem
+from purtensor.solving.iterate import Budget, Iterate, Record, Step
+from purtensor.solving.problem import Problem
 
 _SMALL = 200_000
 """Below so many profiles times constraints every one of the first sweeps is recorded: measuring costs nothing."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.projection.certificate import Certificate, Certifier
-from purtensor.projection.iterate import (
+from purtensor.solving.certificate import Certificate, Certifier
+from purtensor.solving.iterate import (
     Budget,
     Iterate,
     Record,
@@ -23,8 +23,8 @@ from purtensor.projection.iterate import (
     residual_of,
     starting_potentials,
 )
-from purtensor.projection.problem import Problem
-from purtensor.projection.termination import Termination
+from purtensor.solving.problem import Problem
+from purtensor.solving.termination import Termination
 
 L1_FACTOR = 100
 """Met means: residual within the tolerance, and residual_l1 within this many tolerances."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from purtensor.projection.iterate import Iterate
+from purtensor.solving.iterate import Iterate
 
 
 @dataclass(frozen=True, slots=True)

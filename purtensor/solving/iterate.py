@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf import measure, rebuild_masses
-from purtensor.projection.problem import Problem
+from purtensor.solving.problem import Problem
 
 
 @dataclass(slots=True, eq=False)

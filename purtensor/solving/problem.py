@@ -11,6 +11,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal
+from purtensor.constraints.slabs import Slabs, arrange, choose_key
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
 from purtensor.tables.coded import CodedTable, encode
@@ -28,11 +29,14 @@ class Problem:
         The constraints; its targets are positive and scaled by a power of two to a total in [1/2, 1).
     total
         The total of the targets as scaled: what the projection's masses sum to.
+    slabs
+        The slabs in whose order the profiles lie; None where the constraints share no attribute.
     """
 
     reference: FloatArray
     system: System
     total: float
+    slabs: Slabs | None
 
     @property
     def index(self) -> IntArray:
@@ -64,6 +68,8 @@ class LabelledProblem:
         The constraints on the whole support, in the targets' own units.
     reduction
         What is left of `full` without zero targets.
+    profiles
+        Shape (M,): where in the reference's support each profile of `arrays` stands.
     arrays
         The problem that the solvers see.
     reference_exponent, target_exponent
@@ -74,6 +80,7 @@ class LabelledProblem:
     constraints: tuple[Marginal, ...]
     full: System
     reduction: Reduction
+    profiles: IntArray
     arrays: Problem
     reference_exponent: int
     target_exponent: int
@@ -99,13 +106,23 @@ def build_problem(reference: Table, constraints: Sequence[Marginal]) -> Labelled
     full = align(coded, constraints)
     reduction = reduce_system(full)
     _require_support(full, reduction)
-    scaled, reference_exponent = _scaled(coded.values[reduction.profiles])
-    system = reduction.system
-    first = system.targets[system.block(0)]
-    target_exponent = math.frexp(float(first.sum()))[1]
+    system, slabs, order = _arranged(reduction.system)
+    profiles = reduction.profiles[order]
+    scaled, reference_exponent = _scaled(coded.values[profiles])
+    target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
     targets = np.ldexp(system.targets, -target_exponent)
-    arrays = Problem(scaled, system.with_targets(targets), float(targets[system.block(0)].sum()))
-    return LabelledProblem(coded, tuple(constraints), full, reduction, arrays, reference_exponent, target_exponent)
+    total = float(targets[system.block(0)].sum())
+    arrays = Problem(scaled, system.with_targets(targets), total, slabs)
+    return LabelledProblem(
+        coded, tuple(constraints), full, reduction, profiles, arrays, reference_exponent, target_exponent
+    )
+
+
+def _arranged(system: System) -> tuple[System, Slabs | None, IntArray]:
+    key = choose_key(system)
+    if key is None:
+        return system, None, np.arange(system.profiles)
+    return arrange(system, key)
 
 
 def _scaled(values: FloatArray) -> tuple[FloatArray, int]:

@@ -1,0 +1,129 @@
+"""Slabs: the parts of the support that only a few rows couple.
+
+A slab key is a set of attributes that some constraints share; a slab is the profiles with one value of the key.
+Constraints that contain the key (inside) have rows of one slab only; the others (outside) couple the slabs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from purtensor._typing import IntArray
+from purtensor.constraints.system import System
+from purtensor.kernels.slabs import counting_order
+from purtensor.tables.grouping import group_profiles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slabs:
+    """A system whose profiles lie slab by slab, within a slab in groups of one primary row.
+
+    Attributes
+    ----------
+    key
+        The attributes that the inside constraints share.
+    inside, outside
+        Constraint numbers; `inside[0]` is the primary one, whose rows are eliminated first.
+    slab_ptr, slab_group_ptr
+        Shape (slabs + 1,): where the profiles and the groups of each slab begin.
+    group_ptr, primary
+        Where the profiles of each group begin, shape (groups + 1,); its row among all rows, shape (groups,).
+    slab_of_primary
+        The slab of each row of the primary constraint.
+    """
+
+    key: tuple[str, ...]
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    slab_ptr: IntArray
+    slab_group_ptr: IntArray
+    group_ptr: IntArray
+    primary: IntArray
+    slab_of_primary: IntArray
+
+    @property
+    def count(self) -> int:
+        """The number of slabs."""
+        return len(self.slab_ptr) - 1
+
+
+def choose_key(system: System) -> tuple[str, ...] | None:
+    """Return the slab key that leaves the fewest rows outside; among equals the one with the most slabs.
+
+    Candidates are the intersections of scopes. None where no two scopes share an attribute or there is one slab.
+    """
+    rows = np.diff(system.offsets)
+    scopes = [frozenset(scope) for scope in system.scopes]
+    candidates = {one & other for one in scopes for other in scopes} - {frozenset()}
+    best: tuple[tuple[int, int], frozenset[str]] | None = None
+    for key in sorted(candidates, key=sorted):
+        outside = sum(int(n) for n, scope in zip(rows, scopes, strict=True) if not key <= scope)
+        cost = (outside, len(key) * 0 - _slab_bound(system, key))
+        if best is None or cost < best[0]:
+            best = (cost, key)
+    if best is None:
+        return None
+    key_scope = next(scope for scope in system.scopes if best[1] <= set(scope))
+    return tuple(name for name in key_scope if name in best[1])
+
+
+def _slab_bound(system: System, key: frozenset[str]) -> int:
+    """Return the number of slabs that a key gives, by the rows of one constraint that contains it."""
+    k = next(k for k, scope in enumerate(system.scopes) if key <= set(scope))
+    columns = [codes for name, codes in zip(system.scopes[k], system.row_codes[k], strict=True) if name in key]
+    _, distinct = group_profiles(columns, [int(column.max()) + 1 if len(column) else 1 for column in columns])
+    return len(distinct[0])
+
+
+def arrange(system: System, key: tuple[str, ...]) -> tuple[System, Slabs, IntArray]:
+    """Return the system with its profiles in slab order, the slabs, and the order in which the profiles now lie."""
+    rows = np.diff(system.offsets)
+    inside = [k for k, scope in enumerate(system.scopes) if set(key) <= set(scope)]
+    outside = tuple(k for k in range(len(rows)) if k not in inside)
+    inside.sort(key=lambda k: -int(rows[k]))
+    main = inside[0]
+    names = [name for name in system.scopes[main] if name in key]
+    columns = [system.row_codes[main][system.scopes[main].index(name)] for name in names]
+    slab_of_row, _ = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+    by_slab = np.lexsort((np.arange(len(slab_of_row)), slab_of_row))
+    rank = np.empty(len(by_slab), dtype=np.int64)
+    rank[by_slab] = np.arange(len(by_slab))
+    profile_rank = rank[system.index[main]]
+    if np.all(profile_rank[1:] >= profile_rank[:-1]):
+        order = np.arange(system.profiles)
+        arranged = system
+    else:
+        order = counting_order(profile_rank, len(by_slab))
+        arranged = replace(system, index=np.ascontiguousarray(system.index[:, order]))
+    sizes = np.bincount(profile_rank, minlength=len(by_slab))
+    filled = np.flatnonzero(sizes)
+    group_slab = slab_of_row[by_slab[filled]]
+    slabs = int(slab_of_row.max()) + 1
+    slab_group_ptr = np.concatenate([[0], np.cumsum(np.bincount(group_slab, minlength=slabs))]).astype(np.int64)
+    group_ptr = np.concatenate([[0], np.cumsum(sizes[filled])]).astype(np.int64)
+    return (
+        arranged,
+        Slabs(
+            key=key,
+            inside=tuple(inside),
+            outside=outside,
+            slab_ptr=group_ptr[slab_group_ptr],
+            slab_group_ptr=slab_group_ptr,
+            group_ptr=group_ptr,
+            primary=int(system.offsets[main]) + by_slab[filled],
+            slab_of_primary=slab_of_row,
+        ),
+        order,
+    )
+
+
+def slab_of_rows(system: System, slabs: Slabs, k: int) -> IntArray:
+    """Return the slab of each row of an inside constraint."""
+    main = slabs.inside[0]
+    if k == main:
+        return slabs.slab_of_primary
+    found = np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64)
+    found[system.index[k]] = slabs.slab_of_primary[system.index[main]]
+    return found

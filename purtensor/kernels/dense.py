@@ -1,0 +1,44 @@
+"""The dense matrix C diag(p) C^T on independent rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels._jit import compiled
+
+
+@compiled
+def add_pairs(masses: FloatArray, index: IntArray, offsets: IntArray, number: IntArray, matrix: FloatArray) -> None:
+    """Add every mass to the entries of all pairs of its independent rows (upper triangle).
+
+    `number` has the place of each row in the matrix, -1 where it is dependent.
+    """
+    count = index.shape[0]
+    here = np.empty(count, dtype=np.int64)
+    for i in range(masses.size):
+        found = 0
+        for k in range(count):
+            place = number[offsets[k] + index[k, i]]
+            if place >= 0:
+                here[found] = place
+                found += 1
+        mass = masses[i]
+        for a in range(found):
+            for b in range(a, found):
+                matrix[here[a], here[b]] += mass
+
+
+@compiled
+def write_roots(
+    masses: FloatArray, index: IntArray, offsets: IntArray, number: IntArray, begin: int, end: int, block: FloatArray
+) -> None:
+    """Write sqrt(p) C^T of the profiles begin .. end - 1 into `block`, a row a profile, for a product by BLAS."""
+    for i in range(end - begin):
+        for r in range(block.shape[1]):
+            block[i, r] = 0.0
+        root = np.sqrt(masses[begin + i])
+        for k in range(index.shape[0]):
+            place = number[offsets[k] + index[k, begin + i]]
+            if place >= 0:
+                block[i, place] = root

@@ -1,0 +1,126 @@
+"""C diag(p) C^T in arrowhead form: slabs eliminated one by one, a small dense matrix for what couples them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.slabs import Slabs, slab_of_rows
+from purtensor.constraints.system import System
+from purtensor.kernels.arrowhead import assemble, substitute
+from purtensor.kernels.slabs import place_in_lists, touched_by_slab
+from purtensor.solving.hessian.cholesky import Factor, factorize
+
+
+@dataclass(slots=True, eq=False)
+class Arrowhead:
+    """Newton's equations on slabs; see purtensor.kernels.arrowhead for the arrays."""
+
+    slabs: Slabs
+    independent: BoolArray
+    places: IntArray
+    kept: BoolArray
+    local_ptr: IntArray
+    local_rows: IntArray
+    coupling_ptr: IntArray
+    coupling: IntArray
+    coupling_rows: IntArray
+    rows: int
+    note: str
+    masses: FloatArray | None = None
+    factor: Factor | None = None
+
+    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
+        """Return x with (C diag(masses) C^T) x = rhs on the independent rows and x = 0 on the others."""
+        count = len(self.coupling_rows)
+        matrix = np.zeros((count, count))
+        vector = np.ascontiguousarray(rhs[self.coupling_rows])
+        self._sweep(masses, rhs, matrix, vector)
+        self.masses, self.factor = masses, factorize(matrix)
+        return self._back(rhs, vector)
+
+    def solve(self, rhs: FloatArray) -> FloatArray:
+        """Return x for another right-hand side and the same masses."""
+        assert self.masses is not None and self.factor is not None
+        count = len(self.coupling_rows)
+        vector = np.ascontiguousarray(rhs[self.coupling_rows])
+        self._sweep(self.masses, rhs, np.zeros((count, count)), vector)
+        return self._back(rhs, vector)
+
+    def _sweep(self, masses: FloatArray, rhs: FloatArray, matrix: FloatArray, vector: FloatArray) -> None:
+        assemble(
+            masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
+            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, 0, self.slabs.count, matrix, vector,
+        )  # fmt: skip
+
+    def _back(self, rhs: FloatArray, vector: FloatArray) -> FloatArray:
+        assert self.masses is not None and self.factor is not None
+        solved = self.factor.solve(vector)
+        out = np.zeros(self.rows)
+        out[self.coupling_rows] = solved
+        substitute(
+            self.masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
+            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, solved, 0, self.slabs.count, out,
+        )  # fmt: skip
+        return out
+
+
+def build_arrowhead(system: System, slabs: Slabs, independent: BoolArray) -> Arrowhead:
+    """Return the arrowhead form of a system whose profiles lie in slab order.
+
+    `independent` marks, shape (D,), a maximal independent set of rows that contains a maximal independent set of
+    the inside rows.
+    """
+    inner = slabs.inside[1:]
+    local_rows, local_ptr, place_of_row = _local_rows(system, slabs, independent)
+    coupling_rows = _kept_rows(system, slabs.outside, independent)
+    number = np.full(system.rows, -1, dtype=np.int64)
+    number[coupling_rows] = np.arange(len(coupling_rows))
+    members = np.empty((system.profiles, len(slabs.outside)), dtype=np.int32)
+    for j, k in enumerate(slabs.outside):
+        members[:, j] = number[system.block(k)][system.index[k]]
+    coupling_ptr = np.zeros(slabs.count + 1, dtype=np.int64)
+    nothing = np.empty(0, dtype=np.int32)
+    total = touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), nothing, coupling_ptr, False)
+    coupling = np.empty(total, dtype=np.int32)
+    touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), coupling, coupling_ptr, True)
+    fronts = np.diff(local_ptr) + np.diff(coupling_ptr)
+    kind = np.int8 if fronts.max(initial=0) < 128 else np.int16 if fronts.max() < 32768 else np.int32
+    places = np.empty((system.profiles, len(inner) + len(slabs.outside)), dtype=kind)
+    for j, k in enumerate(inner):
+        places[:, j] = place_of_row[system.block(k)][system.index[k]]
+    place_in_lists(slabs.slab_ptr, members, len(coupling_rows), coupling, coupling_ptr, np.diff(local_ptr), places,
+                   len(inner))  # fmt: skip
+    note = (
+        f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs, fronts of at most {fronts.max(initial=0)}, "
+        f"{len(coupling_rows)} coupling rows"
+    )
+    return Arrowhead(slabs, independent, places, independent[slabs.primary], local_ptr, local_rows, coupling_ptr,
+                     coupling, coupling_rows, system.rows, note)  # fmt: skip
+
+
+def _kept_rows(system: System, constraints: tuple[int, ...], independent: BoolArray) -> IntArray:
+    chosen = np.zeros(system.rows, dtype=bool)
+    for k in constraints:
+        chosen[system.block(k)] = independent[system.block(k)]
+    return np.flatnonzero(chosen)
+
+
+def _local_rows(system: System, slabs: Slabs, independent: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the independent rows of the inner constraints by slab, where each slab's begin, and places of rows."""
+    rows, where = [], []
+    for k in slabs.inside[1:]:
+        kept = np.flatnonzero(independent[system.block(k)])
+        rows.append(int(system.offsets[k]) + kept)
+        where.append(slab_of_rows(system, slabs, k)[kept])
+    all_rows = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+    slab = np.concatenate(where) if where else np.empty(0, dtype=np.int64)
+    order = np.argsort(slab, kind="stable")
+    counts = np.bincount(slab, minlength=slabs.count)
+    local_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    local_rows = all_rows[order].astype(np.int64)
+    place_of_row = np.full(system.rows, -1, dtype=np.int64)
+    place_of_row[local_rows] = np.arange(len(local_rows)) - local_ptr[slab[order]]
+    return local_rows, local_ptr, place_of_row

@@ -1,0 +1,77 @@
+"""Which form of C diag(p) C^T pays for a problem, by estimated cost and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.constraints.independence import independent_rows
+from purtensor.solving.hessian.arrowhead import build_arrowhead
+from purtensor.solving.hessian.conjugate import Conjugate
+from purtensor.solving.hessian.dense import build_dense
+from purtensor.solving.problem import Problem
+
+LARGEST_DENSE = 4000
+"""Beyond so many coupled rows a dense matrix costs more than conjugate gradients."""
+
+_SEARCH_ITERATIONS = 200
+
+
+class Hessian(Protocol):
+    """C diag(p) C^T on independent rows."""
+
+    note: str
+
+    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
+        """Return x with (C diag(masses) C^T) x = rhs, 0 on dependent rows."""
+        ...
+
+    def solve(self, rhs: FloatArray) -> FloatArray:
+        """Return x for another right-hand side and the same masses."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Estimated seconds of one solve in each form; inf where a form is out of the question."""
+
+    arrowhead: float
+    dense: float
+    conjugate: float
+
+
+def estimate(problem: Problem) -> Cost:
+    """Return what one Newton step would cost in each form."""
+    system, slabs = problem.system, problem.slabs
+    cells, constraints = system.index.shape[1], system.index.shape[0]
+    rows = np.diff(system.offsets)
+    arrowhead = float("inf")
+    if slabs is not None:
+        coupling = int(sum(rows[k] for k in slabs.outside))
+        inner = int(sum(rows[k] for k in slabs.inside[1:])) / slabs.count
+        reach = min(coupling, cells * len(slabs.outside) / slabs.count)
+        if coupling <= LARGEST_DENSE and inner + reach <= LARGEST_DENSE:
+            front = inner * (inner + reach) ** 2 / 2 + reach**2
+            arrowhead = 1e-9 * (cells * 8 * (constraints - 1) + slabs.count * front / 4 + coupling**3 / 30)
+    rank = system.rows - len(rows) + 1
+    dense = float("inf")
+    if rank <= LARGEST_DENSE:
+        dense = 1e-9 * (cells * min(0.75 * constraints**2, 0.05 * rank**2) + rank**3 / 30)
+    conjugate = 1e-9 * cells * constraints * 4 * _SEARCH_ITERATIONS
+    return Cost(arrowhead, dense, conjugate)
+
+
+def hessian_of(problem: Problem) -> Hessian:
+    """Return the cheapest form for a problem."""
+    cost = estimate(problem)
+    if cost.conjugate <= min(cost.arrowhead, cost.dense):
+        return Conjugate(problem.system, "conjugate gradients")
+    independence = independent_rows(problem.system)
+    if problem.slabs is not None and cost.arrowhead <= cost.dense:
+        mask = np.zeros(problem.system.rows, dtype=bool)
+        mask[independence.rows] = True
+        return build_arrowhead(problem.system, problem.slabs, mask)
+    return build_dense(problem.system, independence.rows)

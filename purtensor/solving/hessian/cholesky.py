@@ -1,0 +1,49 @@
+"""Dense symmetric systems that are positive definite up to rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from purtensor._typing import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """A factorisation of S A S, with S the scaling that makes its diagonal 1."""
+
+    scale: FloatArray
+    triangle: FloatArray
+    inverse: FloatArray | None
+
+    def solve(self, rhs: FloatArray) -> FloatArray:
+        """Return x with A x = rhs; where rounding had made A singular, the smallest such x as scaled."""
+        if not len(rhs):
+            return np.zeros(0)
+        if self.inverse is not None:
+            return np.asarray(self.scale * (self.inverse @ (self.scale * rhs)))
+        solved, _ = lapack.dpotrs(self.triangle, self.scale * rhs, lower=0)
+        return np.asarray(self.scale * solved)
+
+
+def factorize(matrix: FloatArray) -> Factor:
+    """Return the factorisation of a symmetric positive definite matrix, given by its upper triangle.
+
+    Scaled to a unit diagonal first, which takes out the range of the masses. Where Cholesky still meets a pivot
+    that is not positive, eigenvalues below size * eps are rounding, and their directions are left out.
+    """
+    diagonal = matrix.diagonal()
+    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0.0)
+    scaled = matrix * scale * scale[:, None]
+    np.fill_diagonal(scaled, 1.0)
+    if not len(matrix):
+        return Factor(scale, scaled, None)
+    triangle, failed = lapack.dpotrf(scaled, lower=0, clean=0)
+    if not failed:
+        return Factor(scale, triangle, None)
+    values, vectors = np.linalg.eigh(np.triu(scaled) + np.triu(scaled, 1).T)
+    good = values > len(values) * np.finfo(float).eps * values[-1]
+    inverse = (vectors[:, good] / values[good]) @ vectors[:, good].T
+    return Factor(scale, scaled, inverse)

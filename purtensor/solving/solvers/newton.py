@@ -1,0 +1,88 @@
+"""Newton's method on the dual over independent constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.ipf import measure
+from purtensor.kernels.newton import curvature, largest_absolute, spread
+from purtensor.solving.hessian.choice import Hessian, hessian_of
+from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf import IPF
+
+_SUFFICIENT = 1e-4
+_LARGEST_STEP = 40.0
+"""No mass changes by more than exp(40) in one step; beyond it the quadratic model says nothing."""
+
+
+@dataclass(slots=True, eq=False)
+class _Equations:
+    hessian: Hessian
+
+
+@dataclass(frozen=True, slots=True)
+class Newton:
+    """Newton's method on the dual, over independent constraints, with a line search; one iteration is one step.
+
+    The Hessian C diag(p) C^T is solved in the form that pays for the constraints at hand: slab by slab (arrowhead),
+    dense, or by conjugate gradients; the projection's notes say which.
+
+    Parameters
+    ----------
+    warm_up
+        So many sweeps of IPF come before the first step.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> pt.Newton().warm_up
+    3
+    """
+
+    warm_up: int = 3
+
+    def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+        """Return the iterate after one Newton step; the first step is preceded by the sweeps of the warm-up."""
+        note = ""
+        memory: Any = iterate.memory
+        if not isinstance(memory, _Equations):
+            memory = _Equations(hessian_of(problem))
+            note = memory.hessian.note
+            if self.warm_up:
+                swept = IPF().step(problem, iterate, Budget(self.warm_up, 0.0, 0.0)).iterate
+                iterate = iterate_at(problem, swept.potentials)
+        sums = np.empty(problem.system.rows)
+        measure(iterate.masses, problem.index, problem.offsets, problem.targets, sums)
+        miss = problem.targets - sums
+        direction = memory.hessian.factor_and_solve(iterate.masses, miss)
+        moved = search(problem, iterate, direction, float(miss @ direction))
+        if moved is None:
+            return Step(Iterate(iterate.potentials, iterate.masses, memory), 1, note=note, stalled=True)
+        return Step(Iterate(moved.potentials, moved.masses, memory), 1, note=note)
+
+
+def search(problem: Problem, iterate: Iterate, direction: FloatArray, slope: float) -> Iterate | None:
+    """Return the point along an ascent direction where the dual has gained enough; None where rounding forbids it.
+
+    The gain is step * slope - sum p (exp(z) - 1 - z), two numbers that are each accurate to their last digits: it
+    never drowns in the dual's own size (notes/newton.md, equation 8).
+    """
+    if not (np.isfinite(slope) and slope > 0.0):
+        return None
+    change = np.empty_like(iterate.masses)
+    spread(problem.index, problem.offsets, direction, change)
+    largest = largest_absolute(change)
+    if not np.isfinite(largest) or largest == 0.0:
+        return None
+    step = min(1.0, _LARGEST_STEP / largest)
+    while step * largest > 2.0**-60:
+        gain = step * slope - curvature(iterate.masses, change, step)
+        if gain >= _SUFFICIENT * step * slope:
+            return iterate_at(problem, iterate.potentials + step * direction)
+        step *= 0.5
+    return None
