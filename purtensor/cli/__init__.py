@@ -1,0 +1,3 @@
+"""The command line: parse, call, print."""
+
+from purtensor.cli.main import main as main

@@ -1,0 +1,98 @@
+"""Everything that can be typed after `purtensor`; imports nothing heavy, so that help answers at once."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from purtensor import __version__
+
+EXIT_CODES = """\
+exit codes: 0 done, 2 usage or bad input, 3 infeasible, 4 not converged, 5 too large for the memory"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands; `command` in its result names the module of purtensor.cli to run."""
+    parser = argparse.ArgumentParser(
+        prog="purtensor",
+        description="Information projections of categorical data: labelled, sparse, fast, and proved.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"purtensor {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_project(commands)
+    _add_reproduce(commands)
+    _add_info(commands)
+    return parser
+
+
+def _add_project(commands: Any) -> None:
+    parser = commands.add_parser(
+        "project",
+        help="make a fair version of your own data",
+        description="Project a data set onto demographic parity (P), utility (U) and realism (R), and write the "
+        "projection: the fair distribution that is closest to the data.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help=".csv, .tsv (also .gz) or .parquet: records, or counts")
+    data = parser.add_argument_group("the data")
+    data.add_argument("--response", required=True, metavar="Y", help="the column that is decided")
+    data.add_argument("--protected", required=True, nargs="+", metavar="S", help="columns it must not depend on")
+    data.add_argument("--unprotected", nargs="+", metavar="X", help="all other columns to use (default: all others)")
+    data.add_argument(
+        "--weights", metavar="COLUMN", help="a weight or count for each row (default: the column 'count', if any)"
+    )
+    data.add_argument(
+        "--missing", choices=("raise", "drop", "category"), default="raise",
+        help="rows with a missing value: refuse, drop, or make missing a category (default: raise)",
+    )  # fmt: skip
+    data.add_argument(
+        "--missing-values", nargs="+", default=[], metavar="TEXT",
+        help="texts that mean missing in a CSV file, beside the empty field",
+    )  # fmt: skip
+    question = parser.add_argument_group("the question")
+    question.add_argument("--conditions", default="PUR", metavar="PUR", help="letters of P, U, R (default: PUR)")
+    question.add_argument(
+        "--reference", default="empirical", metavar="empirical|uniform|FILE",
+        help="what to stay close to: the data, the uniform distribution, or a table (default: empirical)",
+    )  # fmt: skip
+    question.add_argument(
+        "--strength", type=float, default=1e-4, metavar="LAMBDA",
+        help="pseudo-count of each profile on Y x observed (S, X) (default: 1e-4)",
+    )  # fmt: skip
+    solution = parser.add_argument_group("the solution")
+    solution.add_argument("--solver", choices=("auto", "ipf", "newton"), default="auto", help="default: auto")
+    solution.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
+    solution.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
+    solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")
+    solution.add_argument(
+        "--out", type=Path, required=True, metavar="PATH",
+        help="where to write: .nc for the whole result with its evidence, .csv for the table alone",
+    )  # fmt: skip
+
+
+def _add_reproduce(commands: Any) -> None:
+    parser = commands.add_parser(
+        "reproduce",
+        help="run a study of the paper on real data",
+        description="Run a study of 'Demographic Parity: Mitigating Biases in Real-World Data' (arXiv 2309.17347).",
+    )
+    parser.add_argument("study", choices=("adult",), help="adult: income in the UCI Adult data, embedded")
+    parser.add_argument("--out", type=Path, default=Path("out"), metavar="FOLDER", help="default: out")
+    parser.add_argument(
+        "--strength", type=float, default=1e-4, metavar="LAMBDA", help="of the regularization (default: 1e-4)"
+    )
+    parser.add_argument(
+        "--data-sets", type=int, default=100, metavar="N", help="synthetic data sets to draw (default: 100)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the synthetic data sets (default: 0)")
+
+
+def _add_info(commands: Any) -> None:
+    commands.add_parser(
+        "info",
+        help="versions, threads, cache, memory, embedded data",
+        description="Print what a bug report should say: versions, threads, cache, memory, embedded data.",
+    )

@@ -1,0 +1,61 @@
+"""The entry of the command line: from words to a command, from its ending to an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from purtensor.cli.arguments import build_parser
+from purtensor.errors import InfeasibleError, NotConvergedError, PurtensorError, TooLargeError
+
+DONE = 0
+BAD_INPUT = 2
+INFEASIBLE = 3
+NOT_CONVERGED = 4
+TOO_LARGE = 5
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        The words after the program's name; those of the process when None.
+    """
+    parsed = build_parser().parse_args(arguments)
+    try:
+        # a command's module stands on numpy, pandas and more: it is imported only when it is called
+        import_module(f"purtensor.cli.{parsed.command}").run(parsed)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print("purtensor: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (PurtensorError, OSError, MemoryError, ModuleNotFoundError) as error:
+        if parsed.debug:
+            raise
+        advice = "; pip install 'purtensor[all]'" if isinstance(error, ModuleNotFoundError) else ""
+        print(f"purtensor: {one_line(error)}{advice}", file=sys.stderr)
+        return exit_code(error)
+    return DONE
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code that scripts see for an error."""
+    if isinstance(error, InfeasibleError):
+        return INFEASIBLE
+    if isinstance(error, NotConvergedError):
+        return NOT_CONVERGED
+    if isinstance(error, TooLargeError | MemoryError):
+        return TOO_LARGE
+    return BAD_INPUT
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's name and message on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,0 +1,56 @@
+"""Tables and facts on a terminal, or as plain text where there is none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+try:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+except ImportError:  # an optional extra
+    RichTable = None  # type: ignore[assignment, misc]
+
+
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: the first column to the left, numbers to the right."""
+    if RichTable is not None and sys.stdout.isatty():
+        _show_rich(title, columns, rows)
+    else:
+        print(f"\n{plain_table(title, columns, rows)}")
+
+
+def show_facts(title: str, facts: Mapping[str, str]) -> None:
+    """Print named facts, one a line; those without text are left out."""
+    told = {name: text for name, text in facts.items() if text}
+    width = max((len(name) for name in told), default=0)
+    print(f"\n{title}")
+    for name, text in told.items():
+        print(f"  {name:<{width}}  {text}")
+
+
+def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as aligned text."""
+    lines = [list(columns), *(list(row) for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    text = [_aligned(line, widths) for line in lines]
+    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+    return "\n".join([title, text[0], rule, *text[1:]])
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = [
+        cell.ljust(width) if i == 0 else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+    ]
+    return "  ".join([first, *others]).rstrip()
+
+
+def _show_rich(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    table = RichTable(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)

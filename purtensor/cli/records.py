@@ -1,0 +1,153 @@
+"""The user's own files, as counts."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from purtensor._typing import Table
+from purtensor.errors import FileFormatError, InvalidOptionError, UnknownAttributeError
+from purtensor.tables.tabulate import tabulate
+
+try:
+    import pyarrow.parquet as parquet
+except ImportError:  # an optional extra
+    parquet = None
+
+COUNT = "count"
+"""The column that makes a file one of counts."""
+
+PROBABILITY = "probability"
+"""The column that makes a file a distribution."""
+
+_INTEGER = r"(?:0|-?[1-9]\d{0,17})"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns of a file to use, and how.
+
+    Attributes
+    ----------
+    attributes
+        The columns to tabulate; all but the weights when None.
+    weights
+        The column with a weight for each row; the one named `count`, if there is one, when None.
+    missing
+        What to do with missing values, as `tabulate` takes it.
+    missing_values
+        Texts of a CSV file that mean missing, beside the empty field.
+    """
+
+    attributes: tuple[str, ...] | None = None
+    weights: str | None = None
+    missing: str = "raise"
+    missing_values: tuple[str, ...] = ()
+
+
+def read_counts(path: Path, columns: Columns) -> Table:
+    """Return the counts in a file of records or of counts.
+
+    Raises
+    ------
+    FileFormatError
+        Of another kind than CSV or Parquet, damaged, or with columns that have no name or the same name.
+    UnknownAttributeError
+        A column that the file does not have.
+    """
+    names = column_names(path)
+    weights = _weight_column(names, columns.weights, path)
+    attributes = columns.attributes or tuple(name for name in names if name != weights)
+    wanted = list(dict.fromkeys([*attributes, *([weights] if weights else [])]))
+    for name in wanted:
+        if name not in names:
+            raise UnknownAttributeError.among(name, names, where=path.name)
+    if _kind(path) == ".parquet":
+        records: Any = _parquet(path).read(columns=wanted)
+    else:
+        records = _read_text(path, wanted, columns.missing_values)
+        if weights is not None:
+            records[weights] = _numbers(records[weights], path)
+    return tabulate(records, attributes, weights=weights, missing=columns.missing)
+
+
+def _weight_column(names: Sequence[str], asked: str | None, path: Path) -> str | None:
+    if asked is not None and asked != COUNT and COUNT in names:
+        raise InvalidOptionError(
+            f"{path.name} has a column {COUNT!r} and the weights are {asked!r}; rename {COUNT!r} if it is no count"
+        )
+    return asked if asked is not None else (COUNT if COUNT in names else None)
+
+
+def _kind(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+    if kind not in (".csv", ".tsv", ".parquet"):
+        raise FileFormatError(f"{path.name} is no file that is read here: give .csv, .tsv (also .gz) or .parquet")
+    return kind
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of the columns of a file, each checked: not empty, none twice."""
+    if _kind(path) == ".parquet":
+        return list(_parquet(path).schema_arrow.names)
+    header = _csv(path, header=None, nrows=1).iloc[0]
+    unnamed = [i for i, name in enumerate(header, start=1) if pd.isna(name)]
+    if unnamed:
+        raise FileFormatError(f"column {unnamed[0]} of {path.name} has no name; name it or take it out")
+    names = [str(name) for name in header]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise FileFormatError(f"{path.name} has the column {repeated[0]!r} twice")
+    return names
+
+
+def _read_text(path: Path, columns: list[str], missing_values: Sequence[str]) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        # index_col=False and the whole width: else pandas drops fields beyond the header without a word
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame = _csv(path, index_col=False, na_values=["", *missing_values])
+    return frame[columns].apply(_as_integers)
+
+
+def _as_integers(column: pd.Series) -> pd.Series:
+    """Return integers where every entry is exactly what its integer prints as, else the column as it is."""
+    present = column.dropna()
+    if len(present) and present.str.fullmatch(_INTEGER).all():
+        return column.astype("Int64")
+    return column
+
+
+def _numbers(column: pd.Series, path: Path) -> pd.Series:
+    numbers = pd.to_numeric(column, errors="coerce")
+    wrong = column[numbers.isna() & column.notna()]
+    if len(wrong):
+        raise FileFormatError(
+            f"weights are numbers, but column {column.name!r} of {path.name} has {wrong.iloc[0]!r} "
+            f"in row {wrong.index[0]}, the first row being 0"
+        )
+    return numbers
+
+
+def _csv(path: Path, **options: object) -> pd.DataFrame:
+    separator = "\t" if _kind(path) == ".tsv" else ","
+    settings = {"sep": separator, "dtype": str, "keep_default_na": False, "na_values": [""], **options}
+    try:
+        return pd.read_csv(path, **settings)  # type: ignore[call-overload, no-any-return]
+    except (ValueError, EOFError, zlib.error, pd.errors.ParserWarning) as error:  # parser errors are ValueErrors
+        raise FileFormatError(f"{path.name} is no readable table: {error}") from error
+
+
+def _parquet(path: Path) -> Any:
+    if parquet is None:
+        raise FileFormatError(f"reading {path.name} needs pyarrow: pip install 'purtensor[io]'")
+    try:
+        return parquet.ParquetFile(path)
+    except ValueError as error:
+        raise FileFormatError(f"{path.name} is no readable table: {error}") from error

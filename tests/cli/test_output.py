@@ -1,0 +1,38 @@
+"""Text tables."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from purtensor.cli import output
+
+COLUMNS = ("group", "data", "fair")
+ROWS = [("female", "0.3", "1.000"), ("m", "0.75", "0.9")]
+
+
+def test_plain_table__aligns_words_left_and_numbers_right() -> None:
+    assert output.plain_table("ratios", COLUMNS, ROWS) == (
+        "ratios\ngroup   data   fair\n-------------------\nfemale   0.3  1.000\nm       0.75    0.9"
+    )
+
+
+def test_show_table__is_plain_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output.show_table("ratios", COLUMNS, ROWS)
+    assert capsys.readouterr().out.strip() == output.plain_table("ratios", COLUMNS, ROWS)
+
+
+def test_show_table__on_a_terminal_says_the_same(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    output.show_table("ratios", COLUMNS, ROWS)
+    printed = capsys.readouterr().out
+    assert all(cell in printed for row in (COLUMNS, *ROWS) for cell in row)
+    assert "─" in printed
+
+
+def test_show_facts__leaves_out_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    output.show_facts("data", {"file": "a.csv", "dropped rows": "", "total": "5"})
+    assert capsys.readouterr().out == "\ndata\n  file   a.csv\n  total  5\n"

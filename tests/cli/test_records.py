@@ -1,0 +1,113 @@
+"""Files as counts: labels stay what they are."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import purtensor as pt
+from purtensor.cli.records import Columns, column_names, read_counts
+
+
+def written(folder: Path, text: str, name: str = "data.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def categories(table: pt.Marginal, attribute: str) -> list[object]:
+    return list(table.indexes["profile"].levels[table.indexes["profile"].names.index(attribute)])
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["9", "10", "-3"], [-3, 9, 10]),  # integers, in their own order
+        (["01", "10"], ["01", "10"]),  # a leading zero is part of the label
+        (["1.0", "2.0"], ["1.0", "2.0"]),
+        (["NA", "null"], ["NA", "null"]),
+        (["True", "False"], ["False", "True"]),
+        (["12345678901234567890", "1"], ["1", "12345678901234567890"]),
+        (["-0", "0"], ["-0", "0"]),
+    ],
+)
+def test_read_counts__keeps_labels(tmp_path: Path, texts: list[str], expected: list[object]) -> None:
+    counts = read_counts(written(tmp_path, "a\n" + "\n".join(texts) + "\n"), Columns())
+    assert categories(counts, "a") == expected
+
+
+def test_read_counts__sums_the_count_column(tmp_path: Path) -> None:
+    counts = read_counts(written(tmp_path, "a,count\nu,2\nv,5\nu,1\n"), Columns())
+    assert counts.to_series().to_dict() == {("u",): 3.0, ("v",): 5.0}
+
+
+def test_read_counts__sums_named_weights(tmp_path: Path) -> None:
+    counts = read_counts(written(tmp_path, "a,w\nu,0.5\nv,1.25\n"), Columns(weights="w"))
+    assert counts.values.tolist() == [0.5, 1.25]
+
+
+def test_read_counts__refuses_two_columns_of_counts(tmp_path: Path) -> None:
+    with pytest.raises(pt.InvalidOptionError, match="'count' and the weights are 'w'"):
+        read_counts(written(tmp_path, "a,w,count\nu,1,2\n"), Columns(weights="w"))
+
+
+def test_read_counts__names_the_row_of_a_weight_that_is_no_number(tmp_path: Path) -> None:
+    with pytest.raises(pt.FileFormatError, match=r"column 'count' of data\.csv has 'two' in row 1"):
+        read_counts(written(tmp_path, "a,count\nu,1\nv,two\n"), Columns())
+
+
+def test_read_counts__reads_only_what_is_named(tmp_path: Path) -> None:
+    counts = read_counts(written(tmp_path, "id,a,b\n1,u,x\n2,v,y\n3,u,x\n"), Columns(("b", "a")))
+    assert counts.to_series().to_dict() == {("x", "u"): 2.0, ("y", "v"): 1.0}
+
+
+def test_read_counts__missing_texts_are_the_user_s_choice(tmp_path: Path) -> None:
+    path = written(tmp_path, "a\nu\n?\n\nv\n".replace("\n\n", '\n""\n'))
+    with pytest.raises(pt.InvalidTableError, match="'a'"):
+        read_counts(path, Columns())
+    counts = read_counts(path, Columns(missing="drop", missing_values=("?",)))
+    assert counts.to_series().to_dict() == {("u",): 1.0, ("v",): 1.0}
+
+
+def test_read_counts__integers_stay_integers_beside_missing_values(tmp_path: Path) -> None:
+    counts = read_counts(written(tmp_path, "a,b\n3,x\n,x\n10,x\n"), Columns(missing="drop"))
+    assert counts.to_series().to_dict() == {(3, "x"): 1.0, (10, "x"): 1.0}
+
+
+def test_read_counts__compressed_tab_separated_and_parquet_alike(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": ["u", "v", "u"], "b": ["x", "x", "y"]})
+    with gzip.open(tmp_path / "data.tsv.gz", "wt") as file:
+        frame.to_csv(file, sep="\t", index=False)
+    frame.to_parquet(tmp_path / "data.parquet")
+    tables = [read_counts(tmp_path / name, Columns()) for name in ("data.tsv.gz", "data.parquet")]
+    for table in tables:
+        assert table.to_series().to_dict() == {("u", "x"): 1.0, ("u", "y"): 1.0, ("v", "x"): 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,a\n1,2\n", "'a' twice"),
+        ("a,\n1,2\n", "column 2 of data.csv has no name"),
+        ("", "no readable table"),
+        ("a,b\n1,2\n1,2,3\n", "no readable table: .* saw 3"),
+        ("a,b\n1,2,3,4\n1,2,3,4\n", "no readable table: .* loss of data"),
+    ],
+)
+def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(pt.FileFormatError, match=told):
+        read_counts(written(tmp_path, text), Columns())
+
+
+def test_read_counts__refuses_unknown_kinds_and_damaged_files(tmp_path: Path) -> None:
+    with pytest.raises(pt.FileFormatError, match=r"data\.xlsx is no file that is read here"):
+        column_names(written(tmp_path, "", "data.xlsx"))
+    with pytest.raises(pt.FileFormatError, match="no readable table"):
+        column_names(written(tmp_path, "no parquet at all", "data.parquet"))
+    packed = gzip.compress(b"a\n" + b"u\n" * 1000)
+    (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(pt.FileFormatError, match="no readable table"):
+        read_counts(tmp_path / "cut.csv.gz", Columns())
