@@ -29,8 +29,8 @@ def forest_edges(first: IntArray, second: IntArray, first_rows: int, nodes: int,
     edges = np.empty(nodes, dtype=np.int64)
     count = 0
     for i in range(first.size):
-        a = _root(leader, np.int64(first[i]))
-        b = _root(leader, first_rows + np.int64(second[i]))
+        a = _root(leader, int(first[i]))
+        b = _root(leader, first_rows + int(second[i]))
         in_forest[i] = a != b
         if a != b:
             leader[max(a, b)] = min(a, b)

@@ -37,8 +37,10 @@ def inverse_of(value: int, prime: int) -> int:
 
 @compiled
 def echelon_in_place(vectors: FloatArray, prime: float, leads: IntArray) -> None:
-    """Bring the rows of `vectors` to reduced echelon form: each has a 1 at its lead, the first place where it is
-    not 0, and all others have 0 there. `leads` gets -1 for rows that vanish.
+    """Bring the rows of `vectors` to reduced echelon form and write their leads.
+
+    A lead is the first place where a row is not 0: it has a 1 there and all other rows have 0. Rows that vanish get
+    lead -1.
     """
     count, size = vectors.shape
     inverse = 1.0 / prime
@@ -69,9 +71,7 @@ def echelon_in_place(vectors: FloatArray, prime: float, leads: IntArray) -> None
 
 
 @compiled
-def _subtract(
-    target: FloatArray, source: FloatArray, factor: float, begin: int, prime: float, inverse: float
-) -> None:
+def _subtract(target: FloatArray, source: FloatArray, factor: float, begin: int, prime: float, inverse: float) -> None:
     for j in range(begin, target.size):
         value = target[j] - factor * source[j]
         residue = value - np.floor(value * inverse) * prime
