@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -74,9 +75,7 @@ def label_of(domain: Domain, codes: Sequence[Any]) -> Profile:
 
 def described(domain: Domain, codes: Sequence[Any]) -> str:
     """Return a profile as text for messages, such as 'sex=male, race=white'."""
-    return ", ".join(
-        f"{name}={label}" for name, label in zip(domain.attributes, label_of(domain, codes), strict=True)
-    )
+    return ", ".join(f"{name}={label}" for name, label in zip(domain.attributes, label_of(domain, codes), strict=True))
 
 
 def is_sparse(table: Table) -> bool:
@@ -111,14 +110,15 @@ def domain_of(table: Table) -> Domain:
             )
         categories = tuple(table.indexes[name] for name in names)
     for name, index in zip(names, categories, strict=True):
-        _check_attribute(name, index)
+        check_attribute(name, index)
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise InvalidTableError(f"attribute {repeated[0]!r} occurs twice")
     return Domain(names, categories)
 
 
-def _check_attribute(name: Any, categories: pd.Index[Any]) -> None:
+def check_attribute(name: Any, categories: pd.Index[Any]) -> None:
+    """Refuse a name that is no plain text, and categories that are missing, repeated or of several levels."""
     if not isinstance(name, str) or not name:
         raise InvalidTableError(f"attribute names are strings that are not empty, this is {name!r}")
     if name == PROFILE:
@@ -142,26 +142,13 @@ def encode(table: Table, *, allow_empty: bool = False) -> CodedTable:
         float64 cannot hold, or repeated profiles; the message names the profile.
     """
     domain = domain_of(table)
-    raw = np.asarray(table.values).reshape(-1)
-    if is_sparse(table):
-        index = table.indexes[PROFILE]
-        stored: tuple[IntArray, ...] = tuple(np.asarray(code) for code in index.codes)
-        missing = [(name, int(np.argmin(code))) for name, code in zip(domain.attributes, stored, strict=True)
-                   if len(code) and code.min() < 0]  # fmt: skip
-        if missing:
-            raise InvalidTableError(f"attribute {missing[0][0]!r} is missing in profile number {missing[0][1]}")
-    else:
-        stored = ()
+    stored = stored_codes(table, domain) if is_sparse(table) else ()
 
     def fail(position: int, what: str) -> NoReturn:
         codes = [c[position] for c in stored] if stored else np.unravel_index(position, table.shape)
         raise InvalidTableError(f"profile ({described(domain, codes)}) {what}")
 
-    values = _as_float(raw, fail)
-    if stored:
-        again = first_repeated(stored, domain.sizes)
-        if again is not None:
-            fail(again, "occurs twice; sum its values into one, for instance with purtensor.tabulate")
+    values = as_masses(np.asarray(table.values).reshape(-1), fail)
     positions = np.flatnonzero(values)
     if len(positions) == 0 and not allow_empty:
         raise InvalidTableError("the table is empty: no profile has positive mass")
@@ -171,19 +158,49 @@ def encode(table: Table, *, allow_empty: bool = False) -> CodedTable:
         else tuple(np.asarray(c) for c in np.unravel_index(positions, table.shape))
     )
     support = values[positions]
-    if not np.isfinite(support.sum()):
+    with np.errstate(over="ignore"):
+        total = support.sum()
+    if not np.isfinite(total):
         raise InvalidTableError("the total mass is beyond what float64 can hold; divide the table by a constant")
     return CodedTable(domain, codes, support, table, positions)
 
 
-def _as_float(raw: Any, fail: Any) -> FloatArray:
+def stored_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
+    """Return for each attribute the category code of every profile that a sparse table stores, zeros included.
+
+    Raises
+    ------
+    InvalidTableError
+        A missing label, or a profile that is stored twice.
+    """
+    codes: tuple[IntArray, ...] = tuple(np.asarray(code) for code in table.indexes[PROFILE].codes)
+    for name, code in zip(domain.attributes, codes, strict=True):
+        if len(code) and code.min() < 0:
+            raise InvalidTableError(f"attribute {name!r} is missing in profile number {int(np.argmin(code))}")
+    again = first_repeated(codes, domain.sizes)
+    if again is not None:
+        profile = described(domain, [code[again] for code in codes])
+        raise InvalidTableError(
+            f"profile ({profile}) occurs twice; sum its values into one, for instance with purtensor.tabulate"
+        )
+    return codes
+
+
+def as_masses(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> FloatArray:
+    """Return numbers as float64, or call `fail` with the position of one that is no mass and what it has.
+
+    Raises
+    ------
+    InvalidTableError
+        The values are no integers, floats or booleans.
+    """
     if raw.dtype.kind not in "buif":
         raise InvalidTableError(f"the values of a table are integers or floats, these are {raw.dtype}")
     if raw.dtype.kind in "ui" and raw.size:
         beyond = np.flatnonzero((raw > _LARGEST_EXACT_INTEGER) | (raw < -_LARGEST_EXACT_INTEGER))
         inexact = [i for i in beyond if int(np.float64(raw[i])) != int(raw[i])]
         if inexact:
-            fail(inexact[0], f"has {raw[inexact[0]]}, an integer that float64 cannot hold exactly")
+            fail(int(inexact[0]), f"has {raw[inexact[0]]}, an integer that float64 cannot hold exactly")
     values = np.ascontiguousarray(raw, dtype=np.float64)
     if values.size and not (np.isfinite(values.min()) and values.min() >= 0 and np.isfinite(values.max())):
         bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
@@ -200,9 +217,9 @@ def sparse_table(
     attrs: dict[str, Any] | None = None,
 ) -> Table:
     """Return a sparse table from codes; the profiles are taken as distinct and valid."""
-    index = pd.MultiIndex(
-        levels=list(domain.categories), codes=list(codes), names=list(domain.attributes), verify_integrity=False
-    )
+    levels: list[Any] = list(domain.categories)
+    columns: list[Any] = list(codes)
+    index = pd.MultiIndex(levels=levels, codes=columns, names=list(domain.attributes), verify_integrity=False)
     coords = xr.Coordinates.from_pandas_multiindex(index, PROFILE)
     return xr.DataArray(values, coords=coords, dims=PROFILE, name=name, attrs=attrs or {})
 

@@ -36,6 +36,10 @@ def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
         group = np.zeros(bound, dtype=np.int64)
         group[present] = np.arange(len(present))
         return first[present], group[keys]
+    if np.all(keys[1:] >= keys[:-1]):  # tables that purtensor made are in this order: no sorting then
+        begins = np.ones(len(keys), dtype=bool)
+        begins[1:] = keys[1:] != keys[:-1]
+        return np.flatnonzero(begins), np.cumsum(begins) - 1
     _, where, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return where, inverse
 
@@ -52,7 +56,7 @@ def first_repeated(codes: Sequence[IntArray], sizes: Sequence[int]) -> int | Non
     if not codes or not len(codes[0]):
         return None
     keys, bound = profile_keys(codes, sizes)
-    first, group = distinct_keys(keys, bound)
+    first, _ = distinct_keys(keys, bound)
     if len(first) == len(keys):
         return None
     seen = np.zeros(len(keys), dtype=bool)

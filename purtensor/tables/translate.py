@@ -19,7 +19,7 @@ def category_map(source: pd.Index[Any], onto: pd.Index[Any]) -> IntArray:
     found: IntArray = np.asarray(onto.astype(object).get_indexer(source.astype(object)))
     known = np.flatnonzero(found >= 0)
     # 1 == True in Python, and so in pandas; as categories they differ
-    confused = [i for i in known if is_boolean(source[i]) != is_boolean(onto[found[i]])]
+    confused = [i for i in known.tolist() if is_boolean(source[i]) != is_boolean(onto[int(found[i])])]
     found[confused] = -1
     return found
 

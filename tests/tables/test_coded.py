@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+
+import purtensor as pt
+from purtensor.tables.coded import dense_table, domain_of, encode, is_sparse, like, shown, sparse_table
+from purtensor.tables.domain import Domain
+from tests.tables.drawn import as_dict, sparse_tables
+
+DOMAIN = Domain(("sex", "age"), (pd.Index(["m", "f"]), pd.Index([1, 0, 2])))
+
+
+def dense(values, **coords):
+    return xr.DataArray(np.asarray(values), coords=coords, dims=tuple(coords))
+
+
+def test_encode__keeps_the_support_only():
+    coded = encode(dense([[0.0, 2.0], [3.0, 0.0]], sex=["m", "f"], age=[1, 0]))
+    assert coded.values.tolist() == [2.0, 3.0]
+    assert [column.tolist() for column in coded.codes] == [[0, 1], [1, 0]]
+    assert coded.label(0) == ("m", 0)
+    assert coded.total == 5.0
+    assert [column.tolist() for column in coded.columns(["age"])] == [[1, 0]]
+
+
+@given(sparse_tables())
+def test_encode__both_layouts_have_the_same_support(table):
+    full = encode(pt.to_dense(table))
+    ours = encode(table)
+    assert sorted(zip(*ours.codes, ours.values, strict=True)) == sorted(zip(*full.codes, full.values, strict=True))
+
+
+@given(sparse_tables())
+def test_rebuild__writes_on_the_support_and_zero_elsewhere(table):
+    for layout in (table, pt.to_dense(table), pt.to_dense(table).T):
+        coded = encode(layout)
+        rebuilt = coded.rebuild(coded.values * 2)
+        assert rebuilt.dims == layout.dims
+        assert as_dict(rebuilt) == {profile: 2 * value for profile, value in as_dict(layout).items()}
+        assert rebuilt.size == layout.size
+
+
+@pytest.mark.parametrize("bad", [np.nan, -1.0, np.inf, -np.inf])
+@pytest.mark.parametrize("layout", ["sparse", "dense"])
+def test_encode__names_the_profile_that_is_no_mass(bad, layout):
+    """Case 12 of the collected complaints: NaN in a reference once converged in one step."""
+    table = sparse_table(DOMAIN, [np.array([0, 1]), np.array([2, 1])], np.array([1.0, bad]))
+    if layout == "dense":
+        table = pt.to_dense(table)
+    with pytest.raises(pt.InvalidTableError, match=rf"profile \(sex=f, age=0\) has {bad}; masses are finite"):
+        encode(table)
+
+
+def test_encode__refuses_integers_that_float64_cannot_hold():
+    with pytest.raises(pt.InvalidTableError, match=r"\(sex=f\) has 9007199254740993, an integer that float64"):
+        encode(dense([2**53, 2**53 + 1], sex=["m", "f"]))
+    assert encode(dense([2**53, 2**60], sex=["m", "f"])).values.tolist() == [2.0**53, 2.0**60]
+    with pytest.raises(pt.InvalidTableError, match="18446744073709551615"):
+        encode(dense(np.array([1, 2**64 - 1], dtype=np.uint64), sex=["m", "f"]))
+
+
+@pytest.mark.parametrize("values", [[1 + 0j, 2], ["1", "2"], np.array([1, 2], dtype="M8[s]")])
+def test_encode__refuses_what_is_no_number(values):
+    with pytest.raises(pt.InvalidTableError, match="values of a table are integers or floats"):
+        encode(dense(values, sex=["m", "f"]))
+
+
+def test_encode__refuses_an_empty_table_unless_asked():
+    empty = dense([0.0, 0.0], sex=["m", "f"])
+    with pytest.raises(pt.InvalidTableError, match="empty: no profile has positive mass"):
+        encode(empty)
+    assert len(encode(empty, allow_empty=True).values) == 0
+
+
+def test_encode__refuses_a_total_beyond_float64():
+    with pytest.raises(pt.InvalidTableError, match="total mass is beyond"):
+        encode(dense([1e308, 1e308], sex=["m", "f"]))
+
+
+def test_encode__refuses_a_repeated_profile():
+    table = sparse_table(DOMAIN, [np.array([0, 1, 0]), np.array([2, 1, 2])], np.ones(3))
+    with pytest.raises(pt.InvalidTableError, match=r"profile \(sex=m, age=2\) occurs twice"):
+        encode(table)
+
+
+def test_encode__refuses_a_missing_label():
+    table = sparse_table(DOMAIN, [np.array([0, 1]), np.array([2, -1])], np.ones(2))
+    with pytest.raises(pt.InvalidTableError, match="attribute 'age' is missing in profile number 1"):
+        encode(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (pd.Series([1.0]), "a table is an xarray.DataArray, this is pandas"),
+        (xr.DataArray(1.0), "no attribute"),
+        (xr.DataArray([1.0], dims="sex"), "'sex' has no category labels"),
+        (xr.DataArray([1.0, 2.0], coords={"sex": ["m", "m"]}, dims="sex"), "'sex' has the category 'm' twice"),
+        (xr.DataArray([1.0, 2.0], coords={"sex": [np.nan, 1]}, dims="sex"), "'sex' has a missing value"),
+        (xr.DataArray([1.0], coords={"profile": ["m"]}, dims="profile"), "'profile' is the dimension of sparse tables"),
+        (xr.DataArray([1.0], coords={"": [1]}, dims=""), "names are strings that are not empty, this is"),
+    ],
+)
+def test_domain_of__refuses_what_is_no_table(table, what):
+    with pytest.raises(pt.InvalidTableError, match=what):
+        domain_of(table)
+
+
+def test_like__keeps_the_layout_of_the_template():
+    codes, values = [np.array([0, 1]), np.array([2, 1])], np.array([1.0, 4.0])
+    sparse = like(sparse_table(DOMAIN, codes, values), DOMAIN, codes, values)
+    full = like(dense_table(DOMAIN, np.zeros((2, 3))), DOMAIN, codes, values)
+    assert is_sparse(sparse)
+    assert not is_sparse(full)
+    assert full.values.tolist() == [[0, 0, 1], [0, 4, 0]]
+    assert as_dict(sparse) == as_dict(full)
+
+
+def test_is_sparse__also_with_a_single_attribute():
+    one = pt.tabulate({"sex": ["m", "f"]})
+    assert is_sparse(one)
+    assert isinstance(one.indexes["profile"], pd.MultiIndex)
+
+
+def test_shown__names_sizes():
+    assert shown(dense_table(DOMAIN, np.ones((2, 3)))) == "sex (2), age (3)"
