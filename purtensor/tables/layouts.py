@@ -1,0 +1,78 @@
+"""The two layouts of a table, and the way from each to the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import Table
+from purtensor.errors import InvalidTableError
+from purtensor.tables.coded import dense_table, domain_of, is_sparse, shown, sparse_table, stored_codes
+from purtensor.tables.domain import PROFILE
+from purtensor.tables.memory import require_memory
+
+
+def to_dense(table: Table, fill_value: float = 0.0) -> Table:
+    """Return the table in the dense layout: one dimension an attribute, `fill_value` where nothing is stored.
+
+    A table that is dense is returned as it is.
+
+    Raises
+    ------
+    TooLargeError
+        The full table is beyond the memory that is available; nothing was allocated.
+    InvalidTableError
+        More attributes than an array has dimensions, a missing label, or a profile that is stored twice.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
+    >>> pt.to_dense(counts).values
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    domain = domain_of(table)
+    if not is_sparse(table):
+        return table
+    require_memory(
+        8 * domain.size,
+        f"a dense table over {shown(table)}, {domain.size} profiles,",
+        "stay with the sparse layout, or take a marginal first",
+    )
+    codes = stored_codes(table, domain)
+    try:
+        values = np.full(domain.sizes, fill_value, dtype=np.float64)
+    except ValueError:
+        raise InvalidTableError(
+            f"a dense table has one dimension an attribute, and {len(domain.sizes)} are more than numpy allows"
+        ) from None
+    values[codes] = table.values
+    return dense_table(domain, values, name=table.name, attrs=dict(table.attrs))
+
+
+def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
+    """Return the table in the sparse layout, without its zeros unless `keep_zeros`.
+
+    Categories that lose their last profile stay in the domain, so that `to_dense` restores the table exactly.
+
+    Raises
+    ------
+    TooLargeError
+        The labels of all the profiles that stay are beyond the memory that is available; nothing was allocated.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
+    >>> pt.to_sparse(pt.to_dense(counts)).equals(counts)
+    True
+    """
+    domain = domain_of(table)
+    if is_sparse(table):
+        return table if keep_zeros or np.all(table.values) else table.isel({PROFILE: np.flatnonzero(table.values)})
+    values = np.ascontiguousarray(table.values, dtype=np.float64).reshape(-1)
+    stored = len(values) if keep_zeros else int(np.count_nonzero(values))
+    require_memory(8 * stored * (2 + len(domain.sizes)), f"a sparse table of {stored} profiles over {shown(table)}")
+    positions = np.arange(stored) if keep_zeros else np.flatnonzero(values)
+    codes = np.unravel_index(positions, domain.sizes)
+    return sparse_table(domain, codes, values[positions], name=table.name, attrs=dict(table.attrs))
