@@ -1,0 +1,130 @@
+"""One column of records as category codes: order kept where the data has one, sorted where it has none."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from purtensor._typing import IntArray
+from purtensor.errors import InvalidTableError
+from purtensor.tables.domain import listed
+
+_LARGEST_EXACT_INTEGER = 2**53
+_KEPT = {"string", "integer", "boolean", "interval", "datetime64", "datetime", "date", "timedelta64", "timedelta"}
+_NUMBERS = {"floating", "mixed-integer-float", "decimal"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """A column as codes into its categories; -1 where the value is missing."""
+
+    codes: IntArray
+    categories: pd.Index[Any]
+
+    def missing_rows(self) -> IntArray:
+        """Return the rows without a value, counted from 0."""
+        return np.flatnonzero(self.codes < 0)
+
+
+def factorize(column: nw.Series[Any], attribute: str) -> Factor:
+    """Return a column as codes and categories.
+
+    Categoricals keep the order of their categories, also of those that do not occur (pandas categoricals, polars
+    Enum, dictionaries of Arrow, ENUM of DuckDB). A polars Categorical has no order of its own: its labels are
+    sorted, as are strings, integers, booleans, intervals and dates. Whole numbers that are stored as floats, which
+    is what pandas makes of integers with gaps, become integers. NaN, None, NaT and null are missing.
+
+    Raises
+    ------
+    InvalidTableError
+        Fractional numbers, or labels that are of several types or of none that can name a category.
+    """
+    if column.implementation.is_pandas_like():
+        values = column.to_pandas()
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            codes = np.asarray(values.cat.codes, dtype=np.int64)
+            return Factor(codes, _plain(values.cat.categories, attribute))
+        return _sorted(values, attribute)
+    rows = np.flatnonzero(~column.is_null().to_numpy())
+    present = column.drop_nulls()
+    codes = np.full(len(column), -1, dtype=np.int64)
+    if isinstance(column.dtype, nw.String | nw.Categorical | nw.Enum):
+        labels = present.unique().to_list()
+        categories = _declared_categories(column)
+        if categories is None:
+            categories = sorted(labels)
+        code_of = {label: code for code, label in enumerate(categories)}
+        if labels:
+            found = present.replace_strict(labels, [code_of[label] for label in labels], return_dtype=nw.Int64)
+            codes[rows] = found.to_numpy()
+        return Factor(codes, _plain(pd.Index(categories), attribute))
+    factor = _sorted(pd.Series(present.to_numpy()), attribute, rows)
+    codes[rows] = factor.codes
+    return Factor(codes, factor.categories)
+
+
+def _declared_categories(column: nw.Series[Any]) -> list[Any] | None:
+    if isinstance(column.dtype, nw.Enum):
+        return list(column.dtype.categories)
+    if isinstance(column.dtype, nw.Categorical) and not column.implementation.is_polars():
+        return list(column.cat.get_categories().to_list())
+    return None
+
+
+def _sorted(values: pd.Series[Any], attribute: str, rows: IntArray | None = None) -> Factor:
+    """Return the codes of values that carry no order; `rows` are their numbers in the records."""
+    kind = pd.api.types.infer_dtype(values, skipna=True)
+    if kind in _NUMBERS:
+        values = _whole_numbers(values, attribute, rows)
+    elif kind == "date":
+        values = pd.to_datetime(values)
+    elif kind == "empty":
+        return Factor(np.full(len(values), -1, dtype=np.int64), pd.Index([], dtype=object))
+    elif kind not in _KEPT:
+        types = sorted({type(value).__name__ for value in values.dropna().head(100_000)})
+        raise InvalidTableError(
+            f"attribute {attribute!r} has labels of type {listed(types)}; the labels of one attribute are all strings, "
+            "integers, booleans, intervals or dates: convert them to one of these"
+        )
+    codes, categories = pd.factorize(values, sort=True)
+    return Factor(np.asarray(codes, dtype=np.int64), _plain(pd.Index(categories), attribute))
+
+
+def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None) -> pd.Series[Any]:
+    numbers: npt.NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = ~np.isnan(numbers)
+    bad = np.flatnonzero(known & ~((numbers == np.floor(numbers)) & (np.abs(numbers) <= _LARGEST_EXACT_INTEGER)))
+    if len(bad):
+        row = int(bad[0]) if rows is None else int(rows[bad[0]])
+        raise InvalidTableError(
+            f"attribute {attribute!r} has the number {numbers[bad[0]]} in row {row} (counted from 0), which names no "
+            "category; bin such an attribute first, for instance with pandas.cut, or make it text or a categorical"
+        )
+    return pd.Series(np.where(known, numbers, 0.0).astype(np.int64)).where(pd.Series(known)).astype("Int64")
+
+
+def _plain(categories: pd.Index[Any], attribute: str) -> pd.Index[Any]:
+    """Return labels in the plainest index that holds them, so that the same data from any library is the same."""
+    if getattr(categories, "tz", None) is not None:
+        raise InvalidTableError(
+            f"attribute {attribute!r} has times with a time zone; make them plain with "
+            "tz_convert('UTC').tz_localize(None)"
+        )
+    if isinstance(categories, pd.IntervalIndex | pd.DatetimeIndex | pd.TimedeltaIndex):
+        return categories.rename(None)
+    return plain_index(categories.tolist())
+
+
+def plain_index(labels: Iterable[Any]) -> pd.Index[Any]:
+    """Return an index over labels, whose type pandas finds: strings, integers, booleans, intervals, or a mixture."""
+    listed_labels = [str(label) if isinstance(label, str) else label for label in labels]
+    if all(isinstance(label, datetime.date) and not isinstance(label, datetime.datetime) for label in listed_labels):
+        return pd.DatetimeIndex(listed_labels) if listed_labels else pd.Index([], dtype=object)
+    return pd.Index(listed_labels)

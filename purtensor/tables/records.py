@@ -1,0 +1,103 @@
+"""Records of any data frame library, or a dict of arrays, as columns by name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from narwhals.exceptions import DuplicateError
+
+from purtensor.errors import InvalidTableError
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Columns that are read when they are asked for.
+
+    Attributes
+    ----------
+    names
+        The names of all columns, in order.
+    select
+        Returns the columns with the given names, each of the same length.
+    """
+
+    names: tuple[str, ...]
+    select: Callable[[Sequence[str]], dict[str, nw.Series[Any]]]
+
+
+def read_records(records: Any) -> Records:
+    """Return the columns of a data frame (pandas, polars, pyarrow, DuckDB and others) or of a dict of arrays.
+
+    Raises
+    ------
+    InvalidTableError
+        Something else, two columns of the same name, or columns of different lengths.
+    """
+    if isinstance(records, Mapping):
+        return Records(
+            tuple(records), lambda names: _same_length({name: _series(records[name], name) for name in names})
+        )
+    try:
+        frame = nw.from_native(records)
+    except TypeError:
+        raise InvalidTableError(
+            f"records are a data frame (pandas, polars, pyarrow, DuckDB) or a dict of arrays, this is "
+            f"{type(records).__module__}.{type(records).__qualname__}"
+        ) from None
+    except DuplicateError:
+        names = getattr(records, "column_names", None)  # pyarrow; its `columns` are the values
+        raise _duplicate(names if isinstance(names, list) else records.columns) from None
+    if isinstance(frame, nw.LazyFrame):
+        return Records(tuple(frame.collect_schema().names()), lambda names: _columns(frame.select(*names).collect()))
+    return Records(tuple(frame.columns), lambda names: {name: frame[name] for name in names})
+
+
+def series(values: Any, what: str) -> nw.Series[Any]:
+    """Return one-dimensional values of any library or a list as a series; `what` names them in errors."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidTableError(f"{what} is a {type(values).__qualname__}; give an array or a list, one value a record")
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(values, pyarrow.Array):
+        values = pyarrow.chunked_array([values])
+    native = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return native
+    if isinstance(values, pd.Index | pd.api.extensions.ExtensionArray):
+        return nw.from_native(pd.Series(values), series_only=True)
+    if not hasattr(values, "__array__"):
+        # as objects, so that integers with gaps do not turn into floats
+        filled = np.empty(len(values := list(values)), dtype=object)
+        filled[:] = values
+        return nw.from_native(pd.Series(filled), series_only=True)
+    array = np.ma.asarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidTableError(f"{what} has {array.ndim} dimensions; give one value a record")
+    return nw.from_native(pd.Series(array), series_only=True)
+
+
+def _series(values: Any, name: str) -> nw.Series[Any]:
+    return series(values, f"column {name!r}")
+
+
+def _columns(frame: nw.DataFrame[Any]) -> dict[str, nw.Series[Any]]:
+    return {name: frame[name] for name in frame.columns}
+
+
+def _same_length(columns: dict[str, nw.Series[Any]]) -> dict[str, nw.Series[Any]]:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InvalidTableError(f"the columns of the records have different lengths: {told}")
+    return columns
+
+
+def _duplicate(names: Iterable[Any]) -> InvalidTableError:
+    listed = list(names)
+    twice = next((name for name in listed if listed.count(name) > 1), None)
+    return InvalidTableError(f"the records have two columns {twice!r}; rename or drop one of them")
