@@ -1,0 +1,155 @@
+"""From counts to reference distributions: as observed, with pseudo-counts, uniform."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from purtensor._typing import Attributes, IntArray, Table
+from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.tables.coded import CodedTable, encode, is_sparse, like
+from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.memory import require_memory
+from purtensor.tables.supports import crossed_support, declared_support
+
+_NORMALISED = 1e-6
+"""How far the total of probabilities may be from 1: they are often written with a few digits."""
+
+
+def empirical(counts: Table) -> Table:
+    """Return the observed distribution: counts divided by their total.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> pt.empirical(pt.tabulate({"sex": ["f", "m", "m", "m"]})).values
+    array([0.25, 0.75])
+    """
+    coded = encode(counts)
+    return coded.rebuild(coded.values / _total(coded), name="probability")
+
+
+def uniform(table: Table) -> Table:
+    """Return the uniform distribution on the support of a table: 1 / M on each of its M profiles.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> pt.uniform(pt.tabulate({"sex": ["f", "m", "m", "m"]})).values
+    array([0.5, 0.5])
+    """
+    coded = encode(table)
+    profiles = len(coded.values)
+    return coded.rebuild(np.full(profiles, 1.0 / profiles), name="probability")
+
+
+def regularize(
+    counts: Table,
+    strength: float = 1e-4,
+    *,
+    response: Attributes,
+    support: str | Table = "observed",
+    total: float | None = None,
+) -> Table:
+    """Return the distribution of counts with the pseudo-count `strength` on every profile that may occur.
+
+    With N the total of the counts and M the number of supported profiles it is, on each of them,
+    (count / N + strength / N) / (1 + M strength / N): equation 1 of arXiv 2309.17347.
+
+    The result keeps in its `attrs` the `strength`, the number of supported `profiles` M, the `total` N, the
+    `washed_out_share` M strength / N, and under `left_out` the categories that have no supported profile.
+
+    Parameters
+    ----------
+    counts
+        Counts or sums of weights; probabilities only together with `total`.
+    strength
+        The pseudo-count lambda, 0 or more.
+    response
+        The attribute (or attributes) that is predicted.
+    support
+        "observed": all response categories, for each profile of the other attributes that was observed;
+        "product": all combinations of categories; or a table: exactly its positive profiles, which is how
+        structural zeros are declared. Without a table, categories that were never observed are left out.
+    total
+        The sample size N, where probabilities are given in place of counts.
+
+    Raises
+    ------
+    InvalidTableError
+        Probabilities without `total`, or counts outside of the support that is declared.
+    InvalidOptionError
+        A strength that is negative or no number, another word for `support`, a `total` that the table contradicts.
+    UnknownAttributeError
+        No such response.
+    TooLargeError
+        The support is beyond the memory that is available; nothing was allocated.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"income": ["low", "high", "high", "high"], "sex": ["f", "m", "m", "m"]})
+    >>> f = pt.regularize(counts, 1, response="income")
+    >>> f.to_series().to_dict()
+    {('high', 'f'): 0.125, ('high', 'm'): 0.5, ('low', 'f'): 0.25, ('low', 'm'): 0.125}
+    >>> f.attrs["profiles"]
+    4
+    """
+    if not (isinstance(strength, int | float | np.number) and 0 <= strength < math.inf):
+        raise InvalidOptionError(f"strength is a finite pseudo-count, 0 or more, not {strength!r}")
+    coded = encode(counts)
+    responses = named_attributes(response, coded.domain)
+    if not responses:
+        raise InvalidOptionError("response names no attribute; give the one that is predicted")
+    size, mass = _sample_size(coded, total)
+    if isinstance(support, str):
+        domain, codes, observed = crossed_support(coded, responses, support)
+    else:
+        domain, codes, observed = declared_support(coded, support)
+    profiles = len(observed)
+    share = profiles * float(strength) / size
+    values = (observed / mass + strength / size) / (1.0 + share)
+    attrs = {
+        "strength": float(strength),
+        "profiles": profiles,
+        "total": size,
+        "washed_out_share": share,
+        "left_out": _left_out(domain, codes),
+    }
+    if not is_sparse(counts):
+        require_memory(8 * domain.size, f"a dense table of {domain.size} profiles")
+    return like(counts, domain, codes, values, name="probability", attrs=attrs)
+
+
+def _total(coded: CodedTable) -> float:
+    return math.fsum(coded.values.tolist())  # exactly rounded: the order of the profiles cannot matter
+
+
+def _sample_size(coded: CodedTable, total: float | None) -> tuple[float, float]:
+    """Return the sample size N, and what the values are to be divided by."""
+    mass = _total(coded)
+    normalised = abs(mass - 1.0) <= _NORMALISED
+    if total is None:
+        if normalised and not np.array_equal(coded.values, np.rint(coded.values)):
+            raise InvalidTableError(
+                f"the table has total {mass:.6g} and entries that are not whole: these are probabilities: "
+                "give counts, or total=N"
+            )
+        return mass, mass
+    if not (isinstance(total, int | float | np.number) and 0 < total < math.inf):
+        raise InvalidOptionError(f"total is a positive sample size, not {total!r}")
+    if not normalised and abs(mass - total) > 1e-9 * total:
+        raise InvalidOptionError(f"the table has total {mass:g}, which is neither 1 nor total={total:g}")
+    return float(total), mass
+
+
+def _left_out(domain: Domain, codes: Sequence[IntArray]) -> list[str]:
+    """Return the categories without a profile, as text such as 'age=old'."""
+    lost = []
+    for name, categories, column in zip(domain.attributes, domain.categories, codes, strict=True):
+        reached = np.zeros(len(categories), dtype=bool)
+        reached[column] = True
+        lost += [f"{name}={categories[code]}" for code in np.flatnonzero(~reached).tolist()]
+    return lost

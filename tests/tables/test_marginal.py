@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import purtensor as pt
+from purtensor.tables.coded import domain_of, encode, is_sparse
+from purtensor.tables.marginal import marginalize
+from tests.tables.drawn import as_dict, sparse_tables
+
+
+def summed(table, attributes):
+    totals = Counter()
+    for profile, value in as_dict(table).items():
+        totals[frozenset(part for part in profile if part[0] in attributes)] += value
+    return dict(totals)
+
+
+@given(sparse_tables(), st.randoms(use_true_random=False))
+def test_marginal__agrees_with_exact_sums_in_either_layout(table, random):
+    names = list(domain_of(table).attributes)
+    random.shuffle(names)
+    asked = names[: random.randint(1, len(names))]
+    for layout in (table, pt.to_dense(table)):
+        found = pt.marginal(layout, asked)
+        assert domain_of(found).attributes == tuple(asked)
+        assert is_sparse(found) == is_sparse(layout)
+        assert as_dict(found) == summed(table, asked)
+
+
+@given(sparse_tables(least=2))
+def test_marginal__stands_in_category_order_without_empty_profiles(table):
+    names = domain_of(table).attributes
+    found = pt.marginal(table, names[::-1])
+    codes = list(zip(*encode(found).codes, strict=True))
+    assert codes == sorted(codes)
+    assert (found.values > 0).all()
+
+
+@given(sparse_tables(least=2), st.randoms(use_true_random=False))
+def test_marginal__of_a_marginal_is_the_marginal(table, random):
+    names = domain_of(table).attributes
+    outer, inner = names[:2], names[0]
+    assert as_dict(pt.marginal(pt.marginal(table, outer), inner)) == as_dict(pt.marginal(table, inner))
+
+
+def test_marginal__does_not_lose_small_masses():
+    values = np.full((1001, 2), 1e-16)
+    values[0] = 1.0
+    table = pt.to_sparse(pt.to_dense(pt.tabulate({"a": np.repeat(np.arange(1001), 2), "b": [0, 1] * 1001})) * values)
+    assert pt.marginal(table, "b").values.tolist() == [1.0 + 1e-13] * 2
+
+
+def test_marginal__names_what_is_wrong():
+    table = pt.tabulate({"a": [1, 2]})
+    with pytest.raises(pt.InvalidOptionError, match=r"take float\(table.sum\(\)\)"):
+        pt.marginal(table, [])
+    with pytest.raises(pt.UnknownAttributeError, match="no attribute 'b'; this table has a"):
+        pt.marginal(table, ["a", "b"])
+    with pytest.raises(pt.InvalidTableError, match="'a' is named twice"):
+        pt.marginal(table, ["a", "a"])
+
+
+def test_marginalize__works_on_a_table_that_is_encoded():
+    coded = encode(pt.tabulate({"a": [1, 2, 2], "b": [1, 1, 1]}))
+    domain, codes, values = marginalize(coded, ("b",))
+    assert (domain.attributes, codes[0].tolist(), values.tolist()) == (("b",), [0], [3.0])
+
+
+def test_marginal__in_domains_beyond_64_bits():
+    generator = np.random.default_rng(1)
+    records = {f"a{i}": generator.integers(0, 10, 1000) for i in range(40)}
+    names = ["a39", "a0", "a20"]
+    found = as_dict(pt.marginal(pt.tabulate(records), names))
+    pairs = Counter(zip(*(records[name] for name in names), strict=True))
+    assert len(found) == len(pairs)
+    assert sorted(found.values()) == sorted(pairs.values())
+    assert list(itertools.islice(pt.marginal(pt.tabulate(records), names).profile.values, 1)) == [min(pairs)]
