@@ -1,0 +1,45 @@
+"""Figures as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from purtensor.errors import InvalidOptionError
+
+
+def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int = 200) -> tuple[Path, Path]:
+    """Write the figure of `axes` as SVG and as PNG beside each other, and return both paths.
+
+    The same figure gives the same bytes: the files carry no date, and the names inside the SVG are not random.
+
+    Parameters
+    ----------
+    path
+        Where, without an ending.
+    title
+        What the file's own metadata say it shows.
+
+    Raises
+    ------
+    InvalidOptionError
+        The path has an ending of its own.
+    """
+    if path.suffix:
+        raise InvalidOptionError(f"the path of a figure has no ending, .svg and .png are added; this is {path.name!r}")
+    figure = _root_figure(axes)
+    vector, pixels = path.with_suffix(".svg"), path.with_suffix(".png")
+    with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}):
+        figure.savefig(vector, metadata={"Date": None, "Creator": "purtensor", "Title": title or None})
+    figure.savefig(pixels, dpi=dots_per_inch, metadata={"Software": "purtensor", "Title": title})
+    return vector, pixels
+
+
+def _root_figure(axes: Axes) -> Figure:
+    figure: Figure | SubFigure | None = axes.get_figure(root=True)
+    if not isinstance(figure, Figure):
+        raise InvalidOptionError("these axes belong to no figure")
+    return figure
