@@ -1,0 +1,6 @@
+"""Integer tables from distributions and counts: draws, records, rounding."""
+
+from purtensor.sampling.draw import sample, sample_without_replacement
+from purtensor.sampling.records import to_records
+
+__all__ = ["sample", "sample_without_replacement", "to_records"]
