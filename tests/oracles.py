@@ -1,0 +1,157 @@
+"""Slow, obvious answers to compare with: the standard library alone, exact fractions wherever they can be.
+
+A table is a dict from profiles (tuples of labels) to masses, beside the tuple of its attributes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+
+DIGITS = 60
+
+
+def all_profiles(categories):
+    """Every profile of a domain given as one list of categories an attribute."""
+    return list(product(*categories))
+
+
+def masses_of(table):
+    """The positive masses of a purtensor table of either layout, as fractions."""
+    if table.dims == ("profile",):
+        profiles = [tuple(label) for label in table.indexes["profile"]]
+    else:
+        profiles = all_profiles([list(table.indexes[name]) for name in table.dims])
+    values = [Fraction(float(value)) for value in table.values.reshape(-1)]
+    return {profile: value for profile, value in zip(profiles, values, strict=True) if value != 0}
+
+
+def attributes_of(table):
+    return tuple(table.indexes["profile"].names) if table.dims == ("profile",) else tuple(table.dims)
+
+
+def total(masses):
+    return sum(masses.values(), Fraction(0))
+
+
+def normalised(masses):
+    mass = Fraction(total(masses))
+    return {profile: value / mass for profile, value in masses.items()}
+
+
+def reordered(masses, attributes, wanted):
+    """The same table with its attributes in another order."""
+    at = [attributes.index(name) for name in wanted]
+    return {tuple(profile[i] for i in at): value for profile, value in masses.items()}
+
+
+def marginal(masses, attributes, scope):
+    at = [attributes.index(name) for name in scope]
+    sums = defaultdict(Fraction)
+    for profile, value in masses.items():
+        sums[tuple(profile[i] for i in at)] += value
+    return dict(sums)
+
+
+def scaled_to(masses, attributes, scope, target):
+    """One half-step of iterative proportional fitting: the table scaled to one marginal."""
+    now = marginal(masses, attributes, scope)
+    at = [attributes.index(name) for name in scope]
+    return {
+        profile: value * target.get(tuple(profile[i] for i in at), 0) / now[tuple(profile[i] for i in at)]
+        for profile, value in masses.items()
+    }
+
+
+def ipf_half_steps(masses, attributes, constraints, sweeps):
+    """Every table on the way, the start first; constraints are pairs of scope and target."""
+    steps = [masses]
+    for _ in range(sweeps):
+        for scope, target in constraints:
+            steps.append(scaled_to(steps[-1], attributes, scope, target))
+    return steps
+
+
+def kl(p, q):
+    """D(p || q) in nats of tables of total 1, in 60 digits; infinite where p has mass and q none."""
+    if any(value > 0 and not q.get(profile) for profile, value in p.items()):
+        return math.inf
+    with localcontext() as context:
+        context.prec = DIGITS
+        terms = (as_decimal(value) * log_of(value / q[profile]) for profile, value in p.items() if value > 0)
+        return float(sum(terms, Decimal(0)))
+
+
+def entropy(p):
+    with localcontext() as context:
+        context.prec = DIGITS
+        return float(-sum((as_decimal(value) * log_of(value) for value in p.values() if value > 0), Decimal(0)))
+
+
+def total_variation(p, q):
+    return sum(abs(p.get(profile, 0) - q.get(profile, 0)) for profile in {*p, *q}) / 2
+
+
+def as_decimal(value):
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def log_of(value):
+    """The natural logarithm of a fraction; near 1 by its series, so that nothing cancels."""
+    excess = value - 1
+    if abs(excess) > Fraction(1, 10**6):
+        return as_decimal(value).ln()
+    terms = (as_decimal(excess**k) * (-1) ** (k + 1) / k for k in range(1, 12))
+    return sum(terms, Decimal(0))
+
+
+def coefficients(profiles, attributes, scopes):
+    """The 0-1 matrix of the constraints over these profiles, a list of rows."""
+    matrix = []
+    for scope in scopes:
+        at = [attributes.index(name) for name in scope]
+        of_profile = [tuple(profile[i] for i in at) for profile in profiles]
+        matrix += [[int(own == row) for own in of_profile] for row in dict.fromkeys(of_profile)]
+    return matrix
+
+
+def rank(matrix):
+    """The exact rank, by Gauss elimination in fractions."""
+    rows = [[Fraction(entry) for entry in row] for row in matrix]
+    found = 0
+    for column in range(len(rows[0]) if rows else 0):
+        pivot = next((i for i in range(found, len(rows)) if rows[i][column] != 0), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        for i in range(found + 1, len(rows)):
+            factor = rows[i][column] / rows[found][column]
+            if factor:
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[found], strict=True)]
+        found += 1
+    return found
+
+
+def reweighed(masses, attributes, response, protected):
+    """The reweighing of Kamiran and Calders (2012): each profile times f(y) f(s) / f(y, s)."""
+    scope = (response, *protected)
+    of_y, of_s = marginal(masses, attributes, (response,)), marginal(masses, attributes, protected)
+    both, mass = marginal(masses, attributes, scope), total(masses)
+    answer = {}
+    for profile, value in masses.items():
+        y, *s = (profile[attributes.index(name)] for name in scope)
+        answer[profile] = value * of_y[(y,)] * of_s[tuple(s)] / mass / both[(y, *s)]
+    return answer
+
+
+def log_multiplicity(counts, q):
+    """log of the multinomial probability of integer counts under q, by lgamma."""
+    size = sum(counts.values())
+    terms = [math.lgamma(size + 1)]
+    for profile, count in counts.items():
+        if count:
+            terms += [-math.lgamma(count + 1), count * math.log(q[profile])]
+    return math.fsum(terms)
