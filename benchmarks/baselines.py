@@ -11,8 +11,7 @@ from typing import Protocol
 import numba
 import numpy as np
 
-from benchmarks.array_problems import support_masses, support_rows
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.problems import NamedProblem
 
 _MOST_AXES = 5
@@ -154,6 +153,18 @@ def _numba_solve(masses, rows, offsets, targets, sums, tolerance, limit):
         if met:
             return sweep
     return limit
+
+
+def support_masses(named: NamedProblem) -> FloatArray:
+    """Return the positive masses of the reference, in the order of `support_rows`."""
+    return named.masses[named.masses > 0]
+
+
+def support_rows(named: NamedProblem) -> list[IntArray]:
+    """Return for each constraint the row of every profile of the support, a position in the flattened target."""
+    support = np.nonzero(named.masses)
+    columns = support if named.codes is None else [codes[support].astype(np.intp) for codes in named.codes.T]
+    return [np.ravel_multi_index([columns[axis] for axis in axes], target.shape) for axes, target in named.targets]
 
 
 def numpy_loop(named: NamedProblem) -> NumpyDense | NumpyCodes:

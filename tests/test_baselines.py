@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from benchmarks.array_problems import solver_problem, support_masses
-from benchmarks.baselines import NumbaCodes, NumpyCodes, NumpyDense, numpy_loop
+from benchmarks.baselines import NumbaCodes, NumpyCodes, NumpyDense, numpy_loop, support_masses
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
-from purtensor.solving.problem import build_problem
 from tests.problems.oracles import sweep
 
 DENSE = ("a", "b_hard2", "b_lam0", "staircase", "haberman")
@@ -64,18 +62,6 @@ def test_numpy_loop__by_layout():
     assert isinstance(numpy_loop(pt.problems.load("a")), NumpyDense)
     assert isinstance(numpy_loop(pt.problems.load("i4")), NumpyCodes)
     assert isinstance(numpy_loop(pt.problems.generate("binary", seed=1, attributes=6)), NumpyCodes)
-
-
-@pytest.mark.parametrize("name", ["b_hard2", "b_lam0", "haberman", "i4"])
-def test_solver_problem__is_what_the_labels_give(name):
-    named = pt.problems.load(name)
-    arrays = solver_problem(named)
-    labelled = build_problem(named.reference, named.constraints).arrays
-    assert np.array_equal(arrays.reference, labelled.reference)
-    assert arrays.total == labelled.total
-    assert np.array_equal(arrays.index, labelled.index)
-    assert np.array_equal(arrays.offsets, labelled.offsets)
-    assert np.array_equal(arrays.targets, labelled.targets)
 
 
 def test_interleaved_seconds__and_their_ratio():

@@ -1,0 +1,42 @@
+"""Solvers on the same problems under the same stopping rule. A solver joins by a line in SOLVERS."""
+
+from __future__ import annotations
+
+import purtensor as pt
+from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
+from benchmarks.runs import skip_unless_heavy, solve, solver_problem
+
+SOLVERS = {"IPF": pt.IPF}
+HEAVY = ("d", "e", "f", "h", "i", "j")
+
+
+class ToTolerance:
+    """Whole solves on arrays, without certificate."""
+
+    params = (("a", "b_lam0", "b", "b_hard", "b_hard2", "i4", "c", "g", *HEAVY), tuple(SOLVERS), (1e-6, 1e-10))
+    param_names = ("problem", "solver", "tolerance")
+    timeout = 600
+
+    def setup(self, name, solver, tolerance):
+        skip_unless_heavy(name, HEAVY)
+        self.problem = solver_problem(pt.problems.load(name))
+        self.solver = SOLVERS[solver]()
+        solve(self.problem, self.solver, 0.5)
+
+    def time_solve(self, name, solver, tolerance):
+        solve(self.problem, self.solver, tolerance)
+
+    def track_iterations(self, name, solver, tolerance):
+        return solve(self.problem, self.solver, tolerance).iterations
+
+    def track_iteration_over_scaling(self, name, solver, tolerance):
+        """The cost of an iteration, all that the loop does included, in units of scaling the array in place."""
+        iterations = self.track_iterations(name, solver, tolerance)
+        contenders = {
+            "solve": lambda: solve(self.problem, self.solver, tolerance),
+            "scaling": scaling_in_place(self.problem.reference),
+        }
+        return ratio(interleaved_seconds(contenders, rounds=3), "solve", "scaling") / max(1, iterations)
+
+    track_iterations.unit = "iterations"
+    track_iteration_over_scaling.unit = "ratio"

@@ -1,0 +1,126 @@
+"""What figures compare: two pieces of work that take turns. A figure joins by a line in FIGURES."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import purtensor as pt
+from benchmarks.baselines import NumbaCodes, numpy_loop
+from benchmarks.interleaved import scaling_in_place
+from benchmarks.runs import Continued, solve, solver_problem, sweeps_per_call
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A call, and how much work it does: its time is divided by it."""
+
+    call: Callable[[], object]
+    work: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """Two contenders, and what is known without a clock, such as the number of sweeps."""
+
+    ours: Contender
+    other: Contender
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A ratio that this project states.
+
+    Attributes
+    ----------
+    name
+        How it is asked for.
+    what, against
+        Columns of the table.
+    prepare
+        Gives the contenders, ready to run; called when the figure is measured.
+    goal
+        The largest ratio that meets what the project promises; None where nothing was promised.
+    heavy
+        Whether it takes more than a few seconds or a gigabyte, and so is run only when asked for.
+    """
+
+    name: str
+    what: str
+    against: str
+    prepare: Callable[[], Contest]
+    goal: float | None = None
+    heavy: bool = False
+
+
+def sweep_against_numpy_loop(problem: str) -> Contest:
+    """Return our sweep against the three plain lines a constraint."""
+    ours, count = _our_sweeps(problem)
+    plain = numpy_loop(pt.problems.load(problem))
+    return Contest(Contender(ours, count), Contender(lambda: plain.sweep(count), count))
+
+
+def sweep_against_numba_loop(problem: str) -> Contest:
+    """Return our sweep against two plain compiled loops a constraint."""
+    ours, count = _our_sweeps(problem)
+    plain = NumbaCodes(pt.problems.load(problem))
+    return Contest(Contender(ours, count), Contender(lambda: plain.sweep(count), count))
+
+
+def sweep_against_scaling(problem: str) -> Contest:
+    """Return our sweep against numpy's scaling in place of the same array."""
+    ours, count = _our_sweeps(problem)
+    return Contest(Contender(ours, count), Contender(scaling_in_place(ours.problem.reference)))
+
+
+def solve_against_numpy_loop(problem: str, tolerance: float = 1e-10) -> Contest:
+    """Return our whole solve on arrays against the plain numpy loop's."""
+    named = pt.problems.load(problem)
+    arrays = solver_problem(named)
+    sweeps = solve(arrays, pt.IPF(), tolerance).iterations
+    others = numpy_loop(named).solve(tolerance)
+    return Contest(
+        Contender(lambda: solve(arrays, pt.IPF(), tolerance)),
+        Contender(lambda: numpy_loop(named).solve(tolerance)),
+        remark=f"{sweeps} sweeps, {others} theirs",
+    )
+
+
+def labels_against_numpy_loop(problem: str, tolerance: float = 1e-10) -> Contest:
+    """Return the way from labels to labels against the plain numpy loop on arrays."""
+    named = pt.problems.load(problem)
+    reference, constraints = named.reference, named.constraints
+    return Contest(
+        Contender(lambda: pt.project(reference, constraints, solver=pt.IPF(), tolerance=tolerance, certificate=False)),
+        Contender(lambda: numpy_loop(named).solve(tolerance)),
+    )
+
+
+def _our_sweeps(problem: str) -> tuple[Continued, int]:
+    arrays = solver_problem(pt.problems.load(problem))
+    count = sweeps_per_call(arrays)
+    return Continued(arrays, pt.IPF(), count=count, before=min(1000, 10 * count)), count
+
+
+FIGURES = {
+    figure.name: figure
+    for figure in (
+        Figure("sweep-b", "b: IPF sweep", "numpy loop", partial(sweep_against_numpy_loop, "b"), goal=1.0),
+        Figure("sweep-g", "g: IPF sweep", "numpy loop", partial(sweep_against_numpy_loop, "g")),
+        Figure("sweep-i", "i: IPF sweep", "numpy loop", partial(sweep_against_numpy_loop, "i")),
+        Figure("sweep-e", "e: IPF sweep", "numpy loop", partial(sweep_against_numpy_loop, "e"), heavy=True),
+        Figure("sweep-b-numba", "b: IPF sweep", "numba loop", partial(sweep_against_numba_loop, "b")),
+        Figure("sweep-g-numba", "g: IPF sweep", "numba loop", partial(sweep_against_numba_loop, "g")),
+        Figure("sweep-i-numba", "i: IPF sweep", "numba loop", partial(sweep_against_numba_loop, "i")),
+        Figure("sweep-c-scaling", "c: IPF sweep", "scaling in place", partial(sweep_against_scaling, "c")),
+        Figure("sweep-d-scaling", "d: IPF sweep", "scaling in place", partial(sweep_against_scaling, "d")),
+        Figure("sweep-e-scaling", "e: IPF sweep", "scaling in place", partial(sweep_against_scaling, "e"), heavy=True),
+        Figure("sweep-f-scaling", "f: IPF sweep", "scaling in place", partial(sweep_against_scaling, "f"), heavy=True),
+        Figure("solve-a", "a: IPF to 1e-10", "numpy loop", partial(solve_against_numpy_loop, "a")),
+        Figure("solve-b", "b: IPF to 1e-10", "numpy loop", partial(solve_against_numpy_loop, "b")),
+        Figure("solve-i", "i: IPF to 1e-10", "numpy loop", partial(solve_against_numpy_loop, "i"), goal=0.5),
+        Figure("labels-a", "a: pt.project to 1e-10", "numpy loop", partial(labels_against_numpy_loop, "a")),
+    )
+}

@@ -1,0 +1,56 @@
+"""The two forms of work that benchmarks time, on arrays: a whole solve, and sweeps deep in a run."""
+
+from __future__ import annotations
+
+import os
+
+from purtensor.problems import NamedProblem
+from purtensor.solving.iterate import Budget, Solver, iterate_at, starting_potentials
+from purtensor.solving.loop import Run, Stopping, run
+from purtensor.solving.problem import Problem, build_problem
+
+MOST_ITERATIONS = 100_000
+
+
+def solver_problem(named: NamedProblem) -> Problem:
+    """Return a named problem as the solvers see it; labels are paid for here, before any clock runs."""
+    return build_problem(named.reference, named.constraints).arrays
+
+
+def solve(problem: Problem, solver: Solver, tolerance: float) -> Run:
+    """Return the run of a solver to the tolerance, without a certificate."""
+    return run(problem, solver, Stopping(tolerance, "residual", MOST_ITERATIONS, float("inf")))
+
+
+class Continued:
+    """A run that never ends: each call makes `count` more iterations.
+
+    The first iterations are made at once, since the trace measures them densely; what is timed is the pace that the
+    thousandth sweep has.
+    """
+
+    def __init__(self, problem: Problem, solver: Solver, *, count: int, before: int = 0) -> None:
+        self.problem = problem
+        self.solver = solver
+        self.budget = Budget(count, -1.0, -1.0)  # no residual is negative: no step ends early
+        self.iterate = iterate_at(problem, starting_potentials(problem))
+        if before:
+            self.iterate = solver.step(problem, self.iterate, Budget(before, -1.0, -1.0)).iterate
+
+    def __call__(self) -> None:
+        left = self.budget.iterations
+        while left > 0:
+            step = self.solver.step(self.problem, self.iterate, Budget(left, -1.0, -1.0))
+            self.iterate = step.iterate
+            left -= step.iterations
+
+
+def sweeps_per_call(problem: Problem) -> int:
+    """Return how many sweeps make a call long enough to time."""
+    return max(1, 2_000_000 // problem.index.size)
+
+
+def skip_unless_heavy(name: str, heavy: tuple[str, ...]) -> None:
+    """Skip large parameters unless PURTENSOR_BENCH_HEAVY is set."""
+    if name in heavy and not os.environ.get("PURTENSOR_BENCH_HEAVY"):
+        raise NotImplementedError("set PURTENSOR_BENCH_HEAVY=1")  # asv's word for a parameter to skip
