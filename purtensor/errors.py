@@ -21,6 +21,10 @@ class NotConvergedWarning(PurtensorWarning):
     """A projection whose constraints are not met, where the caller asked for a warning."""
 
 
+class UndefinedRatioWarning(PurtensorWarning):
+    """A ratio with nothing to compare to: its denominator is 0, and the ratio is NaN."""
+
+
 class _KeyedError(PurtensorError, KeyError):
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return str(self.args[0]) if self.args else ""

@@ -155,3 +155,23 @@ def log_multiplicity(counts, q):
         if count:
             terms += [-math.lgamma(count + 1), count * math.log(q[profile])]
     return math.fsum(terms)
+
+
+def predicted(q, test, attributes, response):
+    """q(y | s, x) test(s, x), and the predictor profiles of the test that q does not know."""
+    predictors = tuple(name for name in attributes if name != response)
+    of_q = marginal(q, attributes, predictors)
+    at = [attributes.index(name) for name in predictors]
+    answer = {}
+    for profile, value in q.items():
+        own = tuple(profile[i] for i in at)
+        if own in test:
+            answer[profile] = value / of_q[own] * test[own]
+    return answer, {own for own in test if own not in of_q}
+
+
+def conditionals(p, attributes, response, protected):
+    """p(y | s) for every response and protected profile with mass, keyed (y, s...)."""
+    both = marginal(p, attributes, (response, *protected))
+    of_y, of_s = marginal(p, attributes, (response,)), marginal(p, attributes, protected)
+    return {(y, *s): both.get((y, *s), Fraction(0)) / of_s[s] for (y,) in of_y for s in of_s}

@@ -1,0 +1,190 @@
+"""The natural classifier: a distribution's own conditional, applied to a population."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray, Table
+from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
+from purtensor.kernels.sums import group_sums
+from purtensor.tables.coded import CodedTable, described, encode, is_sparse, like
+from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.marginal import marginalize
+from purtensor.tables.memory import require_memory
+from purtensor.tables.shares import exact_sum
+from purtensor.tables.translate import category_map, translated
+
+_UNSEEN = ("raise", "marginal", "drop")
+
+
+def predict(q: Table, test: Table, *, response: str, unseen: str = "raise") -> Table:
+    """Return the natural classifier's prediction for a population: q(y | s, x) times the mass of (s, x) in `test`.
+
+    The prediction is in the units and the layout of `test`, over the attributes of q in their order. Its `attrs` tell
+    the `unseen_mass` and the number of `unseen_profiles`, the predictor profiles of `test` that q has no mass on.
+
+    Parameters
+    ----------
+    q
+        A distribution over the response and the predictors, such as a projection.
+    test
+        Counts or probabilities over the predictors of q, and over the response or not: it is summed out.
+    response
+        The name of the attribute that is predicted.
+    unseen
+        What happens to predictor profiles without mass in q: "raise", "marginal" (predicted by q(y), which keeps
+        parity), or "drop" (left out, so that the total of the prediction is less by their mass).
+
+    Raises
+    ------
+    UnknownAttributeError
+        The tables are not over the same predictors, or q has no such response.
+    UnknownCategoryError
+        A predictor profile of `test`, or one of its categories, that q does not know, with `unseen="raise"`.
+    InvalidOptionError
+        Another word for `unseen`, or no predictor.
+    TooLargeError
+        A dense prediction beyond the memory that is available.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> q = pt.tabulate({"hired": ["no", "yes", "yes"], "sex": ["f", "f", "m"]}, weights=[3, 1, 1])
+    >>> people = pt.tabulate({"sex": ["f", "m"]}, weights=[40, 60])
+    >>> pt.predict(q, people, response="hired").to_series().to_dict()
+    {('no', 'f'): 30.0, ('yes', 'f'): 10.0, ('yes', 'm'): 60.0}
+    """
+    if unseen not in _UNSEEN:
+        raise InvalidOptionError(f"unseen is one of {', '.join(_UNSEEN)}, this is {unseen!r}")
+    model, population = encode(q), encode(test)
+    predictors = _predictors(model, population, response)
+    pairing = _paired(model, population, predictors)
+    if unseen == "raise" and pairing.unseen.any():
+        _refuse(pairing, model)
+    codes, values = _known(model, pairing, response)
+    if unseen == "marginal":
+        extra_codes, extra = _by_marginal(model, pairing, response)
+        codes = [np.concatenate(both) for both in zip(codes, extra_codes, strict=True)]
+        values = np.concatenate([values, extra])
+    attrs: dict[str, Any] = {
+        "unseen_mass": exact_sum(pairing.masses[pairing.unseen]),
+        "unseen_profiles": int(pairing.unseen.sum()),
+    }
+    return _assembled(model, population, pairing.domain, response, codes, values, attrs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairing:
+    """The predictor profiles of the population, and where the profiles of the model belong among them.
+
+    Attributes
+    ----------
+    domain, codes, masses
+        Of the population's predictor profiles.
+    rows, place
+        The profiles of the model on one of them, and on which.
+    model_masses
+        The mass of each of them in the model, 0 where it is unseen.
+    """
+
+    domain: Domain
+    codes: tuple[IntArray, ...]
+    masses: FloatArray
+    rows: IntArray
+    place: IntArray
+    model_masses: FloatArray
+
+    @property
+    def unseen(self) -> BoolArray:
+        return np.asarray(self.model_masses == 0)
+
+
+def _predictors(model: CodedTable, population: CodedTable, response: str) -> tuple[str, ...]:
+    if not isinstance(response, str):
+        raise InvalidOptionError(f"response is the name of one attribute, this is {response!r}")
+    named_attributes(response, model.domain)
+    predictors = tuple(name for name in model.domain.attributes if name != response)
+    if not predictors:
+        raise InvalidOptionError(f"q is over {response!r} alone; a prediction needs a predictor")
+    for name in predictors:
+        if name not in population.domain.attributes:
+            raise UnknownAttributeError.among(name, population.domain.attributes, "test")
+    for name in population.domain.attributes:
+        if name != response and name not in predictors:
+            raise UnknownAttributeError.among(name, model.domain.attributes, "q")
+    return predictors
+
+
+def _paired(model: CodedTable, population: CodedTable, predictors: tuple[str, ...]) -> _Pairing:
+    domain, codes, masses = marginalize(population, predictors)
+    of_model = translated(model, domain)
+    known = np.flatnonzero(np.all([column >= 0 for column in of_model], axis=0))
+    joint = [np.concatenate([own, other[known]]) for own, other in zip(codes, of_model, strict=True)]
+    group, _ = group_profiles(joint, domain.sizes)
+    count = len(masses)
+    # a group without a profile of the population is unseen there: nothing is predicted for it
+    at = np.full(int(group.max()) + 1, -1, dtype=np.int64)
+    at[group[:count]] = np.arange(count)
+    place = at[group[count:]]
+    rows, place = known[place >= 0], place[place >= 0]
+    return _Pairing(domain, codes, masses, rows, place, group_sums(model.values[rows], place, count))
+
+
+def _known(model: CodedTable, pairing: _Pairing, response: str) -> tuple[list[IntArray], FloatArray]:
+    """Return response and predictor codes, and masses, of the prediction where q has a conditional."""
+    (y,) = model.columns([response])
+    conditional = model.values[pairing.rows] / pairing.model_masses[pairing.place]
+    codes = [y[pairing.rows], *(column[pairing.place] for column in pairing.codes)]
+    return codes, conditional * pairing.masses[pairing.place]
+
+
+def _by_marginal(model: CodedTable, pairing: _Pairing, response: str) -> tuple[list[IntArray], FloatArray]:
+    """Return response and predictor codes, and masses q(y) times the population's, of the unseen profiles."""
+    _, (y,), of_y = marginalize(model, (response,))
+    rows = np.flatnonzero(pairing.unseen)
+    codes = [np.repeat(y, len(rows)), *(np.tile(column[rows], len(y)) for column in pairing.codes)]
+    return codes, np.outer(of_y / exact_sum(of_y), pairing.masses[rows]).reshape(-1)
+
+
+def _assembled(
+    model: CodedTable,
+    population: CodedTable,
+    predictors: Domain,
+    response: str,
+    codes: list[IntArray],
+    values: FloatArray,
+    attrs: dict[str, Any],
+) -> Table:
+    """Return the prediction in the order of q's attributes, its profiles in category order."""
+    names = (response, *predictors.attributes)
+    categories = (model.domain.select([response]).categories[0], *predictors.categories)
+    order = [names.index(name) for name in model.domain.attributes]
+    domain = Domain(model.domain.attributes, tuple(categories[i] for i in order))
+    if not is_sparse(population.template):
+        require_memory(8 * domain.size, f"a dense prediction of {domain.size} profiles", "give test as a sparse table")
+    group, sorted_codes = group_profiles([codes[i] for i in order], domain.sizes)
+    masses = np.empty(len(values))
+    masses[group] = values
+    return like(population.template, domain, sorted_codes, masses, name="prediction", attrs=attrs)
+
+
+def _refuse(pairing: _Pairing, model: CodedTable) -> NoReturn:
+    unseen = np.flatnonzero(pairing.unseen)
+    share = exact_sum(pairing.masses[unseen]) / exact_sum(pairing.masses)
+    extent = (
+        f"{len(unseen)} of {len(pairing.masses)} predictor profiles of test, {share:.3g} of its mass, are unknown to q"
+    )
+    advice = "take unseen='marginal' to predict them by q(y), or unseen='drop' to leave them out"
+    for name, categories, column in zip(
+        pairing.domain.attributes, pairing.domain.categories, pairing.codes, strict=True
+    ):
+        known = category_map(categories, model.domain.categories[model.domain.position(name)])
+        strange = column[unseen][known[column[unseen]] < 0]
+        if len(strange):
+            raise UnknownCategoryError(f"q does not list {name}={categories[strange[0]]}: {extent}; {advice}")
+    first = described(pairing.domain, [column[unseen[0]] for column in pairing.codes])
+    raise UnknownCategoryError(f"q has no mass at ({first}): {extent}; {advice}")

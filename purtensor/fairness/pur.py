@@ -1,0 +1,140 @@
+"""The three conditions of a fair distribution, as marginals that must hold: parity, utility and realism."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from purtensor._typing import Attributes, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InvalidOptionError
+from purtensor.fairness.roles import Roles, roles_of
+from purtensor.tables.coded import CodedTable, encode, is_sparse, like
+from purtensor.tables.marginal import marginalize
+from purtensor.tables.memory import require_memory
+from purtensor.tables.shares import exact_sum
+
+
+def parity(f: Table, *, response: str, protected: Attributes) -> Marginal:
+    """Return demographic parity as a constraint: the response is independent of the protected attributes.
+
+    Its target is f(y) f(s) / total(f), over all pairs of a response y and a protected profile s with mass.
+
+    Parameters
+    ----------
+    f
+        The data, in counts or probabilities; the target is in the same units.
+    response
+        The name of one attribute.
+    protected
+        One or more other attributes.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
+    InvalidOptionError
+        Not one response, no protected attribute, or one that is both.
+    TooLargeError
+        The pairs are beyond the memory that is available.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[4, 1, 3, 2])
+    >>> pt.parity(f, response="hired", protected="sex").target.to_series().to_dict()
+    {('no', 'f'): 3.0, ('no', 'm'): 3.0, ('yes', 'f'): 2.0, ('yes', 'm'): 2.0}
+    """
+    coded = encode(f)
+    return _parity(coded, roles_of(coded.domain, response, protected))
+
+
+def utility(f: Table, *, response: str, protected: Attributes) -> Marginal:
+    """Return utility as a constraint: response and unprotected attributes are related as in the data, f(y, x).
+
+    Without unprotected attributes it is f(y). Parameters and errors as in `parity`.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes"], "sex": ["f", "m"], "age": ["old", "old"]})
+    >>> pt.utility(f, response="hired", protected="sex").scope
+    ('hired', 'age')
+    """
+    coded = encode(f)
+    return _utility(coded, roles_of(coded.domain, response, protected))
+
+
+def realism(f: Table, *, response: str, protected: Attributes) -> Marginal:
+    """Return realism as a constraint: the population is that of the data, f(s, x).
+
+    Without unprotected attributes it is f(s). Parameters and errors as in `parity`.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes"], "sex": ["f", "m"], "age": ["old", "old"]})
+    >>> pt.realism(f, response="hired", protected="sex").scope
+    ('sex', 'age')
+    """
+    coded = encode(f)
+    return _realism(coded, roles_of(coded.domain, response, protected))
+
+
+def pur(f: Table, *, response: str, protected: Attributes, conditions: str = "PUR") -> tuple[Marginal, ...]:
+    """Return the conditions that the letters name: Parity, Utility, Realism.
+
+    Parameters
+    ----------
+    f, response, protected
+        As in `parity`.
+    conditions
+        One to three of the letters P, U, R, none twice; their order is that of the constraints, and of IPF's steps.
+
+    Raises
+    ------
+    InvalidOptionError
+        Other letters, one twice, or none; a response or protected attributes that do not fit together.
+    UnknownAttributeError
+        The table has no such attribute.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes"], "sex": ["f", "m"], "age": ["old", "old"]})
+    >>> [constraint.scope for constraint in pt.pur(f, response="hired", protected="sex", conditions="PU")]
+    [('hired', 'sex'), ('hired', 'age')]
+    """
+    makers = {"P": _parity, "U": _utility, "R": _realism}
+    if not isinstance(conditions, str) or not conditions or not set(conditions) <= set(makers):
+        raise InvalidOptionError(f"conditions are letters among P, U and R, such as 'PUR', this is {conditions!r}")
+    if len(set(conditions)) < len(conditions):
+        raise InvalidOptionError(f"conditions name each letter once, this is {conditions!r}")
+    coded = encode(f)
+    roles = roles_of(coded.domain, response, protected)
+    return tuple(makers[letter](coded, roles) for letter in conditions)
+
+
+def _parity(coded: CodedTable, roles: Roles) -> Marginal:
+    _, (y,), of_y = marginalize(coded, (roles.response,))
+    _, s, of_s = marginalize(coded, roles.protected)
+    domain = coded.domain.select((roles.response, *roles.protected))
+    pairs = len(of_y) * len(of_s)
+    needed = 8 * (domain.size if not is_sparse(coded.template) else pairs * (3 + len(s)))
+    require_memory(needed, f"parity over {pairs} pairs of a response and a protected profile")
+    codes = (np.repeat(y, len(of_s)), *(np.tile(column, len(of_y)) for column in s))
+    total = exact_sum(coded.values)
+    scale = math.frexp(total)[1]  # a power of two: counts give whole products, and huge masses do not overflow
+    target = np.outer(np.ldexp(of_y, -scale), of_s).reshape(-1) / math.ldexp(total, -scale)
+    return Marginal(like(coded.template, domain, codes, target, name="parity"))
+
+
+def _utility(coded: CodedTable, roles: Roles) -> Marginal:
+    table = marginalize(coded, (roles.response, *roles.unprotected))
+    return Marginal(like(coded.template, *table, name="utility"))
+
+
+def _realism(coded: CodedTable, roles: Roles) -> Marginal:
+    table = marginalize(coded, (*roles.protected, *roles.unprotected))
+    return Marginal(like(coded.template, *table, name="realism"))

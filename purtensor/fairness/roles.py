@@ -1,0 +1,40 @@
+"""Which attribute is what: the response, the protected attributes, and the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from purtensor._typing import Attributes
+from purtensor.errors import InvalidOptionError
+from purtensor.tables.domain import Domain, named_attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The attributes of a domain by their roles; `unprotected` are all that are neither response nor protected."""
+
+    response: str
+    protected: tuple[str, ...]
+    unprotected: tuple[str, ...]
+
+
+def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
+    """Return the roles of all attributes of a domain.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The domain has no such attribute.
+    InvalidOptionError
+        Not one response, no protected attribute, or one that is both.
+    """
+    if not isinstance(response, str):
+        raise InvalidOptionError(f"response is the name of one attribute, this is {response!r}")
+    named_attributes(response, domain)
+    names = named_attributes(protected, domain)
+    if not names:
+        raise InvalidOptionError("protected names no attribute; give one or more")
+    if response in names:
+        raise InvalidOptionError(f"{response!r} is the response and protected too; an attribute has one role")
+    rest = tuple(name for name in domain.attributes if name != response and name not in names)
+    return Roles(response, names, rest)
