@@ -4,43 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
+from purtensor.kernels.exponential import fast_exp, lane_sum
 
-
-@compiled
-def spread(index: IntArray, offsets: IntArray, potentials: FloatArray, out: FloatArray) -> None:
-    """Write C^T potentials into `out`."""
-    first = potentials[offsets[0] : offsets[1]]
-    row = index[0]
-    for i in range(out.size):
-        out[i] = first[row[i]]
-    for k in range(1, index.shape[0]):
-        row = index[k]
-        part = potentials[offsets[k] : offsets[k + 1]]
-        for i in range(out.size):
-            out[i] += part[row[i]]
+_BLOCK = 1024
 
 
 @compiled
 def excess(z: float) -> float:
     """Return exp(z) - 1 - z without cancellation."""
-    if abs(z) < 0.1:
-        term = z * z * 0.5
-        total = term
-        for n in range(3, 11):
-            term *= z / n
-            total += term
-        return total
-    return np.expm1(z) - z
+    term = 1.0 / 39916800.0
+    term = term * z + 1.0 / 3628800.0
+    term = term * z + 1.0 / 362880.0
+    term = term * z + 1.0 / 40320.0
+    term = term * z + 1.0 / 5040.0
+    term = term * z + 1.0 / 720.0
+    term = term * z + 1.0 / 120.0
+    term = term * z + 1.0 / 24.0
+    term = term * z + 1.0 / 6.0
+    term = term * z + 0.5
+    return term * z * z if abs(z) < 0.1 else fast_exp(z) - 1.0 - z
 
 
 @compiled
 def curvature(masses: FloatArray, direction: FloatArray, step: float) -> float:
     """Return sum p (exp(z) - 1 - z) with z = step * direction: what the dual loses against its linear growth."""
+    terms = np.empty(min(_BLOCK, masses.size))
     total = 0.0
-    for i in range(masses.size):
-        total += masses[i] * excess(step * direction[i])
+    for begin in range(0, masses.size, _BLOCK):
+        count = min(_BLOCK, masses.size - begin)
+        for i in range(count):
+            terms[i] = masses[begin + i] * excess(step * direction[begin + i])
+        total += lane_sum(terms[:count])
     return total
 
 

@@ -11,10 +11,12 @@ from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.errors import InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, make_projection
+from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import Progress, Stopping, run
-from purtensor.solving.problem import build_problem
+from purtensor.solving.loop import Progress, Run, Stopping, run
+from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.termination import Termination
 
 _MOST_ITERATIONS = 1_000_000
 
@@ -88,9 +90,17 @@ def project(
     if not isinstance(chosen, Solver):
         raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
     with progress_callback(progress, callback) as told:
-        outcome = run(labelled.arrays, chosen, stopping, callback=told)
-    result = make_projection(reference, labelled, outcome, None, outcome.termination)
+        outcome = run(labelled.arrays, chosen, stopping, DualCertifier(labelled.arrays), callback=told)
+    proof = _proof(labelled, outcome) if certificate else None
+    result = make_projection(reference, labelled, outcome, proof, outcome.termination)
     return _delivered(result, on_failure)
+
+
+def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
+    """Return the certificate of the returned table; None where its numbers are not finite."""
+    if outcome.termination is Termination.NOT_FINITE:
+        return None
+    return DualCertifier(labelled.arrays).certify(outcome.iterate)
 
 
 def _stopping(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:

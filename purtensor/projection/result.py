@@ -14,6 +14,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.projection.labels import table_of, tables_of_potentials
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
+from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.termination import Termination
@@ -78,7 +79,7 @@ class Projection:
         Zero on dependent rows, -inf on zero targets.
         """
         labelled, run = self._solved()
-        return tables_of_potentials(labelled, run.iterate.potentials)
+        return tables_of_potentials(labelled, canonical_potentials(labelled.arrays, run.iterate.potentials))
 
     @cached_property
     def trace(self) -> xr.Dataset:

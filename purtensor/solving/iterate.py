@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.ipf import measure, rebuild_masses
+from purtensor.kernels.ipf import measure, rebuild_masses, sum_rows
 from purtensor.solving.problem import Problem
 
 
@@ -71,6 +71,14 @@ def residual_of(problem: Problem, masses: FloatArray) -> Residual:
     sums = np.empty(problem.system.rows)
     largest, l1 = measure(masses, problem.index, problem.offsets, problem.targets, sums)
     return Residual(largest / problem.total, l1 / problem.total)
+
+
+def row_sums(problem: Problem, masses: FloatArray) -> FloatArray:
+    """Return C masses, shape (D,); the masses may have any sign."""
+    sums = np.empty(problem.system.rows)
+    for k in range(len(problem.index)):
+        sum_rows(masses, problem.index[k], sums[problem.system.block(k)])
+    return sums
 
 
 @dataclass(frozen=True, slots=True)

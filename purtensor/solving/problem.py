@@ -17,7 +17,7 @@ from purtensor.errors import InfeasibleError
 from purtensor.tables.coded import CodedTable, encode
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Problem:
     """An information projection on M profiles with D rows of K constraints, free of labels and zeros.
 

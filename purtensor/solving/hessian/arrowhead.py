@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,8 +29,8 @@ class Arrowhead:
     coupling_rows: IntArray
     rows: int
     note: str
-    masses: FloatArray | None = None
-    factor: Factor | None = None
+    masses: FloatArray = field(default_factory=lambda: np.empty(0))
+    factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
     def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
         """Return x with (C diag(masses) C^T) x = rhs on the independent rows and x = 0 on the others."""
@@ -43,7 +43,6 @@ class Arrowhead:
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for another right-hand side and the same masses."""
-        assert self.masses is not None and self.factor is not None
         count = len(self.coupling_rows)
         vector = np.ascontiguousarray(rhs[self.coupling_rows])
         self._sweep(self.masses, rhs, np.zeros((count, count)), vector)
@@ -56,7 +55,6 @@ class Arrowhead:
         )  # fmt: skip
 
     def _back(self, rhs: FloatArray, vector: FloatArray) -> FloatArray:
-        assert self.masses is not None and self.factor is not None
         solved = self.factor.solve(vector)
         out = np.zeros(self.rows)
         out[self.coupling_rows] = solved

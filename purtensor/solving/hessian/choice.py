@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.constraints.independence import independent_rows
 from purtensor.solving.hessian.arrowhead import build_arrowhead
-from purtensor.solving.hessian.conjugate import Conjugate
+from purtensor.solving.hessian.bipartite import build_bipartite
+from purtensor.solving.hessian.conjugate import build_conjugate
 from purtensor.solving.hessian.dense import build_dense
 from purtensor.solving.problem import Problem
 
@@ -65,13 +67,24 @@ def estimate(problem: Problem) -> Cost:
 
 
 def hessian_of(problem: Problem) -> Hessian:
-    """Return the cheapest form for a problem."""
+    """Return the cheapest form for a problem; built once and kept as long as the problem lives."""
+    found = _KNOWN.get(problem)
+    if found is None:
+        found = _build(problem)
+        _KNOWN[problem] = found
+    return found
+
+
+_KNOWN: WeakKeyDictionary[Problem, Hessian] = WeakKeyDictionary()
+
+
+def _build(problem: Problem) -> Hessian:
     cost = estimate(problem)
-    if cost.conjugate <= min(cost.arrowhead, cost.dense):
-        return Conjugate(problem.system, "conjugate gradients")
     independence = independent_rows(problem.system)
+    if cost.conjugate < min(cost.arrowhead, cost.dense):
+        return build_conjugate(problem.system, independence.rows)
     if problem.slabs is not None and cost.arrowhead <= cost.dense:
-        mask = np.zeros(problem.system.rows, dtype=bool)
-        mask[independence.rows] = True
-        return build_arrowhead(problem.system, problem.slabs, mask)
+        mask = independence.mask(problem.system.rows)
+        crossing = build_bipartite(problem.system, problem.slabs, mask)
+        return crossing or build_arrowhead(problem.system, problem.slabs, mask)
     return build_dense(problem.system, independence.rows)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.kernels.ipf import sum_rows
-from purtensor.kernels.newton import spread
+from purtensor.kernels.spread import spread
 
 _MOST_ITERATIONS = 2000
 
 
 @dataclass(slots=True, eq=False)
 class Conjugate:
-    """Newton's equations by conjugate gradients on all rows; the dependent ones do no harm."""
+    """Newton's equations by conjugate gradients on the independent rows."""
 
     system: System
+    dependent: IntArray
     note: str
-    relative: float = 1e-2
-    masses: FloatArray | None = None
+    relative: float = 1e-3
+    masses: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
         """Return x with (C diag(masses) C^T) x = rhs, to the relative accuracy of this form."""
@@ -30,8 +31,9 @@ class Conjugate:
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for another right-hand side and the same masses."""
-        diagonal = self._product(np.ones(0))
-        inverse = np.where(diagonal > 0, 1 / np.where(diagonal > 0, diagonal, 1), 0.0)
+        diagonal = self._sums(self.masses)
+        inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        inverse[self.dependent] = 0.0
         x = np.zeros_like(rhs)
         left = rhs.copy()
         scaled = inverse * left
@@ -39,7 +41,7 @@ class Conjugate:
         power = float(left @ scaled)
         goal = power * self.relative**2
         for _ in range(_MOST_ITERATIONS):
-            if power <= goal or power == 0.0:
+            if not power > goal:
                 break
             image = self._product(direction)
             bend = float(direction @ image)
@@ -54,13 +56,21 @@ class Conjugate:
         return x
 
     def _product(self, x: FloatArray) -> FloatArray:
-        """Return C diag(p) C^T x; for an empty x the diagonal C p."""
+        """Return C diag(p) C^T x."""
+        flow = np.empty_like(self.masses)
+        spread(self.system.index, self.system.offsets, x, flow)
+        flow *= self.masses
+        return self._sums(flow)
+
+    def _sums(self, masses: FloatArray) -> FloatArray:
         system = self.system
-        flow = np.asarray(self.masses).copy()
-        if len(x):
-            spread(system.index, system.offsets, x, flow)
-            flow *= self.masses
         out = np.empty(system.rows)
         for k in range(len(system.scopes)):
-            sum_rows(flow, system.index[k], out[system.block(k)])
+            sum_rows(masses, system.index[k], out[system.block(k)])
         return out
+
+
+def build_conjugate(system: System, independent: IntArray) -> Conjugate:
+    """Return the form that never builds the matrix, on the given independent row numbers."""
+    dependent = np.setdiff1d(np.arange(system.rows), independent)
+    return Conjugate(system, dependent, f"conjugate gradients on {len(independent)} independent rows")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import blas
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.errors import NotConvergedError
 from purtensor.kernels.dense import add_pairs, write_roots
 from purtensor.solving.hessian.cholesky import Factor, factorize
 
@@ -25,7 +24,7 @@ class Dense:
     number: IntArray
     by_blocks: bool
     note: str
-    factor: Factor | None = None
+    factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
     def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
         """Return x with (C diag(masses) C^T) x = rhs on the independent rows and x = 0 on the others."""
@@ -34,8 +33,6 @@ class Dense:
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for another right-hand side and the same masses."""
-        if self.factor is None:
-            raise NotConvergedError("solve was called before factor_and_solve")
         out = np.zeros(self.system.rows)
         out[self.independent] = self.factor.solve(rhs[self.independent])
         return out

@@ -9,7 +9,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf import measure
-from purtensor.kernels.newton import curvature, largest_absolute, spread
+from purtensor.kernels.newton import curvature, largest_absolute
+from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import Hessian, hessian_of
 from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
 from purtensor.solving.problem import Problem

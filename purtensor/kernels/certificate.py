@@ -1,0 +1,56 @@
+"""The sums of the certificate, each without cancellation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels._jit import compiled
+from purtensor.kernels.ipf import phi
+
+
+@compiled
+def _gap_term(w: float) -> float:
+    """Return phi(w) - w - w^2 + expm1(w); for small w it is w^4 / 8."""
+    if abs(w) < 0.02:
+        total = 0.0
+        power = w * w * w
+        factorial = 6.0
+        for n in range(4, 14):
+            power *= w
+            factorial *= n
+            sign = 1.0 if n % 2 == 0 else -1.0
+            total += power * (sign / (n * (n - 1)) + 1.0 / factorial)
+        return total
+    return phi(w) - w - w * w + np.expm1(w)
+
+
+@compiled
+def certificate_sums(masses: FloatArray, change: FloatArray) -> tuple[float, float, float, float]:
+    """Return the smallest w, sum p phi(w), sum p (phi(w) - w - w^2 + expm1(w)) and sum p |w|."""
+    lowest = 0.0
+    upper = 0.0
+    gap = 0.0
+    moved = 0.0
+    for i in range(masses.size):
+        w = change[i]
+        if not w >= lowest:
+            lowest = w
+        upper += masses[i] * phi(w)
+        gap += masses[i] * _gap_term(w)
+        moved += masses[i] * abs(w)
+    return lowest, upper, gap, moved
+
+
+@compiled
+def weigh(masses: FloatArray, index: IntArray, offsets: IntArray, weights: FloatArray) -> float:
+    """Return the mean over the masses of the sum of each profile's row weights."""
+    total = 0.0
+    mass = 0.0
+    for i in range(masses.size):
+        here = 0.0
+        for k in range(index.shape[0]):
+            here += weights[offsets[k] + index[k, i]]
+        total += masses[i] * here
+        mass += masses[i]
+    return total / mass

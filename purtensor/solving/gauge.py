@@ -1,0 +1,31 @@
+"""Potentials made unique: zero on dependent rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.spread import spread
+from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.iterate import row_sums
+from purtensor.solving.problem import Problem
+
+_REFINEMENTS = 4
+
+
+def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray:
+    """Return the potentials with the same C^T t that are zero on dependent rows.
+
+    They solve (C_i C_i^T) t = C_i (C^T t), which is as well conditioned as the constraints themselves and has
+    nothing to do with the range of the masses; refinement takes the rounding out.
+    """
+    hessian = hessian_of(problem)
+    wanted = np.empty_like(problem.reference)
+    spread(problem.index, problem.offsets, potentials, wanted)
+    ones = np.ones_like(problem.reference)
+    found = hessian.factor_and_solve(ones, row_sums(problem, wanted))
+    reached = np.empty_like(wanted)
+    for _ in range(_REFINEMENTS):
+        spread(problem.index, problem.offsets, found, reached)
+        found = found + hessian.solve(row_sums(problem, wanted - reached))
+    return found

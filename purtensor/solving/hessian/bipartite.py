@@ -1,0 +1,164 @@
+"""The arrowhead form where every slab is a small matrix of cells: two constraints cross in it, as in PUR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.slabs import Slabs, slab_of_rows
+from purtensor.constraints.system import System
+from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite
+from purtensor.solving.hessian.cholesky import Factor, factorize
+from purtensor.tables.grouping import group_profiles, smallest_unsigned
+
+LARGEST_SLAB = 256
+"""Beyond so many cells a slab is a matrix of its own size, and lanes no longer fit the caches."""
+
+_LOWEST_FILL = 0.1
+
+
+@dataclass(slots=True, eq=False)
+class Bipartite:
+    """Newton's equations on slabs of crossing constraints; see purtensor.kernels.bipartite."""
+
+    slabs: Slabs
+    code: IntArray
+    primary: IntArray
+    other: IntArray
+    used: IntArray
+    cells: IntArray
+    number: IntArray
+    coupling_rows: IntArray
+    rows: int
+    shape: tuple[int, int]
+    note: str
+    masses: FloatArray = field(default_factory=lambda: np.empty(0))
+    factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
+
+    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
+        """Return x with (C diag(masses) C^T) x = rhs on the independent rows and x = 0 on the others."""
+        self.masses = masses
+        matrix, vector = self._assembled(rhs, with_matrix=True)
+        self.factor = factorize(matrix)
+        return self._back(rhs, vector)
+
+    def solve(self, rhs: FloatArray) -> FloatArray:
+        """Return x for another right-hand side and the same masses."""
+        return self._back(rhs, self._assembled(rhs, with_matrix=False)[1])
+
+    def _assembled(self, rhs: FloatArray, *, with_matrix: bool) -> tuple[FloatArray, FloatArray]:
+        cells = len(self.cells)
+        matrix = np.zeros((cells, cells))
+        vector = np.zeros(cells)
+        assemble_bipartite(
+            self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, self.cells,
+            self.shape, 0, self.slabs.count, with_matrix, matrix, vector,
+        )  # fmt: skip
+        count = len(self.coupling_rows)
+        own = self.number.reshape(-1)[self.cells]
+        gathered = rhs[self.coupling_rows]
+        np.add.at(gathered, own, vector)
+        if cells == count and np.array_equal(own, np.arange(count)):
+            return matrix, gathered
+        full = np.triu(matrix) + np.triu(matrix, 1).T
+        folded = np.zeros((count, count))
+        np.add.at(folded, (own[:, None], own[None, :]), full)
+        return folded, gathered
+
+    def _back(self, rhs: FloatArray, vector: FloatArray) -> FloatArray:
+        solved = self.factor.solve(vector)
+        out = np.zeros(self.rows)
+        out[self.coupling_rows] = solved
+        theta = np.append(solved, 0.0)[self.number]
+        substitute_bipartite(
+            self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, theta,
+            0, self.slabs.count, out,
+        )  # fmt: skip
+        return out
+
+
+def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bipartite | None:
+    """Return this form where it applies: two inside constraints, and coupling rows that depend on the cell alone.
+
+    `independent` marks a maximal independent set of rows; what it says of the coupling rows is taken over, within
+    slabs all primary rows are kept and one other row of each connected component is dropped.
+    """
+    if len(slabs.inside) != 2:
+        return None
+    main, second = slabs.inside
+    row_code, rows = _local_code(system, slabs, main)
+    column_code, columns = _local_code(system, slabs, second)
+    cells = rows * columns
+    if cells > LARGEST_SLAB or system.profiles < _LOWEST_FILL * cells * slabs.count:
+        return None
+    kind = smallest_unsigned(cells)
+    code = (row_code[system.index[main]] * columns + column_code[system.index[second]]).astype(kind)
+    coupling_rows, number = _numbers(system, slabs, independent, code, cells)
+    if number is None:
+        return None
+    primary = _rows_by_slab(system, slabs, main, row_code, rows)
+    other = _rows_by_slab(system, slabs, second, column_code, columns)
+    dropped = _dropped(code, slabs, rows, columns)
+    other[dropped] = -1
+    used = np.flatnonzero((other >= 0).any(axis=0))
+    shared = np.flatnonzero(number >= 0)
+    note = (
+        f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs of {rows} x {columns} cells, "
+        f"{len(coupling_rows)} coupling rows"
+    )
+    return Bipartite(slabs, code, primary, other, used, shared, number.reshape(rows, columns), coupling_rows,
+                     system.rows, (rows, columns), note)  # fmt: skip
+
+
+def _local_code(system: System, slabs: Slabs, k: int) -> tuple[IntArray, int]:
+    """Return for each row of an inside constraint the number of its categories outside of the key, and how many."""
+    columns = [code for name, code in zip(system.scopes[k], system.row_codes[k], strict=True) if name not in slabs.key]
+    if not columns:
+        return np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64), 1
+    code, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+    return code, len(distinct[0])
+
+
+def _numbers(
+    system: System, slabs: Slabs, independent: BoolArray, code: IntArray, cells: int
+) -> tuple[IntArray, IntArray | None]:
+    """Return the independent coupling rows and which of them each cell belongs to; None where slabs disagree.
+
+    -1 where a cell belongs to none; a cell of more than one coupling constraint is beyond this form.
+    """
+    if len(slabs.outside) > 1:
+        return np.empty(0, dtype=np.int64), None
+    number = np.full(cells, -1, dtype=np.int64)
+    if not slabs.outside:
+        return np.empty(0, dtype=np.int64), number
+    block = system.block(slabs.outside[0])
+    kept = np.flatnonzero(independent[block])
+    place = np.full(block.stop - block.start, -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    own = place[system.index[slabs.outside[0]]]
+    number[code] = own
+    if not np.array_equal(number[code], own):
+        return np.empty(0, dtype=np.int64), None
+    return block.start + kept, number
+
+
+def _rows_by_slab(system: System, slabs: Slabs, k: int, code: IntArray, width: int) -> IntArray:
+    found = np.full((slabs.count, width), -1, dtype=np.int32)
+    found[slab_of_rows(system, slabs, k), code] = np.arange(system.offsets[k], system.offsets[k + 1])
+    return found
+
+
+def _dropped(code: IntArray, slabs: Slabs, rows: int, columns: int) -> BoolArray:
+    """Return for each slab the last column of every connected component of its cells."""
+    filled = np.zeros((slabs.count, rows, columns), dtype=bool)
+    slab = np.repeat(np.arange(slabs.count), np.diff(slabs.slab_ptr))
+    filled.reshape(slabs.count, -1)[slab, code] = True
+    last = np.where(filled.any(axis=1), np.arange(columns), -1)
+    while True:  # every round the largest column number spreads to the neighbours over a shared row
+        by_row = np.where(filled, last[:, None, :], -1).max(axis=2)
+        spread = np.where(filled, by_row[:, :, None], -1).max(axis=1)
+        if np.array_equal(spread, last):
+            return np.asarray(last == np.arange(columns))
+        last = spread
