@@ -8,7 +8,7 @@ from __future__ import annotations
 import purtensor as pt
 from benchmarks.baselines import NumbaCodes, numpy_loop
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
-from benchmarks.runs import Continued, skip_unless_heavy, solver_problem, sweeps_per_call
+from benchmarks.runs import Sweeps, skip_unless_heavy, solver_problem
 
 HEAVY = ("d", "e", "f", "h", "i", "j")
 _ROUNDS = 9
@@ -25,8 +25,7 @@ class SweepPace:
         skip_unless_heavy(name, HEAVY)
         named = pt.problems.load(name)
         problem = solver_problem(named)
-        self.count = sweeps_per_call(problem)
-        self.sweeps = Continued(problem, pt.IPF(), count=self.count, before=1000 // self.count)
+        self.sweeps = Sweeps(problem)
         self.numpy_loop = numpy_loop(named)
         self.numba_loop = NumbaCodes(named)
         self.scaling = scaling_in_place(problem.reference)
@@ -35,13 +34,13 @@ class SweepPace:
         self.sweeps()
 
     def track_sweep_over_numpy_loop(self, name):
-        return self._ratio(lambda: self.numpy_loop.sweep(self.count))
+        return self._ratio(lambda: self.numpy_loop.sweep(self.sweeps.count))
 
     def track_sweep_over_numba_loop(self, name):
-        return self._ratio(lambda: self.numba_loop.sweep(self.count))
+        return self._ratio(lambda: self.numba_loop.sweep(self.sweeps.count))
 
     def track_sweep_over_scaling(self, name):
-        return self._ratio(self.scaling) / self.count
+        return self._ratio(self.scaling) / self.sweeps.count
 
     track_sweep_over_numpy_loop.unit = "ratio"
     track_sweep_over_numba_loop.unit = "ratio"

@@ -31,6 +31,7 @@ class Records:
     def setup(self, rows):
         self.frame = records(rows)
         self.strings = self.frame.astype(dict.fromkeys(("x1", "x3", "x5"), str))
+        pt.tabulate(self.strings)  # the first call loads what the others find loaded
 
     def time_tabulate(self, rows):
         pt.tabulate(self.frame)
@@ -51,6 +52,7 @@ class Counts:
     def setup(self, rows):
         self.counts = pt.tabulate(records(rows))
         self.dense = pt.to_dense(self.counts)
+        pt.regularize(self.counts, response="y")
 
     def time_regularize(self, rows):
         pt.regularize(self.counts, response="y")

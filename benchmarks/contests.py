@@ -9,7 +9,7 @@ from functools import partial
 import purtensor as pt
 from benchmarks.baselines import NumbaCodes, numpy_loop
 from benchmarks.interleaved import scaling_in_place
-from benchmarks.runs import Continued, solve, solver_problem, sweeps_per_call
+from benchmarks.runs import Sweeps, solve, solver_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +57,24 @@ class Figure:
 
 def sweep_against_numpy_loop(problem: str) -> Contest:
     """Return our sweep against the three plain lines a constraint."""
-    ours, count = _our_sweeps(problem)
-    plain = numpy_loop(pt.problems.load(problem))
-    return Contest(Contender(ours, count), Contender(lambda: plain.sweep(count), count))
+    named = pt.problems.load(problem)
+    ours = Sweeps(solver_problem(named))
+    plain = numpy_loop(named)
+    return Contest(Contender(ours, ours.count), Contender(lambda: plain.sweep(ours.count), ours.count))
 
 
 def sweep_against_numba_loop(problem: str) -> Contest:
     """Return our sweep against two plain compiled loops a constraint."""
-    ours, count = _our_sweeps(problem)
-    plain = NumbaCodes(pt.problems.load(problem))
-    return Contest(Contender(ours, count), Contender(lambda: plain.sweep(count), count))
+    named = pt.problems.load(problem)
+    ours = Sweeps(solver_problem(named))
+    plain = NumbaCodes(named)
+    return Contest(Contender(ours, ours.count), Contender(lambda: plain.sweep(ours.count), ours.count))
 
 
 def sweep_against_scaling(problem: str) -> Contest:
     """Return our sweep against numpy's scaling in place of the same array."""
-    ours, count = _our_sweeps(problem)
-    return Contest(Contender(ours, count), Contender(scaling_in_place(ours.problem.reference)))
+    ours = Sweeps(solver_problem(pt.problems.load(problem)))
+    return Contest(Contender(ours, ours.count), Contender(scaling_in_place(ours.problem.reference)))
 
 
 def solve_against_numpy_loop(problem: str, tolerance: float = 1e-10) -> Contest:
@@ -96,12 +98,6 @@ def labels_against_numpy_loop(problem: str, tolerance: float = 1e-10) -> Contest
         Contender(lambda: pt.project(reference, constraints, solver=pt.IPF(), tolerance=tolerance, certificate=False)),
         Contender(lambda: numpy_loop(named).solve(tolerance)),
     )
-
-
-def _our_sweeps(problem: str) -> tuple[Continued, int]:
-    arrays = solver_problem(pt.problems.load(problem))
-    count = sweeps_per_call(arrays)
-    return Continued(arrays, pt.IPF(), count=count, before=min(1000, 10 * count)), count
 
 
 FIGURES = {

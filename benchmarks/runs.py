@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import purtensor as pt
 from purtensor.problems import NamedProblem
 from purtensor.solving.iterate import Budget, Solver, iterate_at, starting_potentials
 from purtensor.solving.loop import Run, Stopping, run
@@ -22,32 +23,29 @@ def solve(problem: Problem, solver: Solver, tolerance: float) -> Run:
     return run(problem, solver, Stopping(tolerance, "residual", MOST_ITERATIONS, float("inf")))
 
 
-class Continued:
-    """A run that never ends: each call makes `count` more iterations.
+class Sweeps:
+    """IPF that never ends: each call makes `count` more sweeps, as many as take long enough to time.
 
-    The first iterations are made at once, since the trace measures them densely; what is timed is the pace that the
-    thousandth sweep has.
+    Up to a thousand sweeps are made at once, since the trace measures the first ones densely; what is timed is the
+    pace of a sweep deep in a run.
     """
 
-    def __init__(self, problem: Problem, solver: Solver, *, count: int, before: int = 0) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.solver = solver
-        self.budget = Budget(count, -1.0, -1.0)  # no residual is negative: no step ends early
+        self.solver = pt.IPF()
+        self.count = max(1, 2_000_000 // problem.index.size)
         self.iterate = iterate_at(problem, starting_potentials(problem))
-        if before:
-            self.iterate = solver.step(problem, self.iterate, Budget(before, -1.0, -1.0)).iterate
+        self._advance(min(1000, 10 * self.count))
 
     def __call__(self) -> None:
-        left = self.budget.iterations
+        self._advance(self.count)
+
+    def _advance(self, left: int) -> None:
         while left > 0:
+            # no residual is negative: no step ends early
             step = self.solver.step(self.problem, self.iterate, Budget(left, -1.0, -1.0))
             self.iterate = step.iterate
             left -= step.iterations
-
-
-def sweeps_per_call(problem: Problem) -> int:
-    """Return how many sweeps make a call long enough to time."""
-    return max(1, 2_000_000 // problem.index.size)
 
 
 def skip_unless_heavy(name: str, heavy: tuple[str, ...]) -> None:
