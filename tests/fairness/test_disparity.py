@@ -96,7 +96,7 @@ def test_disparities__equal_fractions(case):
 
 def unfair_but_feasible(case, y, s):
     """A table whose own PUR conditions can be met: a fair one, its response and protected made independent given x."""
-    positive = pt.regularize(case.reference * 1000.0, 1, response=y, support="product")
+    positive = pt.regularize(case.reference, 50, response=y, support="product")
     fair = pt.to_dense(reweigh(positive, response=y, protected=s))
     # utility f(y, x) and realism f(s, x) stay, so the fair table meets all three conditions
     return (fair.sum(s) * fair.sum(y) / fair.sum([y, s])).fillna(0.0).transpose(*case.attributes)
