@@ -7,13 +7,14 @@ numbers, small and few (notes/independence.md, equation 3).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.echelon import Echelon, primes, relation
+from purtensor.constraints.echelon import Echelon, centred, primes, relation
 from purtensor.constraints.system import System
 from purtensor.kernels.forest import broken_cycles, cycle_vectors, forest_edges, rooted_forest
 
@@ -103,6 +104,29 @@ class Coupling:
         broken_cycles(weights, modulus, forest.first, forest.second, forest.first_rows, forest.sequence, forest.parent,
                       forest.via, potentials, self.places, self.index, self.starts, broken)  # fmt: skip
         return broken, potentials
+
+    def weights_of(self, independent: IntArray, place: int, relation: list[int], modulus: int) -> IntArray:
+        """Return one weight a place: the multiplier at the dependent place, minus the coefficients, mod `modulus`."""
+        weights = np.zeros(len(self.rows), dtype=np.int64)
+        weights[independent] = [-value % modulus for value in relation[1:]]
+        weights[place] = relation[0] % modulus
+        return weights
+
+    def bound(self, relation: list[int]) -> int:
+        """Return what no potential of a relation, and no miss of it on any cycle, can pass in size."""
+        longest = 2 * int(self.forest.depth.max(initial=0)) + 2
+        return longest * len(self.starts) * max(map(abs, relation))
+
+    def potentials(self, independent: IntArray, place: int, relation: list[int]) -> list[int]:
+        """Return the whole-number potentials, one a node, that a relation leaves to the two constraints."""
+        moduli: list[int] = []
+        found: list[list[int]] = []
+        for prime in primes():
+            moduli.append(prime)
+            found.append(self.broken(self.weights_of(independent, place, relation, prime), prime)[1].tolist())
+            if math.prod(moduli) > 2 * self.bound(relation):
+                break
+        return [centred(residues, moduli) for residues in zip(*found, strict=True)]
 
 
 def couple(system: System, forest: Forest, others: Sequence[int], rows: IntArray) -> Coupling:
@@ -222,16 +246,11 @@ def _prove(
 
 def _holds(coupling: Coupling, leads: IntArray, place: int, found: list[int]) -> bool:
     """Check a relation exactly: a whole number below a bound that is 0 modulo enough primes is 0."""
-    longest = 2 * int(coupling.forest.depth.max(initial=0)) + 2
-    bound = 2 * longest * len(coupling.starts) * max(map(abs, found))
     checked = 1
     for prime in primes():
-        weights = np.zeros(len(coupling.rows), dtype=np.int64)
-        weights[leads] = [-value % prime for value in found[1:]]
-        weights[place] = found[0] % prime
-        if coupling.broken(weights, prime)[0].any():
+        if coupling.broken(coupling.weights_of(leads, place, found, prime), prime)[0].any():
             return False
         checked *= prime
-        if checked > bound:
+        if checked > coupling.bound(found):
             return True
     return False  # pragma: no cover

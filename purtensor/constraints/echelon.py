@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.kernels.modular import echelon_in_place, inverse_of, reduce_in_place
+from purtensor.kernels.modular import echelon_in_place, reduce_in_place
 
 _BATCH = 128
 _EXACT_TERMS = 512
@@ -100,7 +100,7 @@ def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] |
     if simple is not None and len(moduli) == 1:
         return simple
     modulus = math.prod(moduli)
-    combined = [_combine(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
+    combined = [centred(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
     bound = math.isqrt(modulus // 2)
     multiplier = 1
     for value in combined:
@@ -110,25 +110,29 @@ def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] |
         multiplier *= found[1]
         if multiplier > bound:
             return None
-    centred = [(value * multiplier + modulus // 2) % modulus - modulus // 2 for value in combined]
-    return None if any(abs(value) > bound for value in centred) else [multiplier, *centred]
+    scaled = [_centre(value * multiplier, modulus) for value in combined]
+    return None if any(abs(value) > bound for value in scaled) else [multiplier, *scaled]
 
 
 def _small(residues: IntArray, modulus: int) -> list[int] | None:
     for multiplier in range(1, 61):
-        centred = (residues * multiplier + modulus // 2) % modulus - modulus // 2
-        if np.abs(centred).max(initial=0) <= _PLAIN:
-            return [multiplier, *centred.tolist()]
+        scaled = (residues * multiplier + modulus // 2) % modulus - modulus // 2
+        if np.abs(scaled).max(initial=0) <= _PLAIN:
+            return [multiplier, *scaled.tolist()]
     return None
 
 
-def _combine(values: Sequence[int], moduli: Sequence[int]) -> int:
-    """Return the number below the product of the moduli that has the given residues."""
+def centred(residues: Sequence[int], moduli: Sequence[int]) -> int:
+    """Return the whole number of smallest size with the given residues modulo distinct primes."""
     combined, modulus = 0, 1
-    for value, prime in zip(values, moduli, strict=True):
-        combined += modulus * ((value - combined) * inverse_of(modulus % prime, prime) % prime)
+    for value, prime in zip(residues, moduli, strict=True):
+        combined += modulus * ((value - combined) * pow(modulus, -1, prime) % prime)
         modulus *= prime
-    return combined
+    return _centre(combined, modulus)
+
+
+def _centre(value: int, modulus: int) -> int:
+    return (value + modulus // 2) % modulus - modulus // 2
 
 
 def _fraction(value: int, modulus: int, bound: int) -> tuple[int, int] | None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.coupling import couple, grow_forest, independent_places
-from purtensor.constraints.faces import category_counts, is_full_product, shared_marginals
+from purtensor.constraints.coupling import Coupled, Coupling, Forest, couple, grow_forest, independent_places
+from purtensor.constraints.faces import Faces, category_counts, is_full_product, shared_marginals
 from purtensor.constraints.slabs import choose_key
 from purtensor.constraints.system import System
 from purtensor.errors import TooLargeError
@@ -29,7 +29,7 @@ class Independence:
     rows
         As many linearly independent row numbers, ascending; all other rows follow from them.
     method
-        How it was found: "full product", "graph", "graph and cycles", ...
+        How it was found: "one constraint", "full product", "graph" (of two constraints) or "graph and cycles".
     key
         The slab key whose inside rows were served first, None where there is none: the independent rows of the
         constraints that contain the key (local rows) are, slab by slab, a maximal independent set of their slab, and
@@ -45,6 +45,43 @@ class Independence:
         """Return the rows as a mask over all `count` rows."""
         chosen = np.zeros(count, dtype=bool)
         chosen[self.rows] = True
+        return chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Analysis:
+    """How the rows of a system depend on each other.
+
+    Attributes
+    ----------
+    order
+        The constraints in the order in which their rows are served.
+    faces
+        What follows from shared marginals alone.
+    forest
+        The graph of the first two constraints; None where shared marginals say all.
+    coupling, coupled
+        The spanning rows of the other constraints on its cycles; None where there are none.
+    """
+
+    method: str
+    order: tuple[int, ...]
+    supported: BoolArray
+    faces: Faces
+    forest: Forest | None = None
+    coupling: Coupling | None = None
+    coupled: Coupled | None = None
+
+    def independent(self, system: System) -> BoolArray:
+        """Return a maximal set of independent rows as a mask."""
+        if self.forest is None:
+            return self.faces.spanning
+        chosen = self.supported.copy()
+        chosen[int(system.offsets[self.order[1]]) + self.forest.roots] = False
+        for k in self.order[2:]:
+            chosen[system.block(k)] = False
+        if self.coupling is not None and self.coupled is not None:
+            chosen[self.coupling.rows[self.coupled.independent]] = True
         return chosen
 
 
@@ -70,41 +107,50 @@ def independent_rows(system: System, key: tuple[str, ...] | None = None) -> Inde
         What structure leaves over is too large for a dense elimination; the message has the bytes.
     """
     key = choose_key(system) if key is None else key
+    analysis = analyse(system, key)
+    rows = np.flatnonzero(analysis.independent(system))
+    return Independence(len(rows), rows, analysis.method, key)
+
+
+def analyse(system: System, key: tuple[str, ...] | None, *, explain: bool = False) -> Analysis:
+    """Return how the rows depend on each other; with `explain` also what implies every dependent coupled row."""
     order = constraint_order(system, key)
     supported = system.supported()
     counts = category_counts(system, order)
     faces = shared_marginals(system, order, supported, counts)
-    if len(order) == 1 or is_full_product(system, order, counts):
-        rows = np.flatnonzero(faces.spanning)
-        return Independence(len(rows), rows, "one constraint" if len(order) == 1 else "full product", key)
+    if len(order) == 1:
+        return Analysis("one constraint", order, supported, faces)
+    if is_full_product(system, order, counts):
+        return Analysis("full product", order, supported, faces)
     others = order[2:]
-    coupled = rows_of(system, others, faces.spanning)
-    if len(coupled) > MOST_COUPLED:
-        needed = 16 * len(coupled) ** 2
-        raise TooLargeError(
-            f"the exact rank of these constraints needs the elimination of {len(coupled)} coupled rows, {needed} bytes",
-            needed,
-            16 * MOST_COUPLED**2,
-        )
+    rows = _rows_of(system, others, faces.spanning)
+    _require_small(len(rows))
     forest = grow_forest(system, order[0], order[1], supported)
-    chosen = supported.copy()
-    chosen[int(system.offsets[order[1]]) + forest.roots] = False
-    chosen[rows_of(system, others, supported)] = False
-    if len(coupled):
-        coupling = couple(system, forest, others, coupled)
-        chosen[coupled[independent_places(coupling).independent]] = True
-    rows = np.flatnonzero(chosen)
-    return Independence(len(rows), rows, "graph and cycles" if others else "graph", key)
+    if not len(rows):
+        return Analysis("graph", order, supported, faces, forest)
+    coupling = couple(system, forest, others, rows)
+    coupled = independent_places(coupling, explain=explain)
+    return Analysis("graph and cycles", order, supported, faces, forest, coupling, coupled)
 
 
 def constraint_order(system: System, key: tuple[str, ...] | None) -> tuple[int, ...]:
-    """Return the constraints in the order in which their rows are served: those that contain the key, largest first."""
+    """Return the order in which the constraints' rows are served: those that contain the key first, larger first."""
     sizes = np.diff(system.offsets)
     outside = [key is not None and not set(key) <= set(scope) for scope in system.scopes]
     return tuple(sorted(range(len(sizes)), key=lambda k: (outside[k], -int(sizes[k]), k)))
 
 
-def rows_of(system: System, constraints: Sequence[int], mask: BoolArray) -> IntArray:
+def _rows_of(system: System, constraints: Sequence[int], mask: BoolArray) -> IntArray:
     """Return the rows of the constraints that the mask has, constraint by constraint in the order given."""
     parts = [int(system.offsets[k]) + np.flatnonzero(mask[system.block(k)]) for k in constraints]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+
+def _require_small(rows: int) -> None:
+    if rows > MOST_COUPLED:
+        needed, most = 16 * rows**2, 16 * MOST_COUPLED**2
+        raise TooLargeError(
+            f"the exact rank needs the elimination of {rows} coupled rows, {needed} bytes; at most {most} are used",
+            needed,
+            most,
+        )
