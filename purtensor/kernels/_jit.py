@@ -7,7 +7,7 @@ run fail. Here an unusable cache means compiling without one, and a damaged one 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core.caching import FunctionCache
@@ -44,5 +44,5 @@ def compiled(function: Function) -> Function:
     try:
         dispatcher._cache = _GuardedCache(function)
     except (RuntimeError, OSError):
-        return dispatcher  # type: ignore[no-any-return]
-    return dispatcher  # type: ignore[no-any-return]
+        return cast(Function, dispatcher)
+    return cast(Function, dispatcher)

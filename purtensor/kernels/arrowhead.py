@@ -60,8 +60,8 @@ def _front(
                     count += 1
                 weight[place] += mass
                 front[place, place] += mass
-                for l in range(j):
-                    other = places[i, l]
+                for before in range(j):
+                    other = places[i, before]
                     if 0 <= other < size:
                         front[min(place, other), max(place, other)] += mass
         if kept[g] and total > 0.0:
@@ -70,8 +70,8 @@ def _front(
                 place = touched[k]
                 scaled = weight[place] / total
                 side[place] -= weight[place] * share
-                for l in range(count):
-                    other = touched[l]
+                for m in range(count):
+                    other = touched[m]
                     if other >= place:
                         front[place, other] -= scaled * weight[other]
         for k in range(count):

@@ -22,7 +22,7 @@ def _gap_term(w: float) -> float:
             sign = 1.0 if n % 2 == 0 else -1.0
             total += power * (sign / (n * (n - 1)) + 1.0 / factorial)
         return total
-    return phi(w) - w - w * w + np.expm1(w)
+    return float(phi(w) - w - w * w + np.expm1(w))
 
 
 @compiled

@@ -39,7 +39,7 @@ def fast_exp(x: float) -> float:
     half = whole >> 1
     low = np.int64((half + 1023) << 52).view(np.float64)
     high = np.int64((whole - half + 1023) << 52).view(np.float64)
-    return p * low * high
+    return float(p * low * high)
 
 
 @compiled

@@ -36,7 +36,7 @@ def phi(w: float) -> float:
         return total
     if w <= -1.0:
         return 1.0
-    return (1.0 + w) * np.log1p(w) - w
+    return float((1.0 + w) * np.log1p(w) - w)
 
 
 @compiled
@@ -179,7 +179,7 @@ def dual_value(targets: FloatArray, total: float, t: FloatArray, u: FloatArray, 
     value = 0.0
     for r in range(t.size):
         value += targets[r] * (t[r] + np.log(u[r]))
-    return value / total - np.log(mass / start)
+    return float(value / total - np.log(mass / start))
 
 
 @compiled

@@ -15,7 +15,7 @@ from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Solver
 from purtensor.solving.loop import Progress, Run, Stopping, run
 from purtensor.solving.problem import LabelledProblem, build_problem
-from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.termination import Termination
 
 _MOST_ITERATIONS = 1_000_000
@@ -86,7 +86,7 @@ def project(
     stopping = _stopping(tolerance, stop_on, max_iterations, max_seconds)
     _check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     labelled = build_problem(reference, flat)
-    chosen = IPF() if solver is None else solver
+    chosen = Automatic() if solver is None else solver
     if not isinstance(chosen, Solver):
         raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
     with progress_callback(progress, callback) as told:

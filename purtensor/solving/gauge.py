@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor._typing import FloatArray
+from purtensor.constraints.independence import independent_rows
 from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.problem import Problem
 
@@ -20,6 +22,9 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
     nothing to do with the range of the masses; refinement takes the rounding out.
     """
     hessian = hessian_of(problem)
+    if isinstance(hessian, Conjugate):
+        dependent = ~independent_rows(problem.system).mask(problem.system.rows)
+        hessian = Conjugate(problem.system, hessian.note, np.flatnonzero(dependent), relative=1e-6)
     wanted = np.empty_like(problem.reference)
     spread(problem.index, problem.offsets, potentials, wanted)
     ones = np.ones_like(problem.reference)

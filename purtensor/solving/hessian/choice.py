@@ -12,14 +12,15 @@ from purtensor._typing import FloatArray
 from purtensor.constraints.independence import independent_rows
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite
-from purtensor.solving.hessian.conjugate import build_conjugate
+from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.hessian.dense import build_dense
 from purtensor.solving.problem import Problem
 
 LARGEST_DENSE = 4000
 """Beyond so many coupled rows a dense matrix costs more than conjugate gradients."""
 
-_SEARCH_ITERATIONS = 200
+_SEARCH_ITERATIONS = 60
+"""What conjugate gradients typically take for a Newton step."""
 
 
 class Hessian(Protocol):
@@ -38,17 +39,23 @@ class Hessian(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Estimated seconds of one solve in each form; inf where a form is out of the question."""
+    """Estimated seconds of one solve in each form, and of the exact algebra before it; inf where a form is out."""
 
     arrowhead: float
     dense: float
     conjugate: float
+    algebra: float
+
+    @property
+    def step(self) -> float:
+        """The seconds of one solve in the form that is chosen."""
+        return min(self.arrowhead, self.dense, self.conjugate)
 
 
 def estimate(problem: Problem) -> Cost:
-    """Return what one Newton step would cost in each form."""
+    """Return what one Newton step would cost in each form; numbers of operations, so that choices are reproducible."""
     system, slabs = problem.system, problem.slabs
-    cells, constraints = system.index.shape[1], system.index.shape[0]
+    constraints, cells = system.index.shape
     rows = np.diff(system.offsets)
     arrowhead = float("inf")
     if slabs is not None:
@@ -56,14 +63,16 @@ def estimate(problem: Problem) -> Cost:
         inner = int(sum(rows[k] for k in slabs.inside[1:])) / slabs.count
         reach = min(coupling, cells * len(slabs.outside) / slabs.count)
         if coupling <= LARGEST_DENSE and inner + reach <= LARGEST_DENSE:
-            front = inner * (inner + reach) ** 2 / 2 + reach**2
-            arrowhead = 1e-9 * (cells * 8 * (constraints - 1) + slabs.count * front / 4 + coupling**3 / 30)
+            front = inner * (inner + reach) ** 2 / 4 + reach**2
+            pairs = 12 * constraints + 0.75 * (constraints - 1) ** 2
+            arrowhead = 1e-9 * (cells * pairs + slabs.count * front / 2 + coupling**3 / 30)
     rank = system.rows - len(rows) + 1
     dense = float("inf")
     if rank <= LARGEST_DENSE:
         dense = 1e-9 * (cells * min(0.75 * constraints**2, 0.05 * rank**2) + rank**3 / 30)
     conjugate = 1e-9 * cells * constraints * 4 * _SEARCH_ITERATIONS
-    return Cost(arrowhead, dense, conjugate)
+    algebra = 1e-9 * (cells * constraints * 10 + (0 if arrowhead < dense else 5 * rank**2 * system.rows))
+    return Cost(arrowhead, dense, conjugate, algebra)
 
 
 def hessian_of(problem: Problem) -> Hessian:
@@ -80,9 +89,9 @@ _KNOWN: WeakKeyDictionary[Problem, Hessian] = WeakKeyDictionary()
 
 def _build(problem: Problem) -> Hessian:
     cost = estimate(problem)
-    independence = independent_rows(problem.system)
     if cost.conjugate < min(cost.arrowhead, cost.dense):
-        return build_conjugate(problem.system, independence.rows)
+        return Conjugate(problem.system, "conjugate gradients")
+    independence = independent_rows(problem.system)
     if problem.slabs is not None and cost.arrowhead <= cost.dense:
         mask = independence.mask(problem.system.rows)
         crossing = build_bipartite(problem.system, problem.slabs, mask)

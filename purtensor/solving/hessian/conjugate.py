@@ -16,11 +16,14 @@ _MOST_ITERATIONS = 2000
 
 @dataclass(slots=True, eq=False)
 class Conjugate:
-    """Newton's equations by conjugate gradients on the independent rows."""
+    """Newton's equations by conjugate gradients, on all rows: dependent ones only leave the solution free.
+
+    With `dependent` rows given, the solution is 0 there.
+    """
 
     system: System
-    dependent: IntArray
     note: str
+    dependent: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     relative: float = 1e-3
     masses: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -68,9 +71,3 @@ class Conjugate:
         for k in range(len(system.scopes)):
             sum_rows(masses, system.index[k], out[system.block(k)])
         return out
-
-
-def build_conjugate(system: System, independent: IntArray) -> Conjugate:
-    """Return the form that never builds the matrix, on the given independent row numbers."""
-    dependent = np.setdiff1d(np.arange(system.rows), independent)
-    return Conjugate(system, dependent, f"conjugate gradients on {len(independent)} independent rows")
