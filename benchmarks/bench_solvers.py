@@ -6,7 +6,7 @@ import purtensor as pt
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
 from benchmarks.runs import skip_unless_heavy, solve, solver_problem
 
-SOLVERS = {"IPF": pt.IPF}
+SOLVERS = {"IPF": pt.IPF, "Newton": pt.Newton}
 HEAVY = ("d", "e", "f", "h", "i", "j")
 
 

@@ -90,6 +90,28 @@ def solve_against_numpy_loop(problem: str, tolerance: float = 1e-10) -> Contest:
     )
 
 
+def newton_against_ipf(problem: str, tolerance: float = 1e-10) -> Contest:
+    """Return Newton's whole solve on arrays against IPF's."""
+    arrays = solver_problem(pt.problems.load(problem))
+    steps, sweeps = (solve(arrays, solver, tolerance).iterations for solver in (pt.Newton(), pt.IPF()))
+    return Contest(
+        Contender(lambda: solve(arrays, pt.Newton(), tolerance)),
+        Contender(lambda: solve(arrays, pt.IPF(), tolerance)),
+        remark=f"{steps} steps, {sweeps} sweeps",
+    )
+
+
+def newton_step_against_scaling(problem: str, tolerance: float = 1e-12) -> Contest:
+    """Return a Newton step, its share of the whole solve with warm-up and loop, against numpy's scaling in place of the same array."""
+    arrays = solver_problem(pt.problems.load(problem))
+    steps = solve(arrays, pt.Newton(), tolerance).iterations
+    return Contest(
+        Contender(lambda: solve(arrays, pt.Newton(), tolerance), steps),
+        Contender(scaling_in_place(arrays.reference)),
+        remark=f"{steps} steps to {tolerance:g}",
+    )
+
+
 def labels_against_numpy_loop(problem: str, tolerance: float = 1e-10) -> Contest:
     """Return the way from labels to labels against the plain numpy loop on arrays."""
     named = pt.problems.load(problem)
@@ -117,6 +139,15 @@ FIGURES = {
         Figure("solve-a", "a: IPF to 1e-10", "numpy loop", partial(solve_against_numpy_loop, "a")),
         Figure("solve-b", "b: IPF to 1e-10", "numpy loop", partial(solve_against_numpy_loop, "b")),
         Figure("solve-i", "i: IPF to 1e-10", "numpy loop", partial(solve_against_numpy_loop, "i"), goal=0.5),
+        Figure("newton-b", "b: Newton to 1e-10", "our IPF", partial(newton_against_ipf, "b"), goal=1 / 50),
+        Figure("step-b", "b: Newton step", "scaling in place", partial(newton_step_against_scaling, "b"), goal=100),
+        Figure(
+            "step-c_hard2",
+            "c_hard2: Newton step",
+            "scaling in place",
+            partial(newton_step_against_scaling, "c_hard2"),
+            goal=100,
+        ),
         Figure("labels-a", "a: pt.project to 1e-10", "numpy loop", partial(labels_against_numpy_loop, "a")),
     )
 }

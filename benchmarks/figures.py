@@ -32,7 +32,7 @@ def measured(figure: Figure, rounds: int, clock: Clock = time.perf_counter) -> l
     ours = [time / contest.ours.work for time in seconds["ours"]]
     other = [time / contest.other.work for time in seconds["other"]]
     ratios = [mine / theirs for mine, theirs in zip(ours, other, strict=True)]
-    goal = "" if figure.goal is None else f"at most {figure.goal:g}"
+    goal = "" if figure.goal is None else f"at most {figure.goal:.3g}"
     times = f"{duration(median(ours))} : {duration(median(other))}"
     spread = f"{min(ratios):.3g} - {max(ratios):.3g}"
     return [figure.what, figure.against, f"{median(ratios):.3g}", spread, goal, times, contest.remark]

@@ -1,9 +1,10 @@
-"""Every benchmark runs once at its smallest parameters, so that none can rot. No time is judged here."""
+"""Every benchmark runs once at its smallest size, with every other choice, so that none can rot. No time is judged here."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import math
 from pathlib import Path
 
@@ -24,17 +25,21 @@ def benchmark_classes():
 
 
 @pytest.mark.parametrize("kind", list(benchmark_classes()))
-def test_benchmark__runs_at_its_smallest(kind, monkeypatch):
+def test_benchmark__runs_at_its_smallest_size(kind, monkeypatch):
     monkeypatch.delenv("PURTENSOR_BENCH_HEAVY", raising=False)
-    smallest = [choices[0] for choices in kind.params]
-    assert len(smallest) == len(kind.param_names)
-    benchmark = kind()
+    assert len(kind.params) == len(kind.param_names)
+    sizes, *others = kind.params
+    for choices in itertools.product(sizes[:1], *others):
+        run_once(kind(), choices)
+
+
+def run_once(benchmark, choices):
     if hasattr(benchmark, "setup"):
-        benchmark.setup(*smallest)
+        benchmark.setup(*choices)
     measured = [name for name in dir(benchmark) if name.startswith(KINDS)]
     assert measured
     for name in measured:
-        value = getattr(benchmark, name)(*smallest)
+        value = getattr(benchmark, name)(*choices)
         if name.startswith("track_"):
             assert math.isfinite(value)
             assert value > 0
