@@ -102,7 +102,10 @@ def newton_against_ipf(problem: str, tolerance: float = 1e-10) -> Contest:
 
 
 def newton_step_against_scaling(problem: str, tolerance: float = 1e-12) -> Contest:
-    """Return a Newton step, its share of the whole solve with warm-up and loop, against numpy's scaling in place of the same array."""
+    """Return a Newton step against numpy's scaling in place of the same array.
+
+    A step is its share of the whole solve, warm-up and loop included.
+    """
     arrays = solver_problem(pt.problems.load(problem))
     steps = solve(arrays, pt.Newton(), tolerance).iterations
     return Contest(

@@ -1,4 +1,4 @@
-"""Every benchmark runs once at its smallest size, with every other choice, so that none can rot. No time is judged here."""
+"""Every benchmark runs once at its smallest size, so that none can rot. No time is judged here."""
 
 from __future__ import annotations
 
