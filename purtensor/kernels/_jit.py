@@ -15,7 +15,10 @@ from numba.core.caching import FunctionCache
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _GuardedCache(FunctionCache):  # type: ignore[misc]
+_Cache: Any = FunctionCache
+
+
+class _GuardedCache(_Cache):  # type: ignore[misc]
     """A function cache whose faults cost a compilation, never an error."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -40,7 +43,7 @@ class _GuardedCache(FunctionCache):  # type: ignore[misc]
 
 def compiled(function: Function) -> Function:
     """Return `function` compiled by numba on first use, holding no GIL, cached where a directory is writable."""
-    dispatcher = njit(nogil=True)(function)
+    dispatcher: Any = njit(nogil=True)(function)
     try:
         dispatcher._cache = _GuardedCache(function)
     except (RuntimeError, OSError):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from purtensor._typing import FloatArray, Table
+from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.solving.problem import LabelledProblem
-from purtensor.tables.coded import like
+from purtensor.tables.coded import domain_of, is_sparse, like, stored_codes
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.translate import category_map
 
 
 def table_of(labelled: LabelledProblem, masses: FloatArray) -> Table:
@@ -36,3 +40,47 @@ def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> t
             like(constraint.target, domain, full.row_codes[k], values[full.block(k)], name="potential")
         )  # fmt: skip
     return tuple(tables)
+
+
+def potentials_from(labelled: LabelledProblem, tables: Sequence[Table]) -> FloatArray:
+    """Return potentials in labels as the solver's array: rows that the tables do not know start at 0.
+
+    A table serves the first constraint of the same scope, attributes in any order; the reference and the targets
+    may differ from those that the potentials were made for.
+    """
+    full = labelled.full
+    values = np.zeros(full.rows)
+    waiting = list(tables)
+    for k, scope in enumerate(full.scopes):
+        found = next((table for table in waiting if set(domain_of(table).attributes) == set(scope)), None)
+        if found is None:
+            continue
+        waiting.remove(found)
+        block = full.block(k)
+        values[block] = _looked_up(found, full.domain.select(scope), full.row_codes[k])
+    system = labelled.reduction.system
+    potentials = values[labelled.reduction.rows]
+    potentials[~np.isfinite(potentials)] = 0.0
+    shift = (labelled.target_exponent - labelled.reference_exponent) * math.log(2.0)
+    potentials[system.block(0)] -= shift
+    return potentials
+
+
+def _looked_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatArray:
+    """Return the table's value at each profile of the domain given by codes, 0 where the table has none."""
+    own = domain_of(table)
+    flat = table.transpose(*table.dims).values.reshape(-1)
+    stored = stored_codes(table, own) if is_sparse(table) else np.unravel_index(np.arange(flat.size), table.shape)
+    columns = []
+    for name, categories in zip(domain.attributes, domain.categories, strict=True):
+        position = own.position(name)
+        columns.append(category_map(own.categories[position], categories)[stored[position]])
+    known = np.all([column >= 0 for column in columns], axis=0)
+    joint = [
+        np.concatenate([wanted, column[known]]) for wanted, column in zip(codes, columns, strict=True)
+    ]  # fmt: skip
+    group, _ = group_profiles(joint, domain.sizes)
+    count = len(codes[0])
+    by_group = np.zeros(int(group.max()) + 1)
+    by_group[group[count:]] = flat[known]
+    return np.asarray(by_group[group[:count]])

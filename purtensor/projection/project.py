@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from purtensor._typing import Table
+from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.errors import InvalidOptionError, NotConvergedError, NotConvergedWarning
+from purtensor.projection.labels import potentials_from
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier
-from purtensor.solving.iterate import Solver
+from purtensor.solving.iterate import Solver, scaled_to_total
 from purtensor.solving.loop import Progress, Run, Stopping, run
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solvers.automatic import Automatic
@@ -32,6 +33,7 @@ def project(
     max_seconds: float | None = None,
     on_failure: str = "raise",
     certificate: bool = True,
+    start: Projection | Sequence[Table] | None = None,
     progress: bool = False,
     callback: Callable[[Progress], Any] | None = None,
 ) -> Projection:
@@ -54,6 +56,8 @@ def project(
         What happens when the constraints are not met: "raise", "warn" or "return".
     certificate
         Whether to prove a bound at the end; it costs about one Newton iteration.
+    start
+        An earlier projection, or its potentials, to begin from; the reference and the targets may have changed.
     progress
         Whether to show the residual on a terminal as it falls.
     callback
@@ -89,11 +93,21 @@ def project(
     chosen = Automatic() if solver is None else solver
     if not isinstance(chosen, Solver):
         raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
+    warm = None if start is None else _warm_start(labelled, start)
     with progress_callback(progress, callback) as told:
-        outcome = run(labelled.arrays, chosen, stopping, DualCertifier(labelled.arrays), callback=told)
+        outcome = run(
+            labelled.arrays, chosen, stopping, DualCertifier(labelled.arrays), start=warm, callback=told
+        )  # fmt: skip
     proof = _proof(labelled, outcome) if certificate else None
     result = make_projection(reference, labelled, outcome, proof, outcome.termination)
     return _delivered(result, on_failure)
+
+
+def _warm_start(labelled: LabelledProblem, start: Projection | Sequence[Table]) -> FloatArray:
+    tables = start.potentials if isinstance(start, Projection) else start
+    if not all(isinstance(table, Table) for table in tables):
+        raise InvalidOptionError("start is a Projection or a sequence of tables of potentials, one a constraint")
+    return scaled_to_total(labelled.arrays, potentials_from(labelled, tables))
 
 
 def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,15 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
-from purtensor.projection.labels import table_of, tables_of_potentials
-from purtensor.projection.trace import trace_of
+from purtensor.projection.evidence import Evidence, SolverEvidence
+from purtensor.projection.labels import table_of
 from purtensor.solving.certificate import Certificate
-from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.termination import Termination
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Projection:
     """An information projection, how it was reached, and how far it can be from the exact one.
 
@@ -64,33 +62,25 @@ class Projection:
     diagnosis: Any = field(repr=False)
     reference: Table = field(repr=False)
     constraints: tuple[Marginal, ...] = field(repr=False)
-    arrays: LabelledProblem | None = field(repr=False, compare=False)
-    run: Run | None = field(repr=False, compare=False)
+    evidence: Evidence = field(repr=False, compare=False)
 
     @property
     def converged(self) -> bool:
         """Whether every constraint is met to the tolerance at `table`."""
         return self.termination.converged
 
-    @cached_property
+    @property
     def potentials(self) -> tuple[Table, ...]:
         """The dual variables, natural logarithms, one table a constraint: table = reference * exp(C^T potentials).
 
         Zero on dependent rows, -inf on zero targets.
         """
-        labelled, run = self._solved()
-        return tables_of_potentials(labelled, canonical_potentials(labelled.arrays, run.iterate.potentials))
+        return self.evidence.potentials
 
-    @cached_property
+    @property
     def trace(self) -> xr.Dataset:
         """What was measured on the way, over the dimension `record`; each variable tells its unit in its attributes."""
-        _, run = self._solved()
-        return trace_of(run, self.bound)
-
-    def _solved(self) -> tuple[LabelledProblem, Run]:
-        if self.arrays is None or self.run is None:
-            raise RuntimeError("this projection carries no solver state")  # only a subclass can get here
-        return self.arrays, self.run
+        return self.evidence.trace
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.summary().items())
@@ -128,8 +118,7 @@ def make_projection(
         diagnosis=None,
         reference=reference,
         constraints=labelled.constraints,
-        arrays=labelled,
-        run=run,
+        evidence=SolverEvidence(labelled, run, bound),
     )
 
 

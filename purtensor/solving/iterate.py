@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from purtensor._typing import FloatArray
+from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf import measure, rebuild_masses, sum_rows
 from purtensor.solving.problem import Problem
 
@@ -40,9 +41,23 @@ def iterate_at(problem: Problem, potentials: FloatArray, memory: Any = None) -> 
 
 def starting_potentials(problem: Problem) -> FloatArray:
     """Return the potentials of the reference scaled to the targets' total."""
-    potentials = np.zeros(problem.system.rows)
-    potentials[problem.system.block(0)] = np.log(problem.total / problem.reference.sum())
-    return potentials
+    return scaled_to_total(problem, np.zeros(problem.system.rows))
+
+
+def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
+    """Return the potentials with a constant added so that the masses have the targets' total.
+
+    Raises
+    ------
+    InvalidOptionError
+        The masses at these potentials are not finite, or all zero.
+    """
+    mass = float(iterate_at(problem, potentials).masses.sum())
+    if not 0 < mass < np.inf:
+        raise InvalidOptionError(f"the potentials to start from give a total mass of {mass}; start from the reference")
+    scaled = potentials.copy()
+    scaled[problem.system.block(0)] += np.log(problem.total / mass)
+    return scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,58 @@
+"""What a sweep leaves in the trace, and whether it was the last: for the sweeps that compiled loops make."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels._jit import compiled
+from purtensor.kernels.ipf import dual_value, is_recorded, measure, miss
+
+PASSED_OVER = 0
+RECORDED = 1
+ENDED = 2
+
+
+@compiled
+def judge_sweep(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    targets: FloatArray,
+    t: FloatArray,
+    u: FloatArray,
+    sums: FloatArray,
+    first: int,
+    start: float,
+    sweep: int,
+    gain: float,
+    tolerance: float,
+    tolerance_l1: float,
+    dense: int,
+    measured: FloatArray,
+    record: FloatArray,
+) -> int:
+    """Write the record of a sweep where one is due; return RECORDED then, ENDED where the tolerances are met as well.
+
+    `sums` holds the marginal over constraint `first`: only where that is met, or the trace wants it, are all measured.
+    A number that is not finite ends the run too. `measured` is overwritten.
+    """
+    rows = slice(offsets[first], offsets[first + 1])
+    largest, l1 = miss(sums[rows], targets[rows])
+    met = largest <= tolerance and l1 <= tolerance_l1
+    finite = np.isfinite(l1)
+    due = is_recorded(sweep, dense)
+    if not (met or due or not finite):
+        return PASSED_OVER
+    residual, residual_l1 = measure(masses, index, offsets, targets, measured)
+    ended = not finite or (residual <= tolerance and residual_l1 <= tolerance_l1)
+    if not (ended or due):
+        return PASSED_OVER
+    mass = sums[rows].sum()
+    record[0] = sweep
+    record[1] = residual
+    record[2] = residual_l1
+    record[3] = gain
+    record[4] = dual_value(targets, targets[rows].sum(), t, u, mass, start)
+    record[5] = mass
+    return ENDED if ended else RECORDED

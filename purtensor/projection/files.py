@@ -1,0 +1,117 @@
+"""Tables and projections in files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from purtensor._typing import Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import FileFormatError, InvalidOptionError
+from purtensor.projection.evidence import StoredEvidence
+from purtensor.projection.result import Projection
+from purtensor.solving.termination import Termination
+from purtensor.tables.files import ending, load_table, save_table, table_of
+from purtensor.tables.netcdf import read_dataset, write_dataset
+from purtensor.tables.table_dataset import dataset_to_table, table_to_dataset
+
+_NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
+
+
+def save(table_or_result: Table | Projection, path: str | os.PathLike[str]) -> None:
+    """Write a table or a projection to a file, whole or not at all; the ending of the name says which kind.
+
+    A projection goes into .nc only: its table, reference, constraints, potentials, trace and facts. A table goes
+    into .nc, .parquet, .csv or .csv.gz; NetCDF and Parquet keep everything, a CSV the profiles and their values.
+
+    Raises
+    ------
+    InvalidOptionError
+        Another ending, or something that is neither.
+    InvalidTableError
+        Labels that this kind of file cannot keep.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"sex": ["f", "m", "m"]})
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.csv"
+    >>> pt.save(counts, path)
+    >>> pt.load(path).equals(counts)
+    True
+    """
+    if isinstance(table_or_result, Projection):
+        if ending(path) != ".nc":
+            raise InvalidOptionError(f"a projection is saved as .nc, not as {os.fspath(path)!r}; save its .table there")
+        write_dataset(_dataset_of(table_or_result), path)
+        return
+    if not isinstance(table_or_result, xr.DataArray):
+        raise InvalidOptionError(f"what is saved is a table or a Projection, not {type(table_or_result).__qualname__}")
+    save_table(table_or_result, path)
+
+
+def load(path: str | os.PathLike[str]) -> Table | Projection:
+    """Return what `save` wrote: a table or a Projection.
+
+    Raises
+    ------
+    InvalidOptionError
+        An ending that purtensor does not know.
+    FileFormatError
+        The file is damaged or not of purtensor.
+    """
+    if ending(path) != ".nc":
+        return load_table(path)
+    dataset = read_dataset(path)
+    if dataset.attrs.get("kind") != "projection":
+        return table_of(dataset, path)
+    try:
+        return _projection_of(dataset)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{os.fspath(path)}: not a whole projection: {error}") from error
+
+
+def _dataset_of(result: Projection) -> xr.Dataset:
+    parts = [table_to_dataset(result.table, "table_"), table_to_dataset(result.reference, "reference_")]
+    for k, (constraint, potential) in enumerate(zip(result.constraints, result.potentials, strict=True)):
+        parts.append(table_to_dataset(constraint.target, f"target{k}_"))
+        parts.append(table_to_dataset(potential, f"potential{k}_"))
+    trace = result.trace.reset_coords()
+    parts.append(trace.rename({name: f"trace_{name}" for name in [*trace.data_vars, *trace.dims]}))
+    facts: dict[str, Any] = {name: float(getattr(result, name)) for name in _NUMBERS}
+    facts.update(
+        kind="projection",
+        termination=result.termination.name,
+        certified=int(result.certified),
+        iterations=result.iterations,
+        constraints=len(result.constraints),
+        notes="\n".join(result.notes),
+    )
+    return xr.merge(parts, combine_attrs="override").assign_attrs(facts)
+
+
+def _projection_of(dataset: xr.Dataset) -> Projection:
+    facts = dataset.attrs
+    count = int(facts["constraints"])
+    trace = dataset[[name for name in dataset.variables if str(name).startswith("trace_")]]
+    names = {name: str(name).removeprefix("trace_") for name in [*trace.data_vars, *trace.dims]}
+    stored = StoredEvidence(
+        tuple(dataset_to_table(dataset, f"potential{k}_") for k in range(count)),
+        trace.rename(names).set_coords("iteration").drop_attrs(deep=False),
+    )
+    return Projection(
+        table=dataset_to_table(dataset, "table_"),
+        termination=Termination[facts["termination"]],
+        certified=bool(facts["certified"]),
+        iterations=int(np.asarray(facts["iterations"]).item()),
+        notes=tuple(line for line in str(facts["notes"]).split("\n") if line),
+        diagnosis=None,
+        reference=dataset_to_table(dataset, "reference_"),
+        constraints=tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count)),
+        evidence=stored,
+        **{name: float(facts[name]) for name in _NUMBERS},
+    )
