@@ -1,12 +1,11 @@
 """What users would write instead: plain loops of iterative proportional fitting, each as fast as plain code gets.
 
 They share nothing with the package but the problems, so that a ratio to them means something, and they judge
-convergence as the package does: largest miss over all constraints after a whole sweep, total mass 1.
+convergence by the largest miss over all constraints after a whole sweep, the total mass being 1. Each has
+`masses` that change in place, `sweep(count)`, and `solve(tolerance, limit)`, which returns the number of sweeps.
 """
 
 from __future__ import annotations
-
-from typing import Protocol
 
 import numba
 import numpy as np
@@ -15,18 +14,6 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.problems import NamedProblem
 
 _MOST_AXES = 5
-
-
-class Baseline(Protocol):
-    """A loop over masses that change in place."""
-
-    masses: FloatArray
-
-    def sweep(self, count: int = 1) -> None:
-        """Scale to every target in turn, `count` times over."""
-
-    def solve(self, tolerance: float, limit: int = 100_000) -> int:
-        """Return after how many sweeps every miss is within the tolerance, or `limit`."""
 
 
 class NumpyLoop:
