@@ -128,6 +128,7 @@ def write_picture(study: AdultStudy, path: Path) -> tuple[Path, Path]:
     """Write the picture of the disparities on the test split, as SVG and PNG."""
     found = [d for d in study.disparities if d.sample == "test"]
     ratios = pd.DataFrame({name: {d.group: d.ratio for d in found if d.distribution == name} for name in DISTRIBUTIONS})
+    ratios = ratios.sort_values("f", ascending=False)
     group = ", ".join(REFERENCE.values())
     title = "Who is predicted to earn more than 50K? Adult, test split"
     compared = f"P({POSITIVE} | group) / P({POSITIVE} | {group}), by the natural classifier"

@@ -23,6 +23,7 @@ from purtensor.information import kl_divergence
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.sampling import sample
+from purtensor.solving.solvers.ipf import IPF
 from purtensor.tables.marginal import marginal
 from purtensor.tables.regularize import empirical, regularize, uniform
 
@@ -193,7 +194,7 @@ def project_adult(f: Table, name: str) -> Projection:
     """Return one of the study's projections of f: "P", "PU", "PUR" or "MaxEnt"."""
     conditions, reference = QUESTIONS[name]
     constraints = pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
-    return project(f if reference == DATA else uniform(f), constraints)
+    return project(f if reference == DATA else uniform(f), constraints, solver=IPF())  # the paper's solver
 
 
 def ratios(table: Table) -> dict[Profile, float]:

@@ -1,0 +1,217 @@
+"""The command line as a script sees it: answers, exit codes, one line on stderr."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import purtensor as pt
+from purtensor.cli.main import BAD_INPUT, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE, exit_code, main, one_line
+
+HIRED = """hired,sex,degree,count
+no,f,no,30
+no,f,yes,20
+no,m,no,15
+no,m,yes,15
+yes,f,no,5
+yes,f,yes,15
+yes,m,no,10
+yes,m,yes,40
+"""
+
+# design.md, golden numbers: PUR of this table is infeasible, smallest L1 parity violation 0.4
+PROXY = "y,s,x,count\n0,0,0,3\n1,0,0,2\n0,1,1,1\n1,1,1,4\n"
+
+
+def purtensor(*words: str | Path, code: str = "") -> subprocess.CompletedProcess[str]:
+    program = ["-c", code] if code else ["-m", "purtensor"]
+    return subprocess.run([sys.executable, *program, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def hired(tmp_path: Path) -> Path:
+    path = tmp_path / "hired.csv"
+    path.write_text(HIRED)
+    return path
+
+
+def project(path: Path, *words: str | Path, response: str = "hired", protected: str = "sex") -> int:
+    return main(["project", str(path), "--response", response, "--protected", protected, *map(str, words)])
+
+
+def test_help__answers_at_once_without_the_heavy_packages() -> None:
+    started = time.perf_counter()
+    done = purtensor("--help")
+    seconds = time.perf_counter() - started
+    assert done.returncode == 0
+    for word in ("project", "reproduce", "info", "exit codes", "3 infeasible"):
+        assert word in done.stdout
+    assert seconds < 2.0  # it takes 0.1 s; a busy machine may need more, importing everything takes longer than this
+    heavy = "import sys, purtensor.cli.arguments as a, purtensor.cli.main; a.build_parser().format_help()\n"
+    loaded = purtensor(code=heavy + "print([m for m in ('numpy', 'pandas', 'numba', 'rich') if m in sys.modules])")
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_version__is_the_package_s() -> None:
+    assert purtensor("--version").stdout.strip() == f"purtensor {pt.__version__}"
+
+
+def test_usage_error__exits_with_two() -> None:
+    done = purtensor("project")
+    assert done.returncode == 2
+    assert "usage" in done.stderr
+
+
+def test_project__writes_the_fair_table(hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "fair.csv"
+    assert project(hired, "--out", out, "--strength", "0") == 0
+    fair = pd.read_csv(out).set_index(["hired", "sex", "degree"])["probability"]
+    given = pd.read_csv(hired).set_index(["hired", "sex", "degree"])["count"] / 150
+    # parity, utility and realism, each against sums that pandas makes
+    pairs = fair.groupby(["hired", "sex"]).sum()
+    for (y, s), mass in pairs.items():
+        assert mass == pytest.approx(given.groupby("hired").sum()[y] * given.groupby("sex").sum()[s], abs=1e-9)
+    for kept in (["hired", "degree"], ["sex", "degree"]):
+        pd.testing.assert_series_equal(
+            fair.groupby(kept).sum(), given.groupby(kept).sum(), check_names=False, atol=1e-9
+        )
+    printed = capsys.readouterr().out
+    assert "8 supported of 8" in printed
+    assert "disparity ratio, p(hired | group) / p(hired | m)" in printed
+    assert "1.0000" in printed
+
+
+def test_project__of_records_is_that_of_their_counts(hired: Path, tmp_path: Path) -> None:
+    counts = pd.read_csv(hired)
+    records = counts.loc[counts.index.repeat(counts["count"]), ["hired", "sex", "degree"]].sample(
+        frac=1, random_state=1
+    )
+    records.to_csv(tmp_path / "records.csv", index=False)
+    assert project(hired, "--out", tmp_path / "a.csv") == 0
+    assert project(tmp_path / "records.csv", "--out", tmp_path / "b.csv") == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+
+
+def test_project__parquet_in_and_the_whole_result_out(hired: Path, tmp_path: Path) -> None:
+    pd.read_csv(hired).to_parquet(tmp_path / "hired.parquet")
+    assert project(tmp_path / "hired.parquet", "--out", tmp_path / "fair.nc") == 0
+    result = pt.load(tmp_path / "fair.nc")
+    assert result.converged
+    assert result.residual < 1e-10
+
+
+def test_project__onto_parity_alone_from_a_uniform_reference(hired: Path, tmp_path: Path) -> None:
+    out = tmp_path / "fair.csv"
+    assert project(hired, "--out", out, "--conditions", "P", "--reference", "uniform") == 0
+    fair = pd.read_csv(out).pivot_table(index=["hired", "sex"], columns="degree", values="probability")
+    # nothing tells the degrees apart but the reference, which is uniform
+    assert (fair["no"] / fair["yes"]).to_numpy() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_project__from_a_reference_file(hired: Path, tmp_path: Path) -> None:
+    other = pd.read_csv(hired)
+    other["count"] = other["count"].iloc[::-1].to_numpy()
+    other.to_csv(tmp_path / "reference.csv", index=False)
+    out = tmp_path / "fair.csv"
+    assert project(hired, "--out", out, "--reference", tmp_path / "reference.csv", "--strength", "0") == 0
+    counts = pt.tabulate(pd.read_csv(hired), weights="count")
+    constraints = pt.pur(pt.empirical(counts), response="hired", protected="sex")
+    expected = pt.project(pt.tabulate(other, weights="count"), constraints).table
+    found = pd.read_csv(out).set_index(["hired", "sex", "degree"])["probability"]
+    pd.testing.assert_series_equal(found, expected.to_series(), check_names=False, check_index_type=False, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "told"),
+    [
+        (["--response", "hird"], "UnknownAttributeError", "hired, sex, degree"),
+        (["--unprotected", "school"], "UnknownAttributeError", "no attribute 'school'"),
+        (["--conditions", "PX"], "InvalidOptionError", "PX"),
+        (["--out", "fair.txt"], "InvalidOptionError", "fair.txt"),
+        (["--reference", "nowhere.csv"], "FileNotFoundError", "nowhere.csv"),
+    ],
+)
+def test_project__bad_words_end_with_two_and_one_line(
+    hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], error: str, told: str
+) -> None:
+    assert project(hired, "--out", str(tmp_path / "fair.csv"), *words) == BAD_INPUT
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith(f"purtensor: {error}: ")
+    assert told in said
+    assert "Traceback" not in said
+
+
+def test_project__missing_values_are_refused_dropped_or_a_category(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("y,s,x\n" + "1,a,u\n0,a,u\n1,b,u\n0,b,u\n" * 3 + "1,,u\n")
+    words = ("--out", tmp_path / "fair.csv")
+    assert project(path, *words, response="y", protected="s") == BAD_INPUT
+    assert "'s'" in capsys.readouterr().err
+    assert project(path, *words, "--missing", "drop", response="y", protected="s") == 0
+    assert "dropped rows" in capsys.readouterr().out
+    assert project(path, *words, "--missing", "category", response="y", protected="s") == 0
+    assert "missing" in set(pd.read_csv(tmp_path / "fair.csv", keep_default_na=False)["s"])
+
+
+def test_project__infeasible_ends_with_three(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "zeros.csv"
+    path.write_text("y,s,x,count\n1,a,u,3\n0,b,u,2\n")  # without pseudo-counts nothing can be (1, b)
+    assert project(path, "--out", tmp_path / "o.csv", "--strength", "0", response="y", protected="s") == INFEASIBLE
+    assert capsys.readouterr().err.startswith("purtensor: InfeasibleError: ")
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_project__not_converged_ends_with_four(hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--solver", "ipf", "--max-iterations", "1")
+    assert project(hired, "--out", tmp_path / "fair.csv", *words) == NOT_CONVERGED
+    assert capsys.readouterr().err.startswith("purtensor: NotConvergedError: not converged after 1 iteration")
+    assert not (tmp_path / "fair.csv").exists()
+
+
+def test_project__debug_shows_where(hired: Path, tmp_path: Path) -> None:
+    words = ["--debug", "project", str(hired), "--response", "no", "--protected", "sex", "--out", "fair.csv"]
+    with pytest.raises(pt.UnknownAttributeError):
+        main(words)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (pt.InfeasibleError("no"), INFEASIBLE),
+        (pt.NotConvergedError("no"), NOT_CONVERGED),
+        (pt.TooLargeError("no", 2, 1), TOO_LARGE),
+        (MemoryError(), TOO_LARGE),
+        (pt.InvalidTableError("no"), BAD_INPUT),
+        (FileNotFoundError("no"), BAD_INPUT),
+    ],
+)
+def test_exit_code__of_each_kind_of_error(error: BaseException, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def test_one_line__names_the_error_and_folds_its_text() -> None:
+    assert one_line(pt.InvalidTableError("first\n  second")) == "InvalidTableError: first second"
+
+
+def test_main__interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("purtensor.cli.info.run", interrupt)
+    assert main(["info"]) == INTERRUPTED
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_main__a_reader_that_leaves_early_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m purtensor info | true", shell=True, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""

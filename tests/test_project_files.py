@@ -1,0 +1,203 @@
+"""What the project's own files say about each other holds."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import inspect
+import re
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import purtensor as pt
+from purtensor.cli.arguments import build_parser
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+README = (ROOT / "README.md").read_text()
+TEXT = {".py", ".pyi", ".md", ".toml", ".cff", ".txt", ".csv", ".json", ".yml", ".yaml", ".rst", ".ipynb", ""}
+
+
+def project_files() -> list[Path]:
+    """Return the files of the project: those that git knows, or all that a release holds."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        return [path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file()]
+    folders = ("purtensor", "tests", "benchmarks", "notes", ".ci")
+    inside = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    return [path for path in [*ROOT.glob("*.*"), *inside] if "__pycache__" not in path.parts]
+
+
+def stub_names() -> list[str]:
+    tree = ast.parse((ROOT / "purtensor" / "__init__.pyi").read_text())
+    return [
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    ]
+
+
+def public_objects() -> dict[str, object]:
+    """Return what users call: every name of the stub, and the functions of its modules."""
+    found: dict[str, object] = {}
+    for name in stub_names():
+        thing = getattr(pt, name)
+        if inspect.ismodule(thing):
+            found |= {f"{name}.{inner}": getattr(thing, inner) for inner in getattr(thing, "__all__", ())}
+        elif inspect.isfunction(thing) or inspect.isclass(thing):
+            found[name] = thing
+    return found
+
+
+def test_version__is_the_same_everywhere() -> None:
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    assert cited is not None
+    assert PROJECT["version"] == pt.__version__ == cited[1]
+
+
+def test_license__is_the_declared_one_everywhere() -> None:
+    assert PROJECT["license"] == "BSD-3-Clause"
+    assert "license: BSD-3-Clause" in (ROOT / "CITATION.cff").read_text()
+    assert (ROOT / "LICENSE").read_text().startswith("BSD 3-Clause License")
+
+
+def test_files__name_no_machine() -> None:
+    places = "|".join(["work", "root", "home/[a-z]", "Users/[A-Za-z]"])
+    pattern = re.compile(rf"(?<![\w.:/-])/(?:{places})/")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in project_files()
+        if path.suffix in TEXT
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if pattern.search(line)
+    ]
+    assert found == []
+
+
+def test_stub__every_name_can_be_imported() -> None:
+    names = stub_names()
+    assert sorted(names) == sorted(set(names))
+    missing = [name for name in names if not hasattr(pt, name)]
+    assert missing == []
+    assert set(names) <= set(dir(pt))
+
+
+@pytest.mark.parametrize("name", [name for name in stub_names() if not name.endswith(("Error", "Warning"))])
+def test_examples__of_public_names_run(name: str) -> None:
+    objects = {key: thing for key, thing in public_objects().items() if key.split(".")[0] == name}
+    if not objects:
+        pytest.skip(f"{name} is a module without functions of its own, or plain data")
+    for key, thing in objects.items():
+        tests = doctest.DocTestFinder(recurse=False).find(thing, key)
+        assert inspect.isclass(thing) or any(test.examples for test in tests), f"{key} has no example"
+        for test in tests:
+            report: list[str] = []
+            outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
+            assert outcome.failed == 0, "".join(report)
+
+
+def test_layers__nothing_inside_imports_the_root() -> None:
+    # the root stands on everything, so such an import would go up, past import-linter
+    pattern = re.compile(r"^\s*(?:import purtensor(?: as \w+)?|from purtensor import (?!__version__).*)$", re.MULTILINE)
+    found = []
+    for path in (ROOT / "purtensor").rglob("*.py"):
+        code = ast.parse(path.read_text())
+        lines = [ast.unparse(node) for node in ast.walk(code) if isinstance(node, ast.Import | ast.ImportFrom)]
+        found += [f"{path.name}: {line}" for line in lines if pattern.match(line)]
+    assert found == []
+
+
+def citations(text: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield each note that a text cites, with the numbers of the equations."""
+    pattern = r"notes/([\w/-]+\.md)(?:,[\s#]+(?:eq\.|equations?)[\s#]+(\d+)(?:[\s#]+(?:to|and)[\s#]+(\d+))?)?"
+    for found in re.finditer(pattern, text):
+        yield found[1], [int(number) for number in found.groups()[1:] if number]
+
+
+def equations(note: Path) -> set[int]:
+    """Return the numbers of a note's equations: '(3)' at the end of an indented line, or a tag."""
+    pattern = r"^(?: {4,}|\t|\$\$|>).*\((\d+)\)\s*(?:\$\$)?$|\\tag\{(\d+)\}"
+    return {int(one or other) for one, other in re.findall(pattern, note.read_text(), flags=re.MULTILINE)}
+
+
+@pytest.mark.parametrize("path", [p for p in project_files() if p.suffix in {".py", ".md"}], ids=lambda p: p.name)
+def test_citations__of_notes_resolve(path: Path) -> None:
+    if path == Path(__file__).resolve():
+        return
+    for name, numbers in citations(path.read_text()):
+        note = ROOT / "notes" / name
+        assert note.is_file(), f"{path.name} cites {name}, which is not there"
+        assert set(numbers) <= equations(note), f"{path.name} cites equations {numbers} of {name}"
+
+
+def test_citations__are_found() -> None:
+    text = "as (notes/ipf.md, equation 4), (notes/a/b.md) and (notes/newton.md,\n    # equations 3 to 6)"
+    assert list(citations(text)) == [("ipf.md", [4]), ("a/b.md", []), ("newton.md", [3, 6])]
+
+
+@pytest.mark.parametrize("path", [p for p in project_files() if p.suffix == ".md"], ids=lambda p: p.name)
+def test_links__between_the_project_s_texts_resolve(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)", path.read_text())
+    broken = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
+    assert broken == []
+
+
+def test_notes__are_all_in_the_index() -> None:
+    index = (ROOT / "notes" / "index.md").read_text()
+    notes = [path.relative_to(ROOT / "notes").as_posix() for path in (ROOT / "notes").rglob("*.md")]
+    assert [note for note in notes if note != "index.md" and f"({note})" not in index] == []
+
+
+def fenced(text: str, language: str) -> list[str]:
+    """Return the fenced blocks of a Markdown text whose fence names this language."""
+    blocks = re.findall(r"^```([a-z]*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [block for named, block in blocks if named == language]
+
+
+def shell_lines(text: str) -> list[list[str]]:
+    lines = "\n".join(fenced(text, "")).splitlines()
+    return [shlex.split(line, comments=True) for line in lines if line.startswith(("make ", "purtensor "))]
+
+
+def test_readme__make_targets_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    used = {words[1] for words in shell_lines(README) if words[0] == "make"}
+    assert {"demo", "test"} <= used <= targets
+
+
+def test_readme__commands_parse() -> None:
+    commands = [words[1:] for words in shell_lines(README) if words[0] == "purtensor"]
+    assert len(commands) >= 3
+    for words in commands:
+        assert build_parser().parse_args(words).command == words[0]
+
+
+def test_readme__python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = fenced(README, "python")
+    assert blocks
+    monkeypatch.chdir(tmp_path)
+    for block in blocks:
+        test = doctest.DocTestParser().get_doctest(block, {}, "README", "README.md", 0)
+        assert test.examples
+        report: list[str] = []
+        outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
+        assert outcome.failed == 0, "".join(report)
+
+
+def test_constraints__are_plain_pins_of_everything_asked_for() -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
+    pins = {}
+    for line in lines:
+        found = re.fullmatch(r"([a-z0-9][a-z0-9-]*)==([0-9][\w.]*)(?: *; *[\w\s.<>=\"'-]+)?", line)
+        assert found, f"{line!r} is no plain name==version line"
+        pins[found[1]] = found[2]
+    wanted = [
+        *PROJECT["dependencies"],
+        *(item for group in PROJECT["optional-dependencies"].values() for item in group),
+    ]
+    names = {re.split(r"[\[<>=!~; ]", item)[0].lower().replace("_", "-") for item in wanted}
+    assert sorted(names - {"purtensor"} - set(pins)) == []
+    assert list(pins) == sorted(pins)
