@@ -63,6 +63,15 @@ def load(path: str | os.PathLike[str]) -> Table | Projection:
         An ending that purtensor does not know.
     FileFormatError
         The file is damaged or not of purtensor.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import purtensor as pt
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.nc"
+    >>> pt.save(pt.tabulate({"sex": ["f", "m", "m"]}), path)
+    >>> pt.load(path).values
+    array([1., 2.])
     """
     if ending(path) != ".nc":
         return load_table(path)
