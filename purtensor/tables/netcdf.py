@@ -1,0 +1,75 @@
+"""Datasets in NetCDF files, with a hash of what they say and a seal over their bytes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import Any
+
+import xarray as xr
+
+from purtensor.errors import FileFormatError
+from purtensor.tables.atomic import replaced_file
+from purtensor.tables.content_hash import content_hash
+from purtensor.tables.seal import append_seal, check_seal
+
+FORMAT = "purtensor"
+FORMAT_VERSION = 1
+
+
+def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
+    """Write a dataset of numbers and text as NetCDF 4, whole or not at all.
+
+    Raises
+    ------
+    ImportError
+        netCDF4 is not installed.
+    """
+    _require_netcdf4()
+    sealed = dataset.assign_attrs(format=FORMAT, format_version=FORMAT_VERSION)
+    sealed = sealed.assign_attrs(content_hash=content_hash(sealed))
+    encoding: dict[str, dict[str, Any]] = {}
+    for name, variable in sealed.variables.items():
+        if variable.dtype.kind in "iuf":
+            encoding[str(name)] = {"_FillValue": None, "zlib": True, "complevel": 1}
+    with replaced_file(path) as temporary:
+        sealed.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
+        append_seal(temporary)
+
+
+def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
+    """Return a dataset that `write_dataset` wrote, after its seal and the hash of its content were checked.
+
+    Raises
+    ------
+    FileFormatError
+        The file is damaged, of another program, or of a later version of this one.
+    """
+    _require_netcdf4()
+    check_seal(path)
+    try:
+        with xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=False) as opened:
+            dataset = opened.load()
+        found = content_hash(dataset, ignored=("content_hash",))
+    except MemoryError:
+        raise
+    except Exception as error:  # the libraries below raise anything on damaged files
+        raise FileFormatError(f"{os.fspath(path)} cannot be read as NetCDF: {error}") from error
+    if dataset.attrs.get("format") != FORMAT or "content_hash" not in dataset.attrs:
+        raise FileFormatError(f"{os.fspath(path)} is a NetCDF file, but none that purtensor wrote")
+    version = dataset.attrs.get("format_version")
+    if version != FORMAT_VERSION:
+        raise FileFormatError(
+            f"{os.fspath(path)} has format version {version}, this is purtensor for version {FORMAT_VERSION}; "
+            "read it with the version that wrote it, or a later one"
+        )
+    if dataset.attrs["content_hash"] != found:
+        raise FileFormatError(
+            f"{os.fspath(path)} is damaged: its content does not have the hash that it was saved with"
+        )
+    return dataset
+
+
+def _require_netcdf4() -> None:
+    if importlib.util.find_spec("netCDF4") is None:
+        raise ImportError("NetCDF files need the package netCDF4: pip install 'purtensor[io]'")
