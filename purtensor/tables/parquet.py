@@ -1,0 +1,167 @@
+"""Tables as Parquet files: columns that any reader understands, and beside them what restores the table exactly."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import IntArray, Table
+from purtensor.errors import FileFormatError, InvalidTableError
+from purtensor.tables.atomic import replaced_file
+from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_sparse, sparse_table, stored_codes
+from purtensor.tables.content_hash import content_hash
+from purtensor.tables.delimited import VALUE_COLUMNS
+from purtensor.tables.domain import Domain
+from purtensor.tables.factorize import factorize
+from purtensor.tables.grouping import first_repeated
+from purtensor.tables.labels import decode_labels, encode_labels
+from purtensor.tables.netcdf import FORMAT_VERSION
+from purtensor.tables.table_dataset import as_json, table_to_dataset, value_column
+
+_KEY = b"purtensor"
+
+
+def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
+    """Write a table as Parquet: one row a profile that it stores, one column an attribute, and one for the values.
+
+    Intervals and mixtures of labels are text in the columns; the labels with their types and order, the layout and
+    `attrs` are kept in the metadata of the file, with a hash of the content.
+
+    Raises
+    ------
+    InvalidTableError
+        Labels or `attrs` that no file holds, or an attribute with the name of the column of values.
+    ImportError
+        pyarrow is not installed.
+    """
+    arrow = _arrow("pyarrow")
+    domain = domain_of(table)
+    value_name = value_column(np.asarray(table.values).reshape(-1))
+    if set(domain.attributes) & set(VALUE_COLUMNS):
+        raise InvalidTableError(f"an attribute of a Parquet file cannot be called one of {', '.join(VALUE_COLUMNS)}")
+    sealed = content_hash(table_to_dataset(table))
+    layout = "sparse" if is_sparse(table) else "dense"
+    codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), table.shape)
+    columns, described = {}, []
+    for name, categories, code in zip(domain.attributes, domain.categories, codes, strict=True):
+        labels, kind = encode_labels(categories)
+        columns[name] = _arrow_labels(categories).take(arrow.array(np.asarray(code, dtype=np.int64)))
+        described.append({"attribute": name, "kind": kind, "labels": labels.tolist()})
+    columns[value_name] = arrow.array(np.asarray(table.values).reshape(-1))
+    told = {
+        "format_version": FORMAT_VERSION,
+        "content_hash": sealed,
+        "layout": layout,
+        "values": value_name,
+        "attributes": described,
+        "table_name": as_json(table.name, "the name of the table"),
+        "table_attrs": as_json(dict(table.attrs), "attrs"),
+    }
+    stored = arrow.table(columns).replace_schema_metadata({_KEY: json.dumps(told).encode()})
+    with replaced_file(path) as temporary:
+        _arrow("pyarrow.parquet").write_table(stored, temporary, write_page_checksum=True)
+
+
+def read_parquet(path: str | os.PathLike[str]) -> Table:
+    """Return the table of a Parquet file, of purtensor or of another program.
+
+    A file of another program has one column `count`, `probability` or `value`; the others are attributes, read as
+    `tabulate` reads them.
+
+    Raises
+    ------
+    FileFormatError
+        The file is damaged, has no such column, or a row that is repeated, incomplete or no mass.
+    ImportError
+        pyarrow is not installed.
+    """
+    name = os.fspath(path)
+    with Path(path).open("rb"):
+        pass
+    parquet = _arrow("pyarrow.parquet")
+    try:
+        stored = parquet.ParquetFile(path, page_checksum_verification=True).read()
+        told = (stored.schema.metadata or {}).get(_KEY)
+        return _foreign(stored) if told is None else _restored(stored, json.loads(told))
+    except MemoryError:
+        raise
+    except Exception as error:  # pyarrow raises anything on damaged files
+        raise FileFormatError(f"{name} cannot be read as a table: {error}") from error
+
+
+def _restored(stored: Any, told: dict[str, Any]) -> Table:
+    if told["format_version"] != FORMAT_VERSION:
+        raise FileFormatError(f"format version {told['format_version']}, where this purtensor reads {FORMAT_VERSION}")
+    names, categories, codes = [], [], []
+    for known in told["attributes"]:
+        names.append(known["attribute"])
+        categories.append(decode_labels(known["labels"], known["kind"]))
+        column = stored.column(known["attribute"]).combine_chunks()
+        found = _arrow("pyarrow.compute").index_in(column, value_set=_arrow_labels(categories[-1]))
+        codes.append(_without_gaps(found, known["attribute"]))
+    domain = Domain(tuple(names), tuple(categories))
+    values = stored.column(told["values"]).to_numpy()
+    rest = {"name": json.loads(told["table_name"]), "attrs": json.loads(told["table_attrs"])}
+    if told["layout"] == "dense":
+        table = dense_table(domain, values.reshape(domain.sizes), **rest)
+    else:
+        table = sparse_table(domain, codes, values, **rest)
+    if content_hash(table_to_dataset(table)) != told["content_hash"]:
+        raise FileFormatError("it is damaged: its content does not have the hash that it was saved with")
+    return table
+
+
+def _without_gaps(found: Any, attribute: str) -> IntArray:
+    if found.null_count:
+        raise FileFormatError(f"attribute {attribute!r} has a label that its list of labels does not have")
+    return np.asarray(found.to_numpy(), dtype=np.int64)
+
+
+def _foreign(stored: Any) -> Table:
+    places = [column for column in stored.column_names if column in VALUE_COLUMNS]
+    if len(places) != 1 or stored.num_columns < 2:
+        raise FileFormatError(
+            f"one column is called {', '.join(VALUE_COLUMNS)}, the others are attributes; "
+            f"it has {', '.join(stored.column_names)}; records are counted by purtensor.tabulate"
+        )
+    frame = nw.from_native(stored, eager_only=True)
+    names = tuple(column for column in frame.columns if column != places[0])
+    factors = [factorize(frame[column], column) for column in names]
+    for column, factor in zip(names, factors, strict=True):
+        check_attribute(column, factor.categories)
+        if len(factor.missing_rows()):
+            raise FileFormatError(f"row {factor.missing_rows()[0] + 1} has no {column}")
+    domain = Domain(names, tuple(factor.categories for factor in factors))
+    codes = [factor.codes for factor in factors]
+    again = first_repeated(codes, domain.sizes)
+    if again is not None:
+        raise FileFormatError(f"row {again + 1} repeats a profile; sum such rows first with purtensor.tabulate")
+    values = frame[places[0]].to_numpy().astype(np.float64)
+    if places[0] != "value" and not (np.isfinite(values) & (values >= 0)).all():
+        raise FileFormatError(f"column {places[0]!r} has an entry that is no finite number from 0 on")
+    return sparse_table(domain, codes, values, name=places[0])
+
+
+def _arrow_labels(categories: pd.Index[Any]) -> Any:
+    """Return labels as an array of Arrow: numbers, booleans and times as such, all others as text."""
+    arrow = _arrow("pyarrow")
+    labels, kind = encode_labels(categories)
+    if kind == "boolean":
+        return arrow.array(categories.to_numpy(dtype=bool))
+    if isinstance(categories, pd.DatetimeIndex | pd.TimedeltaIndex):
+        return arrow.array(categories.to_numpy())
+    return arrow.array(labels) if labels.dtype != object else arrow.array(labels.tolist(), type=arrow.string())
+
+
+def _arrow(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ImportError("Parquet files need the package pyarrow: pip install 'purtensor[io]'") from None
