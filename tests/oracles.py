@@ -175,3 +175,29 @@ def conditionals(p, attributes, response, protected):
     both = marginal(p, attributes, (response, *protected))
     of_y, of_s = marginal(p, attributes, (response,)), marginal(p, attributes, protected)
     return {(y, *s): both.get((y, *s), Fraction(0)) / of_s[s] for (y,) in of_y for s in of_s}
+
+
+def ipf_potentials(masses, attributes, constraints, sweeps):
+    """Potentials after so many sweeps, one dict a constraint, and the table that they say, all in floats.
+
+    The potentials are the state: the table is computed from the reference afresh before each half-step.
+    """
+    reference = {profile: float(value) for profile, value in masses.items()}
+    places = [[attributes.index(name) for name in scope] for scope, _ in constraints]
+    potentials = [dict.fromkeys(target, 0.0) for _, target in constraints]
+
+    def table():
+        return {
+            profile: value * math.exp(math.fsum(t[tuple(profile[i] for i in at)] for t, at in zip(potentials, places)))
+            for profile, value in reference.items()
+        }
+
+    for _ in range(sweeps):
+        for (scope, target), t in zip(constraints, potentials, strict=True):
+            now = defaultdict(list)
+            at = [attributes.index(name) for name in scope]
+            for profile, value in table().items():
+                now[tuple(profile[i] for i in at)].append(value)
+            for row in t:
+                t[row] += math.log(float(target[row]) / math.fsum(now[row]))
+    return potentials, table()

@@ -1,0 +1,202 @@
+"""The same figures without a rounding: the float64 numbers of a result taken as exact, and every answer enclosed.
+
+The potentials define a point p* = reference exp(C^T t) of the exponential family, which is enclosed; near it lies a
+table p^ of fractions that meets the independent rows exactly; their divergence bounds that of the exact projection, and
+the table's rounding off p* is added (notes/verification.md, equations 5 to 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from purtensor._typing import FloatArray
+from purtensor.errors import InvalidOptionError
+from purtensor.verification.bounds import prove
+from purtensor.verification.elimination import correct
+from purtensor.verification.enclosures import Interval, exp_enclosure, float_above, log_enclosure, root_above
+from purtensor.verification.evidence import Evidence
+
+_MOST_WORK = 20_000_000
+_DISAGREEMENT = Fraction(64, 2**52)
+_ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """What is recomputed; the fields are those of a Verification."""
+
+    residual: float
+    residual_l1: float
+    membership: float
+    bound: float
+    tv_bound: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Exact:
+    """The problem on the profiles with mass, in fractions of the targets' total.
+
+    Attributes
+    ----------
+    reference, masses, exponents
+        One a profile: the reference, the table, and C^T t.
+    rows, targets
+        The profiles of every row that has any or a target, and its target.
+    """
+
+    reference: list[Fraction]
+    masses: list[Fraction]
+    exponents: list[Fraction]
+    rows: list[list[int]]
+    targets: list[Fraction]
+
+
+def enclose(evidence: Evidence) -> Figures:
+    """Return the figures of the float64 numbers taken as exact, enclosed and rounded up: none is below the true one.
+
+    Raises
+    ------
+    InvalidOptionError
+        The problem is too large for it.
+    """
+    count = sum(len(block.targets) for block in evidence.blocks)
+    if count**2 * len(evidence.masses) > _MOST_WORK:
+        raise InvalidOptionError(
+            f"exact=True is for small problems: {count} rows squared times {len(evidence.masses)} profiles are more "
+            f"than {_MOST_WORK}; verify without it"
+        )
+    total = _sum(_fractions(evidence.blocks[0].targets))
+    misses = _misses(evidence, total)
+    residual = float_above(max(max(miss) for miss in misses))
+    residual_l1 = float_above(max(map(_sum, misses)))
+    on = evidence.masses > 0
+    if not on.any() or not np.isfinite(evidence.exponents[on]).all():
+        return Figures(residual, residual_l1, float("inf"), float("inf"), 1.0)
+    problem = _exact_problem(evidence, total)
+    family = [exp_enclosure(e).times(r) for e, r in zip(problem.exponents, problem.reference, strict=True)]
+    membership = max(
+        max(abs(mass / point.low - 1), abs(mass / point.high - 1))
+        for mass, point in zip(problem.masses, family, strict=True)
+    )
+    bound, tv_bound = _distances(evidence, problem, family, membership)
+    return Figures(residual, residual_l1, float_above(membership), bound, tv_bound)
+
+
+def _misses(evidence: Evidence, total: Fraction) -> list[list[Fraction]]:
+    masses = _fractions(evidence.masses)
+    misses = []
+    for block in evidence.blocks:
+        left = _fractions(block.targets)
+        for row, mass in zip(block.row.tolist(), masses, strict=True):
+            left[row] -= mass
+        misses.append([abs(miss) / total for miss in left])
+    return misses
+
+
+def _exact_problem(evidence: Evidence, total: Fraction) -> _Exact:
+    on = np.flatnonzero(evidence.masses > 0)
+    rows: list[list[int]] = []
+    targets: list[Fraction] = []
+    exponents = [_ZERO] * len(on)
+    for block in evidence.blocks:
+        members: list[list[int]] = [[] for _ in block.targets]
+        potentials = block.potentials.tolist()
+        for profile, row in enumerate(block.row[on].tolist()):
+            members[row].append(profile)
+            exponents[profile] += Fraction(potentials[row])
+        for profiles, target in zip(members, block.targets.tolist(), strict=True):
+            if profiles or target > 0:
+                rows.append(profiles)
+                targets.append(Fraction(target) / total)
+    reference = [value / total for value in _fractions(evidence.reference[on])]
+    masses = [value / total for value in _fractions(evidence.masses[on])]
+    return _Exact(reference, masses, exponents, rows, targets)
+
+
+def _distances(
+    evidence: Evidence, problem: _Exact, family: list[Interval], membership: Fraction
+) -> tuple[float, float]:
+    """Return the bounds in divergence and in total variation; inf and 1 where nothing is proved."""
+    feasible, change = _feasible(evidence, problem)
+    if not feasible or membership >= 1:
+        return float("inf"), 1.0
+    logs = [
+        log_enclosure(p / r).plus(-e) if p else Interval(_ZERO, _ZERO)  # 0 log 0 = 0
+        for p, r, e in zip(feasible, problem.reference, problem.exponents, strict=True)
+    ]
+    upper = _divergence(feasible, logs, family)
+    tilts = _tilts(problem, change)
+    tilted = [
+        exp_enclosure(e + tilt).times(r) for e, tilt, r in zip(problem.exponents, tilts, problem.reference, strict=True)
+    ]
+    gap = _divergence(feasible, [log.plus(-tilt) for log, tilt in zip(logs, tilts, strict=True)], tilted)
+    size = _sum(problem.masses)
+    table = [mass / size for mass in problem.masses]
+    by_gap = _distance(feasible, table) + root_above(gap / 2)
+    by_divergence = root_above(upper / 2) + _drift(table, family)
+    tv = min(by_gap, by_divergence, Fraction(1))
+    # D(q || table) = D(q || p*) + sum (q - table) log(p* / table) - D(table || p*)
+    return float_above(upper + 2 * tv * membership / (1 - membership)), float_above(tv)
+
+
+def _feasible(evidence: Evidence, problem: _Exact) -> tuple[list[Fraction], FloatArray]:
+    """Return a table that meets the independent rows exactly, and its float64 change; empty if none was found."""
+    proof = prove(evidence, 0.0, 0.0)
+    if proof.bound == float("inf"):
+        return [], np.empty(0)
+    masses = evidence.masses[evidence.masses > 0].astype(np.longdouble)
+    near = _fractions((masses / masses.sum() * (1 + proof.change)).astype(np.float64))
+    misses = [target - _sum(near[i] for i in row) for row, target in zip(problem.rows, problem.targets, strict=True)]
+    correction = correct(problem.rows, misses, near)
+    for profile, value in correction.added.items():
+        near[profile] += value
+    if min(near) < 0 or correction.disagreement > _DISAGREEMENT:
+        return [], np.empty(0)
+    return near, proof.change.astype(np.float64)
+
+
+def _tilts(problem: _Exact, change: FloatArray) -> list[Fraction]:
+    """Return C^T m with m such that it is close to the change: any m gives a valid gap, this one a small one."""
+    matrix = np.zeros((len(change), len(problem.rows)))
+    for row, profiles in enumerate(problem.rows):
+        matrix[profiles, row] = 1.0
+    dual = _fractions(np.linalg.lstsq(matrix, change, rcond=None)[0])
+    tilts = [_ZERO] * len(change)
+    for value, profiles in zip(dual, problem.rows, strict=True):
+        for profile in profiles:
+            tilts[profile] += value
+    return tilts
+
+
+def _divergence(p: list[Fraction], logs: list[Interval], point: list[Interval]) -> Fraction:
+    """Return the upper end of sum p log(p / point) - p + point."""
+    terms = (log.times(mass).plus(-mass) + other for mass, log, other in zip(p, logs, point, strict=True))
+    return max(_ZERO, _sum(term.high for term in terms))
+
+
+def _distance(p: list[Fraction], q: list[Fraction]) -> Fraction:
+    return _sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+
+
+def _drift(table: list[Fraction], family: list[Interval]) -> Fraction:
+    """Return the upper end of the total variation between the table and the family's point divided by its total."""
+    low, high = _sum(point.low for point in family), _sum(point.high for point in family)
+    farthest = (
+        max(abs(mass - point.low / high), abs(mass - point.high / low))
+        for mass, point in zip(table, family, strict=True)
+    )
+    return _sum(farthest) / 2
+
+
+def _fractions(values: npt.NDArray[Any]) -> list[Fraction]:
+    return [Fraction(value) for value in values.tolist()]
+
+
+def _sum(values: Iterable[Fraction]) -> Fraction:
+    return sum(values, _ZERO)

@@ -1,0 +1,199 @@
+"""What a result claims, read from its labelled tables into arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from purtensor._typing import BoolArray, FloatArray, IntArray, Table
+from purtensor.errors import InvalidTableError, UnknownCategoryError
+from purtensor.tables.coded import CodedTable, described, domain_of, encode, is_sparse, stored_codes
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.translate import category_map, translated
+
+LongArray = npt.NDArray[np.longdouble]
+
+
+class HasTarget(Protocol):
+    """A constraint: anything with a target."""
+
+    @property
+    def target(self) -> Table:
+        """The marginal that must hold."""
+        ...
+
+
+class Claims(Protocol):
+    """What is verified: anything with the fields of a Projection that are read here."""
+
+    @property
+    def table(self) -> Table: ...  # noqa: D102
+    @property
+    def reference(self) -> Table: ...  # noqa: D102
+    @property
+    def constraints(self) -> Sequence[HasTarget]: ...  # noqa: D102
+    @property
+    def potentials(self) -> Sequence[Table]: ...  # noqa: D102
+    @property
+    def termination(self) -> Any: ...  # noqa: D102
+    @property
+    def converged(self) -> bool: ...  # noqa: D102
+    @property
+    def certified(self) -> bool: ...  # noqa: D102
+    @property
+    def residual(self) -> float: ...  # noqa: D102
+    @property
+    def residual_l1(self) -> float: ...  # noqa: D102
+    @property
+    def bound(self) -> float: ...  # noqa: D102
+    @property
+    def tv_bound(self) -> float: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """One constraint.
+
+    Attributes
+    ----------
+    row
+        Shape (M,): the row of each profile.
+    targets
+        One a row, 0 where the target lists none.
+    potentials
+        One a row, NaN where none is listed.
+    """
+
+    row: IntArray
+    targets: FloatArray
+    potentials: FloatArray
+
+    def sums(self, masses: LongArray) -> LongArray:
+        """Return the sum of the masses of each row."""
+        order = np.argsort(self.row, kind="stable")
+        rows, starts = np.unique(self.row[order], return_index=True)
+        sums = np.zeros(len(self.targets), dtype=np.longdouble)
+        if len(rows):
+            sums[rows] = np.add.reduceat(masses[order], starts)
+        return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """A projection problem and its answer on the M profiles of the reference's support.
+
+    Attributes
+    ----------
+    reference, masses
+        Shape (M,): the reference, and the table that is to be its projection, 0 where it has no mass.
+    blocks
+        One a constraint.
+    stray
+        The first profile where the table has mass and the reference has none, as text; empty if there is none.
+    """
+
+    reference: FloatArray
+    masses: FloatArray
+    blocks: tuple[Block, ...]
+    stray: str
+
+    @property
+    def total(self) -> float:
+        """The mass of the targets of the first constraint."""
+        return float(np.sum(self.blocks[0].targets.astype(np.longdouble)))
+
+    @property
+    def excluded(self) -> BoolArray:
+        """Whether a target of 0 says that a profile is empty."""
+        zero = [block.targets[block.row] == 0 for block in self.blocks]
+        return np.asarray(np.any(zero, axis=0))
+
+    @property
+    def exponents(self) -> LongArray:
+        """C^T t: the sum of the potentials of each profile, NaN where one is missing."""
+        each = [block.potentials[block.row].astype(np.longdouble) for block in self.blocks]
+        return np.asarray(np.sum(each, axis=0))
+
+    @property
+    def largest_potential(self) -> float:
+        """The largest absolute value of a finite potential."""
+        every = np.concatenate([block.potentials for block in self.blocks])
+        finite = np.abs(every[np.isfinite(every)])
+        return float(finite.max()) if len(finite) else 0.0
+
+
+def gather(claims: Claims) -> Evidence:
+    """Return the evidence in the tables of a result.
+
+    Raises
+    ------
+    UnknownAttributeError, UnknownCategoryError
+        The tables of the result do not fit together.
+    InvalidTableError
+        As many potentials as constraints are needed; or a table that is no distribution.
+    """
+    if len(claims.potentials) != len(claims.constraints):
+        raise InvalidTableError(
+            f"the result has {len(claims.constraints)} constraints and {len(claims.potentials)} tables of potentials"
+        )
+    reference = encode(claims.reference)
+    masses, stray = _masses_on(reference, encode(claims.table, allow_empty=True))
+    blocks = tuple(
+        _block(reference, encode(constraint.target), potentials)
+        for constraint, potentials in zip(claims.constraints, claims.potentials, strict=True)
+    )
+    return Evidence(reference.values, masses, blocks, stray)
+
+
+def _masses_on(reference: CodedTable, table: CodedTable) -> tuple[FloatArray, str]:
+    codes = _known(translated(table, reference.domain), reference.domain, "the table")
+    group = _groups([reference.codes, codes], reference.domain)
+    count = len(reference.values)
+    at = np.full(int(group.max()) + 1, -1, dtype=np.int64)
+    at[group[:count]] = np.arange(count)
+    place = at[group[count:]]
+    masses = np.zeros(count)
+    masses[place[place >= 0]] = table.values[place >= 0]
+    strays = np.flatnonzero(place < 0)
+    return masses, described(reference.domain, [code[strays[0]] for code in codes]) if len(strays) else ""
+
+
+def _block(reference: CodedTable, target: CodedTable, potentials: Table) -> Block:
+    domain = reference.domain.select(target.domain.attributes)
+    target_codes = _known(translated(target, domain), domain, "a target")
+    own = domain_of(potentials)
+    stored = stored_codes(potentials, own) if is_sparse(potentials) else _every_code(potentials)
+    maps = [
+        category_map(own.select([name]).categories[0], labels)
+        for name, labels in zip(domain.attributes, domain.categories, strict=True)
+    ]
+    columns = [mapping[stored[own.position(name)]] for name, mapping in zip(domain.attributes, maps, strict=True)]
+    listed = np.all([column >= 0 for column in columns], axis=0)
+    potential_codes = [column[listed] for column in columns]
+    group = _groups([reference.columns(domain.attributes), target_codes, potential_codes], domain)
+    profiles, targets = len(reference.values), len(target.values)
+    values, found = np.zeros(int(group.max()) + 1), np.full(int(group.max()) + 1, np.nan)
+    values[group[profiles : profiles + targets]] = target.values
+    found[group[profiles + targets :]] = np.asarray(potentials.values, dtype=np.float64).reshape(-1)[listed]
+    return Block(group[:profiles], values, found)
+
+
+def _groups(parts: Sequence[Sequence[IntArray]], domain: Domain) -> IntArray:
+    joint = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+    return group_profiles(joint, domain.sizes)[0]
+
+
+def _every_code(table: Table) -> tuple[IntArray, ...]:
+    return tuple(np.asarray(code) for code in np.unravel_index(np.arange(table.size), table.shape))
+
+
+def _known(columns: tuple[IntArray, ...], domain: Domain, what: str) -> tuple[IntArray, ...]:
+    for name, column in zip(domain.attributes, columns, strict=True):
+        if len(column) and column.min() < 0:
+            raise UnknownCategoryError(f"{what} has mass in a category of {name!r} that the reference does not list")
+    return columns

@@ -1,0 +1,168 @@
+"""A second opinion on a projection, by code that the solvers do not share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import BoolArray
+from purtensor.verification.bounds import prove
+from purtensor.verification.enclosed import Figures, enclose
+from purtensor.verification.evidence import Claims, Evidence, LongArray, gather
+from purtensor.verification.implied_zeros import unproved_zeros
+
+_SLACK = 1e-14
+"""Rounding of sums in float64 that a claimed residual or distance may contain, total mass 1."""
+
+_FACTOR = 1.01
+"""Two least-norm solves agree to far better than a percent wherever they prove anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a result amounts to, recomputed from its labelled tables alone.
+
+    Attributes
+    ----------
+    residual, residual_l1
+        The largest miss of a target, and the sum of misses in the worst constraint, total mass 1.
+    membership
+        The largest |p / (reference * exp(C^T potentials)) - 1|, in extended precision: how far rounding has moved
+        the table off its exponential family.
+    bound, tv_bound
+        The exact projection q has D(q || table) <= bound nats and lies within tv_bound of it in total variation; inf
+        and 1 where nothing could be proved.
+    support
+        Whether the table is empty exactly where it must be: off the reference, on zero targets, and on zeros that
+        the constraints imply.
+    exact
+        Whether every number was enclosed in rational arithmetic and rounded outward.
+    failures
+        Each claim of the result that was not confirmed, as a sentence.
+    """
+
+    residual: float
+    residual_l1: float
+    membership: float
+    bound: float
+    tv_bound: float
+    support: bool
+    exact: bool
+    failures: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the result says that it converged, and everything that it claims is confirmed."""
+        return not self.failures
+
+
+def verify(result: Claims, *, exact: bool = False) -> Verification:
+    """Return a recomputation of everything that a projection claims, from its labelled tables alone.
+
+    It shares no code with the solvers, the coefficient builder or the kernels.
+
+    Parameters
+    ----------
+    result
+        A Projection.
+    exact
+        Whether to enclose every number in rational arithmetic: proof to the last digit, for small problems.
+
+    Raises
+    ------
+    InvalidOptionError
+        `exact` was asked for on a problem that is too large for it.
+    UnknownAttributeError, UnknownCategoryError, InvalidTableError
+        The tables of the result do not fit together, or are no tables.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> reference = pt.tabulate({"sex": ["f", "m", "f"], "age": ["old", "old", "young"]})
+    >>> half = pt.tabulate({"sex": ["f", "m"]})
+    >>> result = pt.project(reference, pt.Marginal(half))
+    >>> pt.verify(result).passed
+    True
+    """
+    evidence = gather(result)
+    members = _family(evidence)
+    support, failures = _check_support(evidence, members)
+    found = enclose(evidence) if exact else _measure(evidence, members)
+    failures += _unconfirmed(result, evidence, found)
+    return Verification(
+        residual=found.residual,
+        residual_l1=found.residual_l1,
+        membership=found.membership,
+        bound=found.bound,
+        tv_bound=found.tv_bound,
+        support=support,
+        exact=exact,
+        failures=tuple(failures),
+    )
+
+
+def _measure(evidence: Evidence, members: LongArray) -> Figures:
+    """Return the figures in extended precision."""
+    membership, drift = _membership(evidence, members)
+    proof = prove(evidence, drift, membership)
+    return Figures(*_residuals(evidence), membership, proof.bound, proof.tv_bound)
+
+
+def _family(evidence: Evidence) -> LongArray:
+    """Return reference * exp(C^T potentials) in extended precision."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.asarray(evidence.reference.astype(np.longdouble) * np.exp(evidence.exponents))
+
+
+def _residuals(evidence: Evidence) -> tuple[float, float]:
+    masses, total = evidence.masses.astype(np.longdouble), np.longdouble(evidence.total)
+    misses = [np.abs(block.sums(masses) - block.targets.astype(np.longdouble)) / total for block in evidence.blocks]
+    return max(float(miss.max()) for miss in misses), max(float(miss.sum()) for miss in misses)
+
+
+def _membership(evidence: Evidence, members: LongArray) -> tuple[float, float]:
+    """Return the largest relative distance to the family, and that in total variation, where the table has mass."""
+    on = evidence.masses > 0
+    masses, members = evidence.masses[on].astype(np.longdouble), members[on]
+    if not len(masses) or not np.all(np.isfinite(members) & (members > 0)):
+        return float("inf"), 1.0
+    largest = float(np.abs(masses / members - 1).max())
+    drift = float(np.abs(masses / masses.sum() - members / members.sum()).sum()) / 2
+    return largest, drift
+
+
+def _check_support(evidence: Evidence, members: LongArray) -> tuple[bool, list[str]]:
+    failures = []
+    if evidence.stray:
+        failures.append(f"the table has mass at ({evidence.stray}), where the reference has none")
+    if np.any(evidence.masses[evidence.excluded] > 0):
+        failures.append("the table has mass on a profile that a zero target excludes")
+    empty = (evidence.masses == 0) & ~evidence.excluded & ~_underflows(members)
+    unproved = unproved_zeros(evidence, empty) if empty.any() else 0
+    if unproved:
+        failures.append(f"the table is empty on {unproved} profiles that the constraints were not found to empty")
+    return not failures, failures
+
+
+def _underflows(members: LongArray) -> BoolArray:
+    """Return where a member of the family is positive but no positive float64."""
+    return np.asarray((members > 0) & (members <= np.longdouble(2.0) ** -1075))
+
+
+def _unconfirmed(result: Claims, evidence: Evidence, found: Figures) -> list[str]:
+    failures = [] if result.converged else [f"the result itself says: {result.termination.value}"]
+    for name in ("residual", "residual_l1"):
+        own, claimed = getattr(found, name), getattr(result, name)
+        if not own <= claimed * _FACTOR + _SLACK:
+            failures.append(f"{name} is {own:.3g}, and {claimed:.3g} is claimed")
+    allowed = 1e-14 * (1 + evidence.largest_potential)
+    if not found.membership <= allowed:
+        failures.append(f"the table is off its exponential family by {found.membership:.3g}; {allowed:.3g} is rounding")
+    if result.certified:
+        if not found.tv_bound <= result.tv_bound * _FACTOR + _SLACK:
+            failures.append(f"tv_bound is {found.tv_bound:.3g}, and {result.tv_bound:.3g} is claimed")
+        # as distances, by Pinsker's inequality, so that rounding has one scale
+        if not np.sqrt(found.bound / 2) <= np.sqrt(result.bound / 2) * _FACTOR + _SLACK:
+            failures.append(f"bound is {found.bound:.3g} nats, and {result.bound:.3g} is claimed")
+    return failures

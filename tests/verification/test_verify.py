@@ -1,0 +1,215 @@
+"""The second opinion on results: what is right passes, what is spoilt does not, and bounds hold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import purtensor as pt
+from purtensor.verification.verify import verify
+from tests import oracles
+from tests.strategies import Case, cases, table_from
+from tests.verification.claimed import Ending, after_sweeps, exact_shares, staircase, with_mass
+
+SMALL = cases(least=1, most=4, spread=2, kinds=("sparse", "full", "disconnected"))
+
+
+@given(SMALL)
+def test_verify__confirms_a_converged_result(case):
+    found = verify(after_sweeps(case, 100))
+    assert found.membership <= 1e-13
+    assert found.support
+    if found.residual <= 1e-12:  # some cases converge more slowly
+        assert found.passed
+        assert found.tv_bound <= 1e-4
+    assert not found.exact
+
+
+@given(SMALL, st.integers(0, 12))
+def test_verify__residuals_are_those_of_fractions(case, sweeps):
+    claimed = after_sweeps(case, sweeps)
+    found = verify(claimed)
+    masses = oracles.masses_of(claimed.table)
+    total = oracles.total(case.feasible_masses)
+    worst, worst_l1 = 0.0, 0.0
+    for scope, target in zip(case.scopes, case.targets, strict=True):
+        sums = oracles.marginal(masses, case.attributes, scope)
+        misses = [float(abs(sums.get(row, 0) - target.get(row, 0)) / total) for row in {*sums, *target}]
+        worst, worst_l1 = max(worst, *misses), max(worst_l1, sum(misses))
+    assert found.residual == pytest.approx(worst, rel=1e-12, abs=1e-17)
+    assert found.residual_l1 == pytest.approx(worst_l1, rel=1e-12, abs=1e-16)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_verify__bounds_hold_before_convergence(exact):
+    proved = 0
+
+    @settings(max_examples=8 if exact else 20)
+    @given(SMALL, st.integers(0, 6))
+    def holds(case, sweeps):
+        nonlocal proved
+        claimed = after_sweeps(case, sweeps)
+        found = verify(claimed, exact=exact)
+        answer = after_sweeps(case, 300)
+        if verify(answer).tv_bound > 1e-9:
+            return
+        p, q = exact_shares(claimed.table), exact_shares(answer.table)
+        assert found.bound >= oracles.kl(q, p) * (1 - 1e-7) - 1e-15
+        assert found.tv_bound >= float(oracles.total_variation(p, q)) - 2e-9
+        proved += found.bound < math.inf and sweeps < 3
+
+    holds()
+    assert proved > 0
+
+
+@given(SMALL, st.integers(3, 10))
+@settings(max_examples=10)
+def test_verify__exact_and_extended_precision_agree(case, sweeps):
+    claimed = after_sweeps(case, sweeps)
+    found, enclosed = verify(claimed), verify(claimed, exact=True)
+    assert enclosed.exact
+    assert enclosed.residual == pytest.approx(found.residual, rel=1e-12, abs=1e-17)
+    assert enclosed.residual_l1 == pytest.approx(found.residual_l1, rel=1e-12, abs=1e-16)
+    assert enclosed.membership == pytest.approx(found.membership, rel=1e-2, abs=1e-18)
+    assert enclosed.bound == pytest.approx(found.bound, rel=1e-6, abs=1e-28)
+    assert enclosed.tv_bound == pytest.approx(found.tv_bound, rel=1e-3, abs=1e-14)
+    assert enclosed.support == found.support
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("factor", [1 + 1e-9, 0.5, 3.0])
+def test_verify__tells_a_wrong_mass(exact, factor):
+    case = fixed_case()
+    good = after_sweeps(case, 60, certified=True, bound=1e-20, tv_bound=1e-12, residual=1e-13, residual_l1=1e-12)
+    assert verify(good, exact=exact).failures == ()
+    found = verify(with_mass(good, 1, factor), exact=exact)
+    assert not found.passed
+    assert found.membership == pytest.approx(abs(factor - 1), rel=1e-5)
+    assert any("off its exponential family" in failure for failure in found.failures)
+    assert any(failure.startswith("residual is") for failure in found.failures)
+
+
+def fixed_case():
+    """2 x 3 with both marginals: converges by a factor of more than 10 a sweep."""
+    profiles = [(a, b) for a in ("x", "y") for b in (1, 2, 3)]
+    reference = dict(zip(profiles, map(oracles.Fraction, (3, 1, 4, 1, 5, 9)), strict=True))
+    feasible = dict(zip(profiles, map(oracles.Fraction, (2, 7, 1, 8, 2, 8)), strict=True))
+    return Case(("a", "b"), (("x", "y"), (1, 2, 3)), reference, feasible, (("a",), ("b",)), "sparse")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_verify__tells_claims_that_are_too_good(exact):
+    early = after_sweeps(fixed_case(), 2)
+    honest = verify(early, exact=exact)
+    assert 0 < honest.bound < math.inf
+    fields = {"residual": honest.residual, "residual_l1": honest.residual_l1, "certified": True}
+    proved = {"bound": honest.bound, "tv_bound": honest.tv_bound}
+    assert verify(replace(early, **fields, **proved), exact=exact).passed
+    for name in (*fields, *proved):
+        if name != "certified":
+            spoilt = replace(early, **{**fields, **proved, name: {**fields, **proved}[name] / 3})
+            assert [f.split()[0] for f in verify(spoilt, exact=exact).failures] == [name]
+
+
+def test_verify__does_not_pass_what_says_that_it_failed():
+    found = verify(after_sweeps(fixed_case(), 60, termination=Ending.LIMIT))
+    assert found.failures == ("the result itself says: the iteration limit came first",)
+    assert not found.passed
+
+
+def test_verify__tells_a_point_off_the_family_although_its_marginals_are_right():
+    case = fixed_case()
+    feasible = replace(after_sweeps(case, 60), table=case.feasible)
+    found = verify(feasible)
+    assert found.residual == 0
+    assert found.membership > 0.01
+    assert not found.passed
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_verify__proves_nothing_where_the_feasible_point_is_negative(exact):
+    # far from the answer: the least-norm change would take more from a cell than it has
+    case = fixed_case()
+    profiles = list(case.reference_masses)
+    far = replace(case, feasible_masses=dict(zip(profiles, map(oracles.Fraction, (1000, 1, 1, 1, 1, 1)), strict=True)))
+    found = verify(after_sweeps(far, 0), exact=exact)
+    assert (found.bound, found.tv_bound) == (math.inf, 1)
+    found = verify(after_sweeps(far, 0, certified=True, bound=5.0, tv_bound=0.9), exact=exact)
+    assert "bound is inf nats, and 5 is claimed" in found.failures
+
+
+def test_verify__takes_potentials_in_any_layout_order_and_units():
+    case = fixed_case()
+    good = after_sweeps(case, 60)
+    scaled = replace(
+        good,
+        reference=pt.to_dense(good.reference) * 2.0**-500,
+        potentials=(good.potentials[0].isel(profile=[1, 0]) + 500 * math.log(2.0), pt.to_dense(good.potentials[1])),
+    )
+    found = verify(scaled)
+    assert found.membership <= 1e-12
+    assert found.failures == ()
+
+
+def test_verify__wants_potentials_for_every_constraint():
+    good = after_sweeps(fixed_case(), 60)
+    with pytest.raises(pt.InvalidTableError, match="2 constraints and 1 tables of potentials"):
+        verify(replace(good, potentials=good.potentials[:1]))
+    found = verify(replace(good, potentials=(good.potentials[0].isel(profile=[0]), good.potentials[1])))
+    assert found.membership == math.inf
+    assert not found.passed
+
+
+def test_verify__holds_zero_targets_to_exact_zeros():
+    a, b = ["x", "y"], [1, 2]
+    reference = table_from(("a", "b"), (a, b), {(i, j): 1 for i in a for j in b})
+    result = pt.project(reference, pt.Marginal(table_from(("a",), (a,), {("x",): 1.0, ("y",): 0.0})))
+    assert verify(result).passed
+    spoilt = result.table.copy(data=np.where(result.table.values == 0, 1e-300, result.table.values))
+    found = verify(replace(result, table=spoilt))
+    assert not found.support
+    assert "the table has mass on a profile that a zero target excludes" in found.failures
+
+
+def test_verify__tells_mass_off_the_reference():
+    good = after_sweeps(fixed_case(), 60)
+    narrow = replace(good, reference=good.reference.where(good.reference != 1, 0.0))
+    found = verify(narrow)
+    assert not found.support
+    assert found.failures[0] == "the table has mass at (a=x, b=2), where the reference has none"
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_verify__proves_implied_zeros(exact):
+    answer = staircase({("r1", "c2"): 1.0, ("r2", "c1"): 1.0})
+    found = verify(answer, exact=exact)
+    assert found.support
+    assert found.passed
+    assert found.residual == 0
+    assert found.tv_bound <= 1e-12
+
+
+def test_verify__does_not_believe_zeros_that_nothing_implies():
+    good = after_sweeps(fixed_case(), 60)
+    table = good.table.copy(deep=True)
+    table[0] = 0.0
+    found = verify(replace(good, table=table))
+    assert not found.support
+    assert "the table is empty on 1 profiles that the constraints were not found to empty" in found.failures
+    # nor these: the staircase empties (r1, c1) and no other
+    found = verify(staircase({("r1", "c1"): 1.0, ("r2", "c1"): 1.0}))
+    assert not found.support
+
+
+def test_verify__exact_refuses_large_problems():
+    rows = {(str(i),): 1 for i in range(3000)}
+    reference = table_from(("a",), ([str(i) for i in range(3000)],), rows)
+    result = pt.project(reference, pt.Marginal(reference))
+    assert verify(result).passed
+    with pytest.raises(pt.InvalidOptionError, match="exact=True is for small problems"):
+        verify(result, exact=True)
