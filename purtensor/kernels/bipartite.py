@@ -8,13 +8,37 @@ instructions; a dependent row is masked, not skipped. The arithmetic is that of 
 
 from __future__ import annotations
 
-import numpy as np
-
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.arrowhead import PIVOT_FLOOR
 
-LANES = 64
+LANES = 32
+
+
+def workspace_size(shape: tuple[int, int], count: int, coupled: int) -> int:
+    """Return how many numbers `assemble_bipartite` and `substitute_bipartite` need to work in.
+
+    Kept between calls: on small tables fresh memory would cost more than the arithmetic.
+    """
+    cells = shape[0] * shape[1]
+    pairs = coupled * (coupled + 1) // 2
+    return LANES * (
+        3 * cells + 3 * shape[0] + 3 * shape[1] + count * count + 2 * count + (2 * count + 1) * coupled + pairs
+    )
+
+
+@compiled
+def _carved(work: FloatArray, at: int, rows: int, columns: int) -> tuple[FloatArray, int]:
+    """Return a piece of the workspace of shape (rows, columns, LANES), and where the rest begins."""
+    end = at + rows * columns * LANES
+    return work[at:end].reshape(rows, columns, LANES), end
+
+
+@compiled
+def _strip(work: FloatArray, at: int, rows: int) -> tuple[FloatArray, int]:
+    """Return a piece of the workspace of shape (rows, LANES), and where the rest begins."""
+    end = at + rows * LANES
+    return work[at:end].reshape(rows, LANES), end
 
 
 @compiled
@@ -143,6 +167,7 @@ def assemble_bipartite(
     begin: int,
     end: int,
     with_matrix: bool,
+    work: FloatArray,
     matrix: FloatArray,
     vector: FloatArray,
 ) -> None:
@@ -150,19 +175,22 @@ def assemble_bipartite(
     rows, columns = shape
     count, coupled = used.size, cells.size
     row_of, column_of = cells // columns, cells % columns
-    p = np.empty((rows, columns, LANES))
-    q = np.empty((rows, columns, LANES))
-    rest = np.empty((rows, columns, LANES))
-    inverse = np.empty((rows, LANES))
-    right = np.empty((rows, LANES))
-    mask = np.empty((columns, LANES))
-    side = np.empty((columns, LANES))
-    m = np.empty((count, count, LANES))
-    pivot = np.empty((count, LANES))
-    y = np.empty((count, LANES))
-    u = np.empty((coupled, count, LANES))
-    lanes_matrix = np.zeros((coupled, coupled, LANES))
-    lanes_vector = np.zeros((coupled, LANES))
+    p, at = _carved(work, 0, rows, columns)
+    q, at = _carved(work, at, rows, columns)
+    rest, at = _carved(work, at, rows, columns)
+    inverse, at = _strip(work, at, rows)
+    right, at = _strip(work, at, rows)
+    mask, at = _strip(work, at, columns)
+    side, at = _strip(work, at, columns)
+    m, at = _carved(work, at, count, count)
+    pivot, at = _strip(work, at, count)
+    y, at = _strip(work, at, count)
+    u, at = _carved(work, at, coupled, count)
+    scaled, at = _carved(work, at, coupled, count)
+    lanes_vector, at = _strip(work, at, coupled)
+    lanes_matrix, at = _strip(work, at, coupled * (coupled + 1) // 2)
+    lanes_vector[:] = 0.0
+    lanes_matrix[:] = 0.0
     for start in range(begin, end, LANES):
         _load(masses, code, slab_ptr, primary, other, rhs, start, min(start + LANES, end), p, q, rest, inverse, right,
               mask, side)  # fmt: skip
@@ -173,27 +201,55 @@ def assemble_bipartite(
             for b in range(a):
                 for w in range(LANES):
                     y[a, w] -= m[b, a, w] * y[b, w]
+        _forward(p, q, rest, mask, used, row_of, column_of, m, pivot, u, scaled)
         for c in range(coupled):
             i, j = row_of[c], column_of[c]
-            for a in range(count):
-                k = used[a]
-                for w in range(LANES):
-                    own = rest[i, j, w] if k == j else -q[i, k, w]
-                    u[c, a, w] = p[i, j, w] * own * mask[k, w]
-                for b in range(a):
-                    for w in range(LANES):
-                        u[c, a, w] -= m[b, a, w] * u[c, b, w]
             for w in range(LANES):
                 lanes_vector[c, w] -= q[i, j, w] * right[i, w]
             for a in range(count):
                 for w in range(LANES):
-                    lanes_vector[c, w] -= u[c, a, w] * pivot[a, w] * y[a, w]
+                    lanes_vector[c, w] -= scaled[c, a, w] * y[a, w]
         if with_matrix:
-            _add_products(p, q, rest, u, pivot, row_of, column_of, lanes_matrix)
+            _add_products(p, q, rest, u, scaled, row_of, column_of, lanes_matrix)
+    place = 0
     for c in range(coupled):
         vector[c] += lanes_vector[c].sum()
         for d in range(c, coupled):
-            matrix[c, d] += lanes_matrix[c, d].sum()
+            matrix[c, d] += lanes_matrix[place].sum()
+            place += 1
+
+
+@compiled
+def _forward(
+    p: FloatArray,
+    q: FloatArray,
+    rest: FloatArray,
+    mask: FloatArray,
+    used: IntArray,
+    row_of: IntArray,
+    column_of: IntArray,
+    m: FloatArray,
+    pivot: FloatArray,
+    u: FloatArray,
+    scaled: FloatArray,
+) -> None:
+    """Write L^-1 times the covariance of each coupling cell with the other rows into `u`, and D^-1 u into `scaled`."""
+    coupled, count, _ = u.shape
+    for c in range(coupled):
+        i, j = row_of[c], column_of[c]
+        for a in range(count):
+            k = used[a]
+            if k == j:
+                for w in range(LANES):
+                    u[c, a, w] = p[i, j, w] * rest[i, j, w] * mask[k, w]
+            else:
+                for w in range(LANES):
+                    u[c, a, w] = -p[i, j, w] * q[i, k, w] * mask[k, w]
+            for b in range(a):
+                for w in range(LANES):
+                    u[c, a, w] -= m[b, a, w] * u[c, b, w]
+            for w in range(LANES):
+                scaled[c, a, w] = u[c, a, w] * pivot[a, w]
 
 
 @compiled
@@ -202,7 +258,7 @@ def _add_products(
     q: FloatArray,
     rest: FloatArray,
     u: FloatArray,
-    pivot: FloatArray,
+    scaled: FloatArray,
     row_of: IntArray,
     column_of: IntArray,
     lanes_matrix: FloatArray,
@@ -211,31 +267,31 @@ def _add_products(
 
     Four pivots are taken at a time, so that the sums are loaded and stored a quarter as often.
     """
-    coupled, count, lanes = u.shape
-    scaled = np.empty((count, lanes))
+    coupled, count, _ = u.shape
     fours = count - count % 4
+    place = 0
     for c in range(coupled):
         i, j = row_of[c], column_of[c]
-        for a in range(count):
-            for w in range(lanes):
-                scaled[a, w] = u[c, a, w] * pivot[a, w]
-        for w in range(lanes):
-            lanes_matrix[c, c, w] += p[i, j, w] * rest[i, j, w]
-        for d in range(c + 1, coupled):
-            if row_of[d] == i:
-                for w in range(lanes):
-                    lanes_matrix[c, d, w] -= p[i, j, w] * q[i, column_of[d], w]
         for d in range(c, coupled):
-            total = lanes_matrix[c, d]
+            if d == c:
+                for w in range(LANES):
+                    lanes_matrix[place, w] += p[i, j, w] * rest[i, j, w]
+            elif row_of[d] == i:
+                k = column_of[d]
+                for w in range(LANES):
+                    lanes_matrix[place, w] -= p[i, j, w] * q[i, k, w]
             for a in range(0, fours, 4):
-                s0, s1, s2, s3 = scaled[a], scaled[a + 1], scaled[a + 2], scaled[a + 3]
-                u0, u1, u2, u3 = u[d, a], u[d, a + 1], u[d, a + 2], u[d, a + 3]
-                for w in range(lanes):
-                    total[w] -= (s0[w] * u0[w] + s1[w] * u1[w]) + (s2[w] * u2[w] + s3[w] * u3[w])
+                for w in range(LANES):
+                    lanes_matrix[place, w] -= (
+                        scaled[c, a, w] * u[d, a, w]
+                        + scaled[c, a + 1, w] * u[d, a + 1, w]
+                        + scaled[c, a + 2, w] * u[d, a + 2, w]
+                        + scaled[c, a + 3, w] * u[d, a + 3, w]
+                    )
             for a in range(fours, count):
-                s0, u0 = scaled[a], u[d, a]
-                for w in range(lanes):
-                    total[w] -= s0[w] * u0[w]
+                for w in range(LANES):
+                    lanes_matrix[place, w] -= scaled[c, a, w] * u[d, a, w]
+            place += 1
 
 
 @compiled
@@ -250,22 +306,23 @@ def substitute_bipartite(
     theta: FloatArray,
     begin: int,
     end: int,
+    work: FloatArray,
     out: FloatArray,
 ) -> None:
     """Write the solution on the rows of the slabs begin .. end - 1, given the coupling potentials of each cell."""
     rows, columns = theta.shape
     count = used.size
-    p = np.empty((rows, columns, LANES))
-    q = np.empty((rows, columns, LANES))
-    rest = np.empty((rows, columns, LANES))
-    inverse = np.empty((rows, LANES))
-    right = np.empty((rows, LANES))
-    mask = np.empty((columns, LANES))
-    side = np.empty((columns, LANES))
-    m = np.empty((count, count, LANES))
-    pivot = np.empty((count, LANES))
-    mean = np.empty((rows, LANES))
-    x = np.empty((columns, LANES))
+    p, at = _carved(work, 0, rows, columns)
+    q, at = _carved(work, at, rows, columns)
+    rest, at = _carved(work, at, rows, columns)
+    inverse, at = _strip(work, at, rows)
+    right, at = _strip(work, at, rows)
+    mask, at = _strip(work, at, columns)
+    side, at = _strip(work, at, columns)
+    m, at = _carved(work, at, count, count)
+    pivot, at = _strip(work, at, count)
+    mean, at = _strip(work, at, rows)
+    x, at = _strip(work, at, columns)
     for start in range(begin, end, LANES):
         stop = min(start + LANES, end)
         _load(masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right, mask, side)

@@ -6,25 +6,10 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.exponential import fast_exp, lane_sum
+from purtensor.kernels.exponential import excess
+from purtensor.kernels.lanes import lane_sum
 
 _BLOCK = 1024
-
-
-@compiled
-def excess(z: float) -> float:
-    """Return exp(z) - 1 - z without cancellation."""
-    term = 1.0 / 39916800.0
-    term = term * z + 1.0 / 3628800.0
-    term = term * z + 1.0 / 362880.0
-    term = term * z + 1.0 / 40320.0
-    term = term * z + 1.0 / 5040.0
-    term = term * z + 1.0 / 720.0
-    term = term * z + 1.0 / 120.0
-    term = term * z + 1.0 / 24.0
-    term = term * z + 1.0 / 6.0
-    term = term * z + 0.5
-    return term * z * z if abs(z) < 0.1 else fast_exp(z) - 1.0 - z
 
 
 @compiled

@@ -10,6 +10,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf import measure, rebuild_masses, sum_rows
+from purtensor.kernels.lanes import inner_product
 from purtensor.solving.problem import Problem
 
 
@@ -94,6 +95,16 @@ def row_sums(problem: Problem, masses: FloatArray) -> FloatArray:
     for k in range(len(problem.index)):
         sum_rows(masses, problem.index[k], sums[problem.system.block(k)])
     return sums
+
+
+def dual_at(problem: Problem, iterate: Iterate) -> float:
+    """Return the dual value in nats: never above the divergence of the projection from the reference.
+
+    Invariant under adding a constant to the potentials (notes/duality.md, equation 3).
+    """
+    linear = inner_product(problem.targets, iterate.potentials) / problem.total
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(linear - np.log(iterate.masses.sum() / problem.reference.sum()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from purtensor.solving.iterate import (
     Residual,
     Solver,
     Step,
+    dual_at,
     iterate_at,
     residual_of,
     starting_potentials,
@@ -205,16 +206,6 @@ def _absorb(problem: Problem, state: _State, step: Step, before: float, after: f
 def _measured(problem: Problem, iterate: Iterate, residual: Residual, dual_before: float) -> Record:
     dual = dual_at(problem, iterate)
     return Record(0, residual.largest, residual.l1, dual - dual_before, dual)
-
-
-def dual_at(problem: Problem, iterate: Iterate) -> float:
-    """Return the dual value in nats: never above the divergence of the projection from the reference.
-
-    Invariant under adding a constant to the potentials (notes/duality.md, equation 3).
-    """
-    linear = float(problem.targets @ iterate.potentials) / problem.total
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(linear - np.log(iterate.masses.sum() / problem.reference.sum()))
 
 
 def _next_chunk(chunk: int, made: int, seconds: float) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs, slab_of_rows
 from purtensor.constraints.system import System
-from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite
+from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.tables.grouping import group_profiles, smallest_unsigned
 
@@ -34,6 +34,7 @@ class Bipartite:
     rows: int
     shape: tuple[int, int]
     note: str
+    work: FloatArray
     masses: FloatArray = field(default_factory=lambda: np.empty(0))
     factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
@@ -54,7 +55,7 @@ class Bipartite:
         vector = np.zeros(cells)
         assemble_bipartite(
             self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, self.cells,
-            self.shape, 0, self.slabs.count, with_matrix, matrix, vector,
+            self.shape, 0, self.slabs.count, with_matrix, self.work, matrix, vector,
         )  # fmt: skip
         count = len(self.coupling_rows)
         own = self.number.reshape(-1)[self.cells]
@@ -74,7 +75,7 @@ class Bipartite:
         theta = np.append(solved, 0.0)[self.number]
         substitute_bipartite(
             self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, theta,
-            0, self.slabs.count, out,
+            0, self.slabs.count, self.work, out,
         )  # fmt: skip
         return out
 
@@ -104,12 +105,13 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     other[dropped] = -1
     used = np.flatnonzero((other >= 0).any(axis=0))
     shared = np.flatnonzero(number >= 0)
+    work = np.empty(workspace_size((rows, columns), len(used), len(shared)))
     note = (
         f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs of {rows} x {columns} cells, "
         f"{len(coupling_rows)} coupling rows"
     )
     return Bipartite(slabs, code, primary, other, used, shared, number.reshape(rows, columns), coupling_rows,
-                     system.rows, (rows, columns), note)  # fmt: skip
+                     system.rows, (rows, columns), note, work)  # fmt: skip
 
 
 def _local_code(system: System, slabs: Slabs, k: int) -> tuple[IntArray, int]:

@@ -9,6 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.kernels.ipf import sum_rows
+from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
 
 _MOST_ITERATIONS = 2000
@@ -41,20 +42,20 @@ class Conjugate:
         left = rhs.copy()
         scaled = inverse * left
         direction = scaled.copy()
-        power = float(left @ scaled)
+        power = inner_product(left, scaled)
         goal = power * self.relative**2
         for _ in range(_MOST_ITERATIONS):
             if not power > goal:
                 break
             image = self._product(direction)
-            bend = float(direction @ image)
+            bend = inner_product(direction, image)
             if not bend > 0.0:
                 break
             step = power / bend
             x += step * direction
             left -= step * image
             scaled = inverse * left
-            before, power = power, float(left @ scaled)
+            before, power = power, inner_product(left, scaled)
             direction = scaled + (power / before) * direction
         return x
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf import measure
+from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton import curvature, largest_absolute
 from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import Hessian, hessian_of
-from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
+from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Step, dual_at, iterate_at
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf import IPF
 
@@ -22,8 +23,11 @@ _LARGEST_STEP = 40.0
 
 
 @dataclass(slots=True, eq=False)
-class _Equations:
+class _Memory:
+    """What the next step starts from: the Hessian's form, and the marginals of the masses that were reached."""
+
     hessian: Hessian
+    sums: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +55,32 @@ class Newton:
         """Return the iterate after one Newton step; the first step is preceded by the sweeps of the warm-up."""
         note = ""
         memory: Any = iterate.memory
-        if not isinstance(memory, _Equations):
-            memory = _Equations(hessian_of(problem))
+        if not isinstance(memory, _Memory):
+            memory = _Memory(hessian_of(problem), np.empty(problem.system.rows))
             note = memory.hessian.note
             if self.warm_up:
                 swept = IPF().step(problem, iterate, Budget(self.warm_up, 0.0, 0.0)).iterate
                 iterate = iterate_at(problem, swept.potentials)
-        sums = np.empty(problem.system.rows)
-        measure(iterate.masses, problem.index, problem.offsets, problem.targets, sums)
-        miss = problem.targets - sums
+            _measure(problem, iterate.masses, memory.sums)
+        miss = problem.targets - memory.sums
         direction = memory.hessian.factor_and_solve(iterate.masses, miss)
-        moved = search(problem, iterate, direction, float(miss @ direction))
-        if moved is None:
+        found = search(problem, iterate, direction, inner_product(miss, direction))
+        if found is None:
             return Step(Iterate(iterate.potentials, iterate.masses, memory), 1, note=note, stalled=True)
-        return Step(Iterate(moved.potentials, moved.masses, memory), 1, note=note)
+        moved, gain = found
+        residual = _measure(problem, moved.masses, memory.sums)
+        moved.memory = memory
+        record = Record(1, residual.largest, residual.l1, gain / problem.total, dual_at(problem, moved))
+        return Step(moved, 1, (record,), note)
 
 
-def search(problem: Problem, iterate: Iterate, direction: FloatArray, slope: float) -> Iterate | None:
-    """Return the point along an ascent direction where the dual has gained enough; None where rounding forbids it.
+def _measure(problem: Problem, masses: FloatArray, sums: FloatArray) -> Residual:
+    largest, l1 = measure(masses, problem.index, problem.offsets, problem.targets, sums)
+    return Residual(largest / problem.total, l1 / problem.total)
+
+
+def search(problem: Problem, iterate: Iterate, direction: FloatArray, slope: float) -> tuple[Iterate, float] | None:
+    """Return the point along an ascent direction where the dual has gained enough, and the gain; else None.
 
     The gain is step * slope - sum p (exp(z) - 1 - z), two numbers that are each accurate to their last digits: it
     never drowns in the dual's own size (notes/newton.md, equation 8).
@@ -84,6 +96,6 @@ def search(problem: Problem, iterate: Iterate, direction: FloatArray, slope: flo
     while step * largest > 2.0**-60:
         gain = step * slope - curvature(iterate.masses, change, step)
         if gain >= _SUFFICIENT * step * slope:
-            return iterate_at(problem, iterate.potentials + step * direction)
+            return iterate_at(problem, iterate.potentials + step * direction), gain
         step *= 0.5
     return None
