@@ -12,6 +12,7 @@ from .errors import NotConvergedWarning as NotConvergedWarning
 from .errors import PurtensorError as PurtensorError
 from .errors import PurtensorWarning as PurtensorWarning
 from .errors import TooLargeError as TooLargeError
+from .errors import UndefinedRatioWarning as UndefinedRatioWarning
 from .errors import UnknownAttributeError as UnknownAttributeError
 from .errors import UnknownCategoryError as UnknownCategoryError
 from .fairness.disparity import attributable_disparity as attributable_disparity
@@ -43,5 +44,6 @@ from .tables.regularize import empirical as empirical
 from .tables.regularize import regularize as regularize
 from .tables.regularize import uniform as uniform
 from .tables.tabulate import tabulate as tabulate
+from .verification.verify import verify as verify
 
 __version__: str

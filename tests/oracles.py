@@ -182,22 +182,20 @@ def ipf_potentials(masses, attributes, constraints, sweeps):
 
     The potentials are the state: the table is computed from the reference afresh before each half-step.
     """
-    reference = {profile: float(value) for profile, value in masses.items()}
+    reference = [float(value) for value in masses.values()]
     places = [[attributes.index(name) for name in scope] for scope, _ in constraints]
+    rows = [[tuple(profile[i] for i in at) for at in places] for profile in masses]
     potentials = [dict.fromkeys(target, 0.0) for _, target in constraints]
 
     def table():
-        return {
-            profile: value * math.exp(math.fsum(t[tuple(profile[i] for i in at)] for t, at in zip(potentials, places)))
-            for profile, value in reference.items()
-        }
+        sums = (sum(t[row] for t, row in zip(potentials, own)) for own in rows)
+        return [value * math.exp(exponent) for value, exponent in zip(reference, sums)]
 
     for _ in range(sweeps):
-        for (scope, target), t in zip(constraints, potentials, strict=True):
-            now = defaultdict(list)
-            at = [attributes.index(name) for name in scope]
-            for profile, value in table().items():
-                now[tuple(profile[i] for i in at)].append(value)
+        for k, ((_, target), t) in enumerate(zip(constraints, potentials, strict=True)):
+            now = defaultdict(float)
+            for own, value in zip(rows, table()):
+                now[own[k]] += value
             for row in t:
-                t[row] += math.log(float(target[row]) / math.fsum(now[row]))
-    return potentials, table()
+                t[row] += math.log(float(target[row]) / now[row])
+    return potentials, dict(zip(masses, table()))
