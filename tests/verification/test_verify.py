@@ -30,6 +30,13 @@ def test_verify__confirms_a_converged_result(case):
     assert not found.exact
 
 
+@given(cases(spread=3))
+def test_verify__confirms_what_project_returns(case):
+    result = pt.project(case.reference, case.constraints, on_failure="return")
+    if result.converged:
+        assert pt.verify(result).failures == ()
+
+
 @given(SMALL, st.integers(0, 12))
 def test_verify__residuals_are_those_of_fractions(case, sweeps):
     claimed = after_sweeps(case, sweeps)
