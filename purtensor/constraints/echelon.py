@@ -57,7 +57,7 @@ class Echelon:
         for begin in range(0, len(vectors), _BATCH):
             if self.rank == self.size:
                 return
-            self._insert_batch(np.asarray(vectors[begin : begin + _BATCH], dtype=np.float64) % self.prime)
+            self._insert_batch((vectors[begin : begin + _BATCH] % self.prime).astype(np.float64))
 
     def _insert_batch(self, batch: FloatArray) -> None:
         self._subtract(batch, batch[:, self._leads], self._basis)
@@ -144,3 +144,9 @@ def _fraction(value: int, modulus: int, bound: int) -> tuple[int, int] | None:
     if u == 0 or abs(u) > bound:
         return None
     return (s, u) if u > 0 else (-s, -u)
+
+
+def whole(values: Sequence[int]) -> IntArray:
+    """Return whole numbers as int64, or as Python's own where they are beyond it."""
+    fits = max(map(abs, values), default=0) < 2**62
+    return np.array(values, dtype=np.int64 if fits else object)

@@ -8,14 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.coupling import Coupled, Coupling, Forest, couple, grow_forest, independent_places
 from purtensor.constraints.faces import Faces, category_counts, is_full_product, shared_marginals
+from purtensor.constraints.graph import graph_of
+from purtensor.constraints.peeling import peel_system
 from purtensor.constraints.slabs import choose_key
+from purtensor.constraints.slabwise import slab_by_slab, slab_cost
+from purtensor.constraints.structure import Structure
 from purtensor.constraints.system import System
 from purtensor.errors import TooLargeError
 
 MOST_COUPLED = 5000
-"""The most rows that a dense elimination takes: some 200 MB and half a minute."""
+"""The most rows that a dense elimination takes: some 400 MB and a minute."""
+
+FEW_COUPLED = 500
+"""Up to so many coupled rows a dense elimination is cheap."""
+
+MOST_SLAB_OPERATIONS = 1e11
+"""Slabs that need more are no small matrices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +38,8 @@ class Independence:
     rows
         As many linearly independent row numbers, ascending; all other rows follow from them.
     method
-        How it was found: "one constraint", "full product", "graph" (of two constraints) or "graph and cycles".
+        How it was found: "one constraint", "full product", "graph" (of two constraints), "graph and cycles", "slab by
+        slab" or "peeled".
     key
         The slab key whose inside rows were served first, None where there is none: the independent rows of the
         constraints that contain the key (local rows) are, slab by slab, a maximal independent set of their slab, and
@@ -56,33 +66,24 @@ class Analysis:
     ----------
     order
         The constraints in the order in which their rows are served.
+    supported
+        The rows that have a profile.
     faces
         What follows from shared marginals alone.
-    forest
-        The graph of the first two constraints; None where shared marginals say all.
-    coupling, coupled
-        The spanning rows of the other constraints on its cycles; None where there are none.
+    structure
+        What is between the rows that span all others; None where these are independent.
     """
 
     method: str
     order: tuple[int, ...]
     supported: BoolArray
     faces: Faces
-    forest: Forest | None = None
-    coupling: Coupling | None = None
-    coupled: Coupled | None = None
+    structure: Structure | None = None
 
-    def independent(self, system: System) -> BoolArray:
-        """Return a maximal set of independent rows as a mask."""
-        if self.forest is None:
-            return self.faces.spanning
-        chosen = self.supported.copy()
-        chosen[int(system.offsets[self.order[1]]) + self.forest.roots] = False
-        for k in self.order[2:]:
-            chosen[system.block(k)] = False
-        if self.coupling is not None and self.coupled is not None:
-            chosen[self.coupling.rows[self.coupled.independent]] = True
-        return chosen
+    @property
+    def independent(self) -> BoolArray:
+        """A maximal set of independent rows as a mask."""
+        return self.faces.spanning if self.structure is None else self.structure.independent
 
 
 def independent_rows(system: System, key: tuple[str, ...] | None = None) -> Independence:
@@ -99,7 +100,8 @@ def independent_rows(system: System, key: tuple[str, ...] | None = None) -> Inde
     key
         The slab key (purtensor.constraints.slabs) whose inside constraints are served before all others; by default
         the one that `choose_key` names. The independent rows of inside constraints then are a maximal independent
-        set of every slab, and those of outside constraints are the coupling rows of an arrowhead elimination.
+        set of every slab, and those of outside constraints are the coupling rows of an arrowhead elimination. The
+        result has no key where there is none, or where peeling left a core, which knows no slabs.
 
     Raises
     ------
@@ -108,12 +110,13 @@ def independent_rows(system: System, key: tuple[str, ...] | None = None) -> Inde
     """
     key = choose_key(system) if key is None else key
     analysis = analyse(system, key)
-    rows = np.flatnonzero(analysis.independent(system))
-    return Independence(len(rows), rows, analysis.method, key)
+    rows = np.flatnonzero(analysis.independent)
+    serves = analysis.structure is None or analysis.structure.serves_order
+    return Independence(len(rows), rows, analysis.method, key if serves else None)
 
 
-def analyse(system: System, key: tuple[str, ...] | None, *, explain: bool = False) -> Analysis:
-    """Return how the rows depend on each other; with `explain` also what implies every dependent coupled row."""
+def analyse(system: System, key: tuple[str, ...] | None) -> Analysis:
+    """Return how the rows of a system depend on each other."""
     order = constraint_order(system, key)
     supported = system.supported()
     counts = category_counts(system, order)
@@ -122,15 +125,45 @@ def analyse(system: System, key: tuple[str, ...] | None, *, explain: bool = Fals
         return Analysis("one constraint", order, supported, faces)
     if is_full_product(system, order, counts):
         return Analysis("full product", order, supported, faces)
-    others = order[2:]
-    rows = _rows_of(system, others, faces.spanning)
-    _require_small(len(rows))
-    forest = grow_forest(system, order[0], order[1], supported)
-    if not len(rows):
-        return Analysis("graph", order, supported, faces, forest)
-    coupling = couple(system, forest, others, rows)
-    coupled = independent_places(coupling, explain=explain)
-    return Analysis("graph and cycles", order, supported, faces, forest, coupling, coupled)
+    structure = _structure(system, key, order, supported, faces.spanning)
+    return Analysis(structure.method, order, supported, faces, structure)
+
+
+def _structure(
+    system: System, key: tuple[str, ...] | None, order: tuple[int, ...], supported: BoolArray, spanning: BoolArray
+) -> Structure:
+    """Return the structure that tells the rank at the least cost."""
+    coupled = _rows_of(system, order[2:], spanning)
+    if len(coupled) > FEW_COUPLED:
+        found = peel_system(system, spanning, 0) or _slabs(system, key, order, supported, spanning)
+        if found is not None:
+            return found
+    if len(coupled) <= MOST_COUPLED:
+        return graph_of(system, order, supported, coupled)
+    peeled = peel_system(system, spanning, MOST_COUPLED)
+    if peeled is None:
+        needed, most = 16 * len(coupled) ** 2, 16 * MOST_COUPLED**2
+        raise TooLargeError(
+            f"the exact rank needs the elimination of {len(coupled)} coupled rows, {needed} bytes; at most {most} are "
+            "used, and neither slabs nor peeling make it smaller",
+            needed,
+            most,
+        )
+    return peeled
+
+
+def _slabs(
+    system: System, key: tuple[str, ...] | None, order: tuple[int, ...], supported: BoolArray, spanning: BoolArray
+) -> Structure | None:
+    """Return the structure of slabs where three constraints or more share the key and slabs are small."""
+    if key is None:
+        return None
+    inside = [k for k in order if set(key) <= set(system.scopes[k])]
+    if len(inside) < 3 or len(_rows_of(system, order[len(inside) :], spanning)) > MOST_COUPLED:
+        return None
+    if slab_cost(system, key) > MOST_SLAB_OPERATIONS:
+        return None
+    return slab_by_slab(system, key, spanning, supported)
 
 
 def constraint_order(system: System, key: tuple[str, ...] | None) -> tuple[int, ...]:
@@ -144,13 +177,3 @@ def _rows_of(system: System, constraints: Sequence[int], mask: BoolArray) -> Int
     """Return the rows of the constraints that the mask has, constraint by constraint in the order given."""
     parts = [int(system.offsets[k]) + np.flatnonzero(mask[system.block(k)]) for k in constraints]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-
-
-def _require_small(rows: int) -> None:
-    if rows > MOST_COUPLED:
-        needed, most = 16 * rows**2, 16 * MOST_COUPLED**2
-        raise TooLargeError(
-            f"the exact rank needs the elimination of {rows} coupled rows, {needed} bytes; at most {most} are used",
-            needed,
-            most,
-        )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from purtensor._typing import IntArray
-from purtensor.constraints.coupling import Coupled, Coupling, Forest
 from purtensor.constraints.independence import Analysis, analyse
 from purtensor.constraints.slabs import choose_key
+from purtensor.constraints.structure import Proof
 from purtensor.constraints.system import System
 from purtensor.tables.grouping import group_profiles
 
@@ -57,62 +57,22 @@ def redundant(system: System, key: tuple[str, ...] | None = None) -> tuple[Redun
     TooLargeError
         As `independent_rows`.
     """
-    analysis = analyse(system, choose_key(system) if key is None else key, explain=True)
-    return tuple(RedundantRow(*proof, system) for proof in _proofs(system, analysis))
+    analysis = analyse(system, choose_key(system) if key is None else key)
+    return tuple(RedundantRow(*proof, system) for proof in proofs(system, analysis))
 
 
-Proof = tuple[int, int, IntArray, IntArray]
-
-
-def _proofs(system: System, analysis: Analysis) -> Iterator[Proof]:
+def proofs(system: System, analysis: Analysis) -> Iterator[Proof]:
+    """Yield why each row is redundant that an analysis leaves out."""
     nothing = np.empty(0, dtype=np.int64)
     for row in np.flatnonzero(~analysis.supported):
-        yield int(row), 1, nothing, nothing
-    explained: Sequence[int] = analysis.order
-    if analysis.forest is not None:
-        explained = analysis.order[2:]
-        yield from _components(system, analysis.forest)
-        if analysis.coupling is not None and analysis.coupled is not None:
-            yield from _coupled(system, analysis.coupling, analysis.coupled)
-    for k in explained:
-        yield from _shared(system, analysis, k)
-
-
-def _components(system: System, forest: Forest) -> Iterator[Proof]:
-    """Yield the roots: both constraints of a graph have the same sum over each component."""
-    component = np.full(len(forest.parent), -1, dtype=np.int64)
-    for node in forest.sequence:
-        parent = forest.parent[node]
-        component[node] = node if parent < 0 else component[parent]
-    numbers = _node_rows(system, forest)
-    order = np.argsort(component[forest.sequence], kind="stable")
-    members = forest.sequence[order]
-    begins = np.flatnonzero(np.diff(component[members], prepend=-1))
-    for nodes in np.split(members, begins[1:]):
-        root = component[nodes[0]]
-        rest = np.sort(nodes[nodes != root])
-        yield int(numbers[root]), 1, numbers[rest], np.where(rest < forest.first_rows, 1, -1)
-
-
-def _node_rows(system: System, forest: Forest) -> IntArray:
-    """Return the row number of every node."""
-    return np.concatenate([np.arange(system.block(k).start, system.block(k).stop) for k in forest.constraints])
-
-
-def _coupled(system: System, coupling: Coupling, coupled: Coupled) -> Iterator[Proof]:
-    numbers = _node_rows(system, coupling.forest)
-    leads = coupling.rows[coupled.independent]
-    for place, relation in zip(coupled.dependent.tolist(), coupled.relations or [], strict=True):
-        potentials = coupling.potentials(coupled.independent, place, relation)
-        weights = _whole([*relation[1:], *potentials])
-        used = np.flatnonzero(weights)
-        yield int(coupling.rows[place]), relation[0], np.concatenate([leads, numbers])[used], weights[used]
-
-
-def _whole(values: list[int]) -> IntArray:
-    """Return whole numbers as int64, or as Python's own where they are beyond it."""
-    fits = max(map(abs, values), default=0) < 2**62
-    return np.array(values, dtype=np.int64 if fits else object)
+        yield Proof(int(row), 1, nothing, nothing)
+    explained: tuple[int, ...] = ()
+    if analysis.structure is not None:
+        explained = analysis.structure.explained
+        yield from analysis.structure.proofs()
+    for k in analysis.order:
+        if k not in explained:
+            yield from _shared(system, analysis, k)
 
 
 def _shared(system: System, analysis: Analysis, k: int) -> Iterator[Proof]:
@@ -131,7 +91,7 @@ def _shared(system: System, analysis: Analysis, k: int) -> Iterator[Proof]:
         same = same[same != row] + block.start
         equal = other[group[row]] + system.block(earlier).start
         weights = np.repeat([1, -1], [len(equal), len(same)])
-        yield row + block.start, 1, np.concatenate([equal, same]), weights
+        yield Proof(row + block.start, 1, np.concatenate([equal, same]), weights)
 
 
 def _shared_groups(

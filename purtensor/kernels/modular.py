@@ -1,4 +1,4 @@
-"""Arithmetic modulo a prime below 2^22, in float64, where products and sums of 512 of them are exact."""
+"""Arithmetic modulo a prime below 2^22, in float64, where sums of 512 products are exact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from purtensor.kernels._jit import compiled
 
 @compiled
 def reduce_in_place(values: FloatArray, prime: float) -> None:
-    """Replace whole numbers below 2^53 by their residues 0 .. prime - 1."""
+    """Replace whole numbers of size up to 2^53 - 2^23 by their residues 0 .. prime - 1."""
     inverse = 1.0 / prime
     rows, columns = values.shape
     for i in range(rows):

@@ -1,0 +1,47 @@
+"""Elimination modulo a prime, compiled and as plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from purtensor.kernels.modular import echelon_in_place, inverse_of, reduce_in_place
+
+PRIME = 4194301
+
+
+@pytest.mark.parametrize("kernel", [reduce_in_place, reduce_in_place.py_func])
+def test_reduce_in_place__agrees_with_whole_numbers(kernel) -> None:
+    rng = np.random.default_rng(0)
+    most = 2**53 - 2**23
+    assert most >= 512 * (PRIME - 1) ** 2
+    whole = np.concatenate(
+        [rng.integers(-most, most, 300), np.arange(-3, 4) * PRIME, [most, most - 1, -most, 1 - most]]
+    )
+    values = whole.astype(float).reshape(1, -1)
+    kernel(values, float(PRIME))
+    np.testing.assert_array_equal(values[0], whole % PRIME)
+
+
+@pytest.mark.parametrize("kernel", [inverse_of, inverse_of.py_func])
+@pytest.mark.parametrize("value", [1, 2, 3, 12345, PRIME - 1])
+def test_inverse_of__product_is_one(kernel, value: int) -> None:
+    assert kernel(value, PRIME) * value % PRIME == 1
+
+
+@pytest.mark.parametrize("kernel", [echelon_in_place, echelon_in_place.py_func])
+def test_echelon_in_place__reduced_form_of_the_same_span(kernel) -> None:
+    rng = np.random.default_rng(1)
+    start = rng.integers(0, PRIME, (3, 6))
+    start = np.vstack([start, start.sum(axis=0) % PRIME, rng.integers(0, PRIME, (1, 6))])
+    start[:, 0] = 0
+    vectors, leads = start.astype(float), np.empty(5, dtype=np.int64)
+    kernel(vectors, float(PRIME), leads)
+    assert sorted(leads.tolist()) == [-1, 1, 2, 3, 4]
+    assert leads[3] == -1
+    assert not vectors[3].any()
+    kept = np.flatnonzero(leads >= 0)
+    np.testing.assert_array_equal(vectors[np.ix_(kept, leads[kept])], np.eye(4))
+    # every start vector is the combination of the basis that its entries at the leads say
+    combined = start[:, leads[kept]].astype(object) @ vectors[kept].astype(np.int64).astype(object) % PRIME
+    np.testing.assert_array_equal(combined.astype(np.int64), start)

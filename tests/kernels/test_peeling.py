@@ -1,0 +1,59 @@
+"""Peeling, compiled and as plain Python: what goes are pivots, what stays has two of everything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from purtensor.kernels import peeling as compiled
+from tests.constraints.exact import dense_matrix, rational_rank, system_on
+
+
+class Plain:
+    """The same kernels without compilation."""
+
+    def __getattr__(self, name):
+        return getattr(compiled, name).py_func
+
+
+@pytest.mark.parametrize("kernels", [compiled, Plain()], ids=["compiled", "plain"])
+@pytest.mark.parametrize("seed", range(6))
+def test_peel__pivots_and_core_make_the_rank(kernels, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    support = rng.random((4, 4, 4)) < (0.2, 0.5)[seed % 2]
+    system = system_on(support, [(0, 1), (0, 2), (1, 2)])
+    usable = rng.random(system.rows) < 0.7
+    alive, present = usable.copy(), np.ones(system.profiles, dtype=bool)
+    starts = system.offsets[:-1]
+    profiles, begins = kernels.columns_of_rows(system.index, starts, alive)
+    matrix = dense_matrix(system) * usable[:, None]
+    for row in np.flatnonzero(usable):
+        assert sorted(profiles[begins[row] : begins[row + 1]]) == np.flatnonzero(matrix[row]).tolist()
+    rows, columns = (np.empty(system.profiles, dtype=np.int64) for _ in range(2))
+    by_row = np.empty(system.profiles, dtype=bool)
+    count = kernels.peel(system.index, starts, profiles, begins, alive, present, rows, columns, by_row)
+    core = matrix[np.ix_(alive, present)]
+    assert count + rational_rank(core) == rational_rank(matrix)
+    assert count > 0
+    assert not np.any(core.sum(axis=0) == 1)
+    assert not np.any(core.sum(axis=1) == 1)
+    assert np.all(matrix[rows[:count], columns[:count]] == 1)
+    assert not alive[rows[:count]].any()
+    assert not present[columns[:count]].any()
+
+
+@pytest.mark.parametrize("kernels", [compiled, Plain()], ids=["compiled", "plain"])
+def test_extend_weights__every_profile_sums_to_nothing(kernels) -> None:
+    """Row 3 stands alone in profile 2; its weight makes up for that of row 0 there. Row 1 and profile 1 likewise."""
+    index = np.array([[0, 0, 0], [0, 1, 1]], dtype=np.uint8)
+    starts = np.array([0, 1])
+    weights = np.array([5, 0, 0])
+    kernels.extend_weights(
+        index, starts, np.ones(3, dtype=bool), np.array([1, 2]), np.array([0, 2]), np.array([True, True]), weights, 101
+    )
+    assert weights.tolist() == [5, 96, 96]
+    weights = np.array([5, 0, 0])
+    kernels.extend_weights(
+        index, starts, np.ones(3, dtype=bool), np.array([1, 2]), np.array([0, 2]), np.array([True, False]), weights, 101
+    )
+    assert weights.tolist() == [5, 96, 0]
