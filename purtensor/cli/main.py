@@ -36,11 +36,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("purtensor: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except (PurtensorError, OSError, MemoryError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
+        if parsed.debug or (error.name or "").startswith("purtensor"):
+            raise
+        print(f"purtensor: this command needs {error.name}: pip install 'purtensor[all]'", file=sys.stderr)
+        return BAD_INPUT
+    except (PurtensorError, OSError, MemoryError) as error:
         if parsed.debug:
             raise
-        advice = "; pip install 'purtensor[all]'" if isinstance(error, ModuleNotFoundError) else ""
-        print(f"purtensor: {one_line(error)}{advice}", file=sys.stderr)
+        print(f"purtensor: {one_line(error)}", file=sys.stderr)
         return exit_code(error)
     return DONE
 

@@ -210,6 +210,17 @@ def test_main__interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert "interrupted" in capsys.readouterr().err
 
 
+def test_main__names_an_extra_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def need(arguments: object) -> None:
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+
+    monkeypatch.setattr("purtensor.cli.info.run", need)
+    assert main(["info"]) == BAD_INPUT
+    assert capsys.readouterr().err == "purtensor: this command needs matplotlib: pip install 'purtensor[all]'\n"
+
+
 def test_main__a_reader_that_leaves_early_is_no_error() -> None:
     done = subprocess.run(
         f"{sys.executable} -m purtensor info | true", shell=True, capture_output=True, text=True, check=False
