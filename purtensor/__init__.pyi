@@ -31,12 +31,12 @@ from .projection.files import load as load
 from .projection.files import save as save
 from .projection.project import project as project
 from .projection.result import Projection as Projection
-from .solving.solvers.ipf import IPF as IPF
-from .solving.solvers.newton import Newton as Newton
-from .solving.termination import Termination as Termination
 from .sampling import sample as sample
 from .sampling import sample_without_replacement as sample_without_replacement
 from .sampling import to_records as to_records
+from .solving.solvers.ipf import IPF as IPF
+from .solving.solvers.newton import Newton as Newton
+from .solving.termination import Termination as Termination
 from .tables.layouts import to_dense as to_dense
 from .tables.layouts import to_sparse as to_sparse
 from .tables.marginal import marginal as marginal
