@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.constraints.decomposable import Clique, decomposable
 from purtensor.constraints.independence import Independence, independent_rows
 from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.constraints.redundancy import RedundantRow, redundant
@@ -124,6 +125,11 @@ class Coefficients:
         What a combination holds is independent or redundant for reasons that come earlier.
         """
         return redundant(self.system)
+
+    @property
+    def decomposition(self) -> tuple[Clique, ...] | None:
+        """The scopes in line, each with its separator, where they are decomposable; else None."""
+        return decomposable(self.system.scopes)
 
     def reduce(self) -> Coefficients:
         """Return the coefficients without zero targets: their profiles must be empty, so columns and rows go.

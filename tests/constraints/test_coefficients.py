@@ -103,6 +103,14 @@ def test_coefficients__matrix_is_refused_where_memory_lacks(monkeypatch: pytest.
     assert found.rank == 4
 
 
+def test_coefficients__decomposition_is_that_of_the_scopes() -> None:
+    table = binary_table()
+    line = coefficients(table, pt.marginals_of(table, "a b | b c")).decomposition
+    assert line is not None
+    assert [clique.separator for clique in line] == [(), ("b",)]
+    assert coefficients(table, pt.marginals_of(table, "a b | b c | a c")).decomposition is None
+
+
 def test_degrees_of_freedom__one_structural_zero() -> None:
     """R says 1: it subtracts 7 from 8 whatever the support."""
     scopes = "a b | a c | b c"
