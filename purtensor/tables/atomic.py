@@ -16,7 +16,7 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     The bytes are on the disk before the move. After an error or an interruption, `path` is as it was.
     """
     target = Path(os.path.realpath(path))  # a link stays a link: what it points to is replaced
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f".purtensor-{secrets.token_hex(8)}.tmp")
     try:
         yield temporary
         with temporary.open("r+b") as file:

@@ -154,6 +154,8 @@ def _opened(path: Path, compressed: bool) -> Iterator[TextIO]:
 def _parsed(content: bytes) -> Table:
     if not content.strip():
         raise FileFormatError("the file is empty")
+    if b"\0" in content:
+        raise FileFormatError("there is a null character: the file is damaged, or no text")
     if not content.endswith((b"\n", b"\r")):
         raise FileFormatError("the last line has no end: the file may be cut off; if it is whole, add a line end")
     header = _header(content)

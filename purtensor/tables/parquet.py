@@ -88,12 +88,22 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
     parquet = _arrow("pyarrow.parquet")
     try:
         stored = parquet.ParquetFile(path, page_checksum_verification=True).read()
-        told = (stored.schema.metadata or {}).get(_KEY)
-        return _foreign(stored) if told is None else _restored(stored, json.loads(told))
+        metadata = stored.schema.metadata or {}
+        if _KEY in metadata:
+            return _restored(stored, json.loads(metadata[_KEY]))
+        if b"content_hash" in _footer(Path(path)):
+            raise FileFormatError("it is damaged: what restores it is there, but not in its place")
+        return _foreign(stored)
     except MemoryError:
         raise
     except Exception as error:  # pyarrow raises anything on damaged files
         raise FileFormatError(f"{name} cannot be read as a table: {error}") from error
+
+
+def _footer(path: Path) -> bytes:
+    """Return the metadata of the file as it stands there; its length comes before the last four bytes."""
+    content = path.read_bytes()
+    return content[-8 - int.from_bytes(content[-8:-4], "little") :]
 
 
 def _restored(stored: Any, told: dict[str, Any]) -> Table:

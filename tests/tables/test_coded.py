@@ -63,7 +63,7 @@ def test_encode__refuses_integers_that_float64_cannot_hold():
         encode(dense(np.array([1, 2**64 - 1], dtype=np.uint64), sex=["m", "f"]))
 
 
-@pytest.mark.parametrize("values", [[1 + 0j, 2], ["1", "2"], np.array([1, 2], dtype="M8[s]")])
+@pytest.mark.parametrize("values", [[1 + 0j, 2], ["1", "2"], np.array([1, 2], dtype="M8[ns]")])
 def test_encode__refuses_what_is_no_number(values):
     with pytest.raises(pt.InvalidTableError, match="values of a table are integers or floats"):
         encode(dense(values, sex=["m", "f"]))

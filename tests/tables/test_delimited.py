@@ -154,7 +154,7 @@ def test_read_csv__the_values_may_stand_anywhere(path):
         ("sex,count\nm,9007199254740993\n", "row 1 has the count 9007199254740993, which float64 cannot hold"),
         ("sex,count\nm,1\nf,2\nm,3\n", r"row 3 repeats the profile \(sex=m\); sum such rows first"),
         ('sex,count\n"m,1\n', "table.csv"),
-        ("sex,count\nm\0,1\n", "a character that no file holds"),
+        ("sex,count\nm\0,1\n", "there is a null character"),
         (b"sex,count\n\xff,1\n", "no text in UTF-8"),
     ],
     ids=repr,

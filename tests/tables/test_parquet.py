@@ -65,6 +65,9 @@ def test_read_parquet__changed_values_and_labels(tmp_path):
     pq.write_table(stored.set_column(1, "sex", pa.array(["m", "f", "x"])), path)
     with pytest.raises(pt.FileFormatError, match="attribute 'sex' has a label that its list of labels does not have"):
         read_parquet(path)
+    pq.write_table(stored.replace_schema_metadata({b"purtensqr": stored.schema.metadata[b"purtensor"]}), path)
+    with pytest.raises(pt.FileFormatError, match="it is damaged: what restores it is there"):
+        read_parquet(path)
     metadata = {
         b"purtensor": stored.schema.metadata[b"purtensor"].replace(b'"format_version": 1', b'"format_version": 9')
     }
