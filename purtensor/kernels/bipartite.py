@@ -12,7 +12,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.arrowhead import PIVOT_FLOOR
 
-LANES = 32
+LANES = 64
 
 
 def workspace_size(shape: tuple[int, int], count: int, coupled: int) -> int:
@@ -189,6 +189,7 @@ def assemble_bipartite(
     scaled, at = _carved(work, at, coupled, count)
     lanes_vector, at = _strip(work, at, coupled)
     lanes_matrix, at = _strip(work, at, coupled * (coupled + 1) // 2)
+    lanes = p.shape[2]  # not the constant: the compiler would unroll the loops over it instead of vectorizing them
     lanes_vector[:] = 0.0
     lanes_matrix[:] = 0.0
     for start in range(begin, end, LANES):
@@ -196,18 +197,18 @@ def assemble_bipartite(
               mask, side)  # fmt: skip
         _factorize(p, q, rest, right, mask, used, side, m, pivot)
         for a in range(count):
-            for w in range(LANES):
+            for w in range(lanes):
                 y[a, w] = side[used[a], w]
             for b in range(a):
-                for w in range(LANES):
+                for w in range(lanes):
                     y[a, w] -= m[b, a, w] * y[b, w]
         _forward(p, q, rest, mask, used, row_of, column_of, m, pivot, u, scaled)
         for c in range(coupled):
             i, j = row_of[c], column_of[c]
-            for w in range(LANES):
+            for w in range(lanes):
                 lanes_vector[c, w] -= q[i, j, w] * right[i, w]
             for a in range(count):
-                for w in range(LANES):
+                for w in range(lanes):
                     lanes_vector[c, w] -= scaled[c, a, w] * y[a, w]
         if with_matrix:
             _add_products(p, q, rest, u, scaled, row_of, column_of, lanes_matrix)
@@ -234,21 +235,21 @@ def _forward(
     scaled: FloatArray,
 ) -> None:
     """Write L^-1 times the covariance of each coupling cell with the other rows into `u`, and D^-1 u into `scaled`."""
-    coupled, count, _ = u.shape
+    coupled, count, lanes = u.shape
     for c in range(coupled):
         i, j = row_of[c], column_of[c]
         for a in range(count):
             k = used[a]
             if k == j:
-                for w in range(LANES):
+                for w in range(lanes):
                     u[c, a, w] = p[i, j, w] * rest[i, j, w] * mask[k, w]
             else:
-                for w in range(LANES):
+                for w in range(lanes):
                     u[c, a, w] = -p[i, j, w] * q[i, k, w] * mask[k, w]
             for b in range(a):
-                for w in range(LANES):
+                for w in range(lanes):
                     u[c, a, w] -= m[b, a, w] * u[c, b, w]
-            for w in range(LANES):
+            for w in range(lanes):
                 scaled[c, a, w] = u[c, a, w] * pivot[a, w]
 
 
@@ -267,21 +268,21 @@ def _add_products(
 
     Four pivots are taken at a time, so that the sums are loaded and stored a quarter as often.
     """
-    coupled, count, _ = u.shape
+    coupled, count, lanes = u.shape
     fours = count - count % 4
     place = 0
     for c in range(coupled):
         i, j = row_of[c], column_of[c]
         for d in range(c, coupled):
             if d == c:
-                for w in range(LANES):
+                for w in range(lanes):
                     lanes_matrix[place, w] += p[i, j, w] * rest[i, j, w]
             elif row_of[d] == i:
                 k = column_of[d]
-                for w in range(LANES):
+                for w in range(lanes):
                     lanes_matrix[place, w] -= p[i, j, w] * q[i, k, w]
             for a in range(0, fours, 4):
-                for w in range(LANES):
+                for w in range(lanes):
                     lanes_matrix[place, w] -= (
                         scaled[c, a, w] * u[d, a, w]
                         + scaled[c, a + 1, w] * u[d, a + 1, w]
@@ -289,7 +290,7 @@ def _add_products(
                         + scaled[c, a + 3, w] * u[d, a + 3, w]
                     )
             for a in range(fours, count):
-                for w in range(LANES):
+                for w in range(lanes):
                     lanes_matrix[place, w] -= scaled[c, a, w] * u[d, a, w]
             place += 1
 
@@ -323,36 +324,37 @@ def substitute_bipartite(
     pivot, at = _strip(work, at, count)
     mean, at = _strip(work, at, rows)
     x, at = _strip(work, at, columns)
+    lanes = p.shape[2]
     for start in range(begin, end, LANES):
         stop = min(start + LANES, end)
         _load(masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right, mask, side)
         mean[:] = 0.0
         for i in range(rows):
             for j in range(columns):
-                for w in range(LANES):
+                for w in range(lanes):
                     mean[i, w] += q[i, j, w] * theta[i, j]
             for j in range(columns):
-                for w in range(LANES):
+                for w in range(lanes):
                     side[j, w] -= p[i, j, w] * (theta[i, j] - mean[i, w])
         _factorize(p, q, rest, right, mask, used, side, m, pivot)
         x[:] = 0.0
         for a in range(count):
-            for w in range(LANES):
+            for w in range(lanes):
                 x[used[a], w] = side[used[a], w]
             for b in range(a):
-                for w in range(LANES):
+                for w in range(lanes):
                     x[used[a], w] -= m[b, a, w] * x[used[b], w]
         for a in range(count - 1, -1, -1):
-            for w in range(LANES):
+            for w in range(lanes):
                 x[used[a], w] *= pivot[a, w]
             for b in range(a + 1, count):
-                for w in range(LANES):
+                for w in range(lanes):
                     x[used[a], w] -= m[a, b, w] * x[used[b], w]
         for i in range(rows):
-            for w in range(LANES):
+            for w in range(lanes):
                 mean[i, w] = right[i, w] * inverse[i, w] - mean[i, w]
             for j in range(columns):
-                for w in range(LANES):
+                for w in range(lanes):
                     mean[i, w] -= q[i, j, w] * x[j, w]
         for w in range(stop - start):
             for i in range(rows):

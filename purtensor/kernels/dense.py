@@ -27,18 +27,3 @@ def add_pairs(masses: FloatArray, index: IntArray, offsets: IntArray, number: In
         for a in range(found):
             for b in range(a, found):
                 matrix[here[a], here[b]] += mass
-
-
-@compiled
-def write_roots(
-    masses: FloatArray, index: IntArray, offsets: IntArray, number: IntArray, begin: int, end: int, block: FloatArray
-) -> None:
-    """Write sqrt(p) C^T of the profiles begin .. end - 1 into `block`, a row a profile, for a product by BLAS."""
-    for i in range(end - begin):
-        for r in range(block.shape[1]):
-            block[i, r] = 0.0
-        root = np.sqrt(masses[begin + i])
-        for k in range(index.shape[0]):
-            place = number[offsets[k] + index[k, begin + i]]
-            if place >= 0:
-                block[i, place] = root

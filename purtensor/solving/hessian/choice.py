@@ -69,7 +69,7 @@ def estimate(problem: Problem) -> Cost:
     rank = system.rows - len(rows) + 1
     dense = float("inf")
     if rank <= LARGEST_DENSE:
-        dense = 1e-9 * (cells * min(0.75 * constraints**2, 0.05 * rank**2) + rank**3 / 30)
+        dense = 1e-9 * (cells * (2 * constraints + 0.1 * constraints**2) + rank**3 / 30)
     conjugate = 1e-9 * cells * constraints * 4 * _SEARCH_ITERATIONS
     algebra = 1e-9 * (cells * constraints * 10 + (0 if arrowhead < dense else 1.2 * rank**2 * system.rows))
     return Cost(arrowhead, dense, conjugate, algebra)

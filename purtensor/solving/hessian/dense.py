@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import blas
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.kernels.dense import add_pairs, write_roots
+from purtensor.kernels.dense import add_pairs
 from purtensor.solving.hessian.cholesky import Factor, factorize
-
-_BLOCK = 4096
 
 
 @dataclass(slots=True, eq=False)
@@ -22,7 +19,6 @@ class Dense:
     system: System
     independent: IntArray
     number: IntArray
-    by_blocks: bool
     note: str
     factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
@@ -38,17 +34,8 @@ class Dense:
         return out
 
     def _matrix(self, masses: FloatArray) -> FloatArray:
-        count = len(self.independent)
-        matrix = np.zeros((count, count), order="F")
-        system = self.system
-        if not self.by_blocks:
-            add_pairs(masses, system.index, system.offsets, self.number, matrix)
-            return matrix
-        for begin in range(0, len(masses), _BLOCK):
-            end = min(begin + _BLOCK, len(masses))
-            block = np.empty((end - begin, count))
-            write_roots(masses, system.index, system.offsets, self.number, begin, end, block)
-            matrix = blas.dsyrk(1.0, block.T, beta=1.0, c=matrix, overwrite_c=True)
+        matrix = np.zeros((len(self.independent), len(self.independent)))
+        add_pairs(masses, self.system.index, self.system.offsets, self.number, matrix)
         return matrix
 
 
@@ -56,20 +43,4 @@ def build_dense(system: System, independent: IntArray) -> Dense:
     """Return the dense form on the given independent row numbers."""
     number = np.full(system.rows, -1, dtype=np.int64)
     number[independent] = np.arange(len(independent))
-    by_blocks = pair_cost(system, number) > block_cost(len(independent))
-    note = f"dense dual of rank {len(independent)}"
-    return Dense(system, independent, number, by_blocks, note)
-
-
-def pair_cost(system: System, number: IntArray) -> float:
-    """Return the nanoseconds a profile that adding pairs takes, from a sample of the profiles."""
-    sample = np.linspace(0, system.profiles - 1, min(64, system.profiles)).astype(np.int64)
-    kept = np.zeros(len(sample))
-    for k in range(len(system.scopes)):
-        kept += number[system.block(k)][system.index[k, sample]] >= 0
-    return float(np.mean(kept * kept)) * 0.75
-
-
-def block_cost(count: int) -> float:
-    """Return the nanoseconds a profile that a product of dense blocks takes, at some 20 operations a nanosecond."""
-    return count * count * 0.05
+    return Dense(system, independent, number, f"dense dual of rank {len(independent)}")
