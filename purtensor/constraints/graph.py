@@ -16,9 +16,9 @@ import numpy as np
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.echelon import centred, primes, whole
 from purtensor.constraints.exact_rank import RankProfile, Sampled, rank_profile
-from purtensor.constraints.structure import Proof
+from purtensor.constraints.structure import Proof, blocks
 from purtensor.constraints.system import System
-from purtensor.kernels.forest import broken_cycles, cycle_vectors, forest_edges, rooted_forest
+from purtensor.kernels.forest import cycle_vectors, forest_edges, mark_broken, rooted_forest, spread_potentials
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,10 +59,12 @@ def grow_forest(system: System, first: int, second: int, supported: BoolArray) -
     rows = np.diff(system.offsets)
     first_rows, nodes = int(rows[first]), int(rows[first] + rows[second])
     in_forest = np.zeros(system.profiles, dtype=bool)
-    edges = forest_edges(one, two, first_rows, nodes, in_forest)
+    leader, edges, count = np.arange(nodes), np.empty(nodes, dtype=np.int64), 0
+    for begin, end in blocks(system.profiles):
+        count = forest_edges(one, two, first_rows, begin, end, leader, in_forest, edges, count)
     has_support = np.concatenate([supported[system.block(first)], supported[system.block(second)]])
     sequence, parent, via, depth = (np.zeros(nodes, dtype=np.int64) for _ in range(4))
-    reached = rooted_forest(one, two, first_rows, edges, has_support, sequence, parent, via, depth)
+    reached = rooted_forest(one, two, first_rows, edges[:count], has_support, sequence, parent, via, depth)
     return Forest((first, second), one, two, first_rows, in_forest, sequence[:reached], parent, via, depth)
 
 
@@ -110,8 +112,11 @@ class Coupling(Sampled):
         forest = self.forest
         broken = np.empty(len(forest.in_forest), dtype=bool)
         potentials = np.zeros(len(forest.parent), dtype=np.int64)
-        broken_cycles(weights, modulus, forest.first, forest.second, forest.first_rows, forest.sequence, forest.parent,
-                      forest.via, potentials, self.places, self.index, self.starts, broken)  # fmt: skip
+        spread_potentials(weights, modulus, forest.sequence, forest.parent, forest.via, self.places, self.index,
+                          self.starts, potentials)  # fmt: skip
+        for begin, end in blocks(len(broken)):
+            mark_broken(weights, modulus, forest.first, forest.second, forest.first_rows, begin, end, self.places,
+                        self.index, self.starts, potentials, broken)  # fmt: skip
         return broken, potentials
 
     def bound(self, weights: IntArray) -> int:

@@ -16,9 +16,12 @@ import numpy as np
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.echelon import centred, primes, whole
 from purtensor.constraints.exact_rank import RankProfile, Sampled, rank_profile
-from purtensor.constraints.structure import Proof
+from purtensor.constraints.structure import Proof, blocks
 from purtensor.constraints.system import System
-from purtensor.kernels.peeling import columns_of_rows, extend_weights, peel
+from purtensor.kernels.peeling import count_profiles, extend_weights, list_profiles, peel
+
+_WORK_AT_ONCE = 1 << 21
+"""Entries that one call of the kernel looks at before it comes back to Python, where interrupts are heard."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,22 +134,39 @@ def _centred(residues: list[IntArray], moduli: list[int]) -> IntArray:
 
 def peel_system(system: System, spanning: BoolArray, most: int) -> Peeled | None:
     """Return the exact rank by peeling the spanning rows; None where a core of more than `most` rows is left."""
-    alive = spanning.copy()
-    present = np.ones(system.profiles, dtype=bool)
-    starts = system.offsets[:-1]
-    profiles, begins = columns_of_rows(system.index, starts, alive)
-    room = min(int(alive.sum()), system.profiles)
-    pivot_rows, pivot_profiles = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    by_row = np.empty(room, dtype=bool)
-    count = peel(system.index, starts, profiles, begins, alive, present, pivot_rows, pivot_profiles, by_row)
+    alive, present = spanning.copy(), np.ones(system.profiles, dtype=bool)
+    pivot_rows, pivot_profiles, by_row = _pivots(system, alive, present)
     rows = np.flatnonzero(alive)
     if len(rows) > most:
         return None
     places = np.full(system.rows, -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
-    core = Core(system.index, starts, rows, places, np.flatnonzero(present))
+    core = Core(system.index, system.offsets[:-1], rows, places, np.flatnonzero(present))
     profile = rank_profile(core)
     independent = np.zeros(system.rows, dtype=bool)
-    independent[pivot_rows[:count]] = True
+    independent[pivot_rows] = True
     independent[rows[profile.independent]] = True
-    return Peeled(independent, spanning, pivot_rows[:count], pivot_profiles[:count], by_row[:count], core, profile)
+    return Peeled(independent, spanning, pivot_rows, pivot_profiles, by_row, core, profile)
+
+
+def _pivots(system: System, alive: BoolArray, present: BoolArray) -> tuple[IntArray, IntArray, BoolArray]:
+    """Return all pivots in order, taken out of `alive` and `present`: rows, profiles, and whether the row was alone."""
+    starts = system.offsets[:-1]
+    row_left, profile_left = (np.zeros(n, dtype=np.int64) for n in (system.rows, system.profiles))
+    for begin, end in blocks(system.profiles):
+        count_profiles(system.index, starts, alive, begin, end, row_left, profile_left)
+    begins = np.concatenate([[0], np.cumsum(row_left)]).astype(np.int64)
+    profiles = np.empty(begins[-1], dtype=np.int32 if system.profiles < 2**31 else np.int64)
+    filled = begins[:-1].copy()
+    for begin, end in blocks(system.profiles):
+        list_profiles(system.index, starts, alive, begin, end, filled, profiles)
+    first = np.concatenate([-1 - np.flatnonzero(row_left == 1), np.flatnonzero(profile_left == 1)[::-1]])
+    stack = np.empty(system.rows + system.profiles, dtype=np.int64)  # each line is put there at most once
+    stack[: len(first)] = first
+    room = min(int(alive.sum()), system.profiles)
+    rows, columns, by_row = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room, dtype=bool)
+    top, count = len(first), 0
+    while top:
+        top, count = peel(system.index, starts, profiles, begins, alive, present, row_left, profile_left, stack, top,
+                          rows, columns, by_row, count, _WORK_AT_ONCE)  # fmt: skip
+    return rows[:count], columns[:count], by_row[:count]

@@ -20,8 +20,9 @@ from purtensor.constraints.structure import Proof
 from purtensor.constraints.system import System
 from purtensor.kernels.slabwise import null_vectors, number_rows
 
-_VECTORS_AT_ONCE = 1 << 22
-"""Numbers in the buffer of null vectors."""
+_PROFILES_AT_ONCE = 1 << 14
+_ENTRIES_AT_ONCE = 1 << 22
+"""The buffer of null vectors holds no more, unless one slab alone needs it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +63,8 @@ class NullVectors(Vectors):
     def passes(self, independent: BoolArray | None = None) -> Iterator[IntArray]:
         """Yield all vectors in blocks; marks the inside rows that are independent in their slab, when asked."""
         marked = np.zeros(len(self.usable), dtype=bool) if independent is None else independent
-        most = max(_VECTORS_AT_ONCE // max(self.size, 1), int(np.diff(self.slab_ptr).max(initial=1)))
+        most = min(_PROFILES_AT_ONCE, _ENTRIES_AT_ONCE // max(self.size, 1))
+        most = max(most, int(np.diff(self.slab_ptr).max(initial=1)))
         first = 0
         while first < len(self.slab_ptr) - 1:
             last = int(np.searchsorted(self.slab_ptr, self.slab_ptr[first] + most, side="right")) - 1

@@ -7,6 +7,15 @@ from typing import NamedTuple, Protocol
 
 from purtensor._typing import BoolArray, IntArray
 
+_PROFILES_AT_ONCE = 1 << 20
+"""What a compiled loop takes on before it comes back to Python, where interrupts are heard."""
+
+
+def blocks(profiles: int) -> Iterator[tuple[int, int]]:
+    """Yield where the blocks of profiles begin and end that one call of a kernel takes on."""
+    for begin in range(0, profiles, _PROFILES_AT_ONCE):
+        yield begin, min(begin + _PROFILES_AT_ONCE, profiles)
+
 
 class Proof(NamedTuple):
     """Why a row is redundant: `multiplier` times it is the sum of `weights` times `rows`."""

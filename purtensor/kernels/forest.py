@@ -20,15 +20,23 @@ def _root(leader: IntArray, node: int) -> int:
 
 
 @compiled
-def forest_edges(first: IntArray, second: IntArray, first_rows: int, nodes: int, in_forest: BoolArray) -> IntArray:
-    """Mark the profiles of a spanning forest in `in_forest` and return their numbers, ascending.
+def forest_edges(
+    first: IntArray,
+    second: IntArray,
+    first_rows: int,
+    begin: int,
+    end: int,
+    leader: IntArray,
+    in_forest: BoolArray,
+    edges: IntArray,
+    count: int,
+) -> int:
+    """Mark which of the profiles begin .. end - 1 belong to a spanning forest, and append their numbers to `edges`.
 
-    A profile belongs to the forest when no earlier ones connect its two rows.
+    A profile belongs to it when no earlier ones connect its two rows. `leader` starts as 0, 1, 2, ... and is kept
+    between calls, as are the `count` edges found so far; returns how many there are now.
     """
-    leader = np.arange(nodes)
-    edges = np.empty(nodes, dtype=np.int64)
-    count = 0
-    for i in range(first.size):
+    for i in range(begin, end):
         a = _root(leader, int(first[i]))
         b = _root(leader, first_rows + int(second[i]))
         in_forest[i] = a != b
@@ -36,7 +44,7 @@ def forest_edges(first: IntArray, second: IntArray, first_rows: int, nodes: int,
             leader[max(a, b)] = min(a, b)
             edges[count] = i
             count += 1
-    return edges[:count].copy()
+    return count
 
 
 @compiled
@@ -136,26 +144,20 @@ def cycle_vectors(
 
 
 @compiled
-def broken_cycles(
+def spread_potentials(
     weights: IntArray,
     modulus: int,
-    first: IntArray,
-    second: IntArray,
-    first_rows: int,
     sequence: IntArray,
     parent: IntArray,
     via: IntArray,
-    potentials: IntArray,
     places: IntArray,
     index: IntArray,
     starts: IntArray,
-    broken: BoolArray,
-) -> int:
-    """Mark the profiles where no combination of the first two constraints equals the weighted others, mod `modulus`.
+    potentials: IntArray,
+) -> None:
+    """Write potentials, one a node, that sum to the weighted places on the forest's profiles, modulo `modulus`.
 
-    Returns how many there are. `weights` has one number a place, `potentials` gets one a row of the first two
-    constraints: where nothing is broken, potential of the first row + potential of the second = sum of the weights
-    of the other rows, at every profile.
+    Those of the roots are 0. `weights` has one number a place.
     """
     for s in range(sequence.size):
         node = sequence[s]
@@ -164,13 +166,27 @@ def broken_cycles(
         else:
             goal = _weight(weights, via[node], places, index, starts)
             potentials[node] = (goal - potentials[parent[node]]) % modulus
-    count = 0
-    for i in range(first.size):
+
+
+@compiled
+def mark_broken(
+    weights: IntArray,
+    modulus: int,
+    first: IntArray,
+    second: IntArray,
+    first_rows: int,
+    begin: int,
+    end: int,
+    places: IntArray,
+    index: IntArray,
+    starts: IntArray,
+    potentials: IntArray,
+    broken: BoolArray,
+) -> None:
+    """Mark which of the profiles begin .. end - 1 have other potentials than the weighted places, mod `modulus`."""
+    for i in range(begin, end):
         goal = _weight(weights, i, places, index, starts)
-        miss = (goal - potentials[first[i]] - potentials[first_rows + second[i]]) % modulus
-        broken[i] = miss != 0
-        count += miss != 0
-    return count
+        broken[i] = (goal - potentials[first[i]] - potentials[first_rows + second[i]]) % modulus != 0
 
 
 @compiled

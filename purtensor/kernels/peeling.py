@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from purtensor._typing import BoolArray, IntArray
 from purtensor.kernels._jit import compiled
 
 
 @compiled
-def columns_of_rows(index: IntArray, starts: IntArray, alive: BoolArray) -> tuple[IntArray, IntArray]:
-    """Return the profiles of every alive row, row by row, and where those of each row begin."""
-    begins = np.zeros(alive.size + 1, dtype=np.int64)
+def count_profiles(
+    index: IntArray,
+    starts: IntArray,
+    alive: BoolArray,
+    begin: int,
+    end: int,
+    row_left: IntArray,
+    profile_left: IntArray,
+) -> None:
+    """Count the alive rows of the profiles begin .. end - 1, and add these profiles to the counts of the rows."""
     for k in range(index.shape[0]):
-        for i in range(index.shape[1]):
+        for i in range(begin, end):
             row = starts[k] + index[k, i]
             if alive[row]:
-                begins[row + 1] += 1
-    for row in range(alive.size):
-        begins[row + 1] += begins[row]
-    filled = begins[:-1].copy()
-    profiles = np.empty(begins[-1], dtype=np.int32)
+                row_left[row] += 1
+                profile_left[i] += 1
+
+
+@compiled
+def list_profiles(
+    index: IntArray, starts: IntArray, alive: BoolArray, begin: int, end: int, filled: IntArray, profiles: IntArray
+) -> None:
+    """Append the profiles begin .. end - 1 to the lists of their alive rows; `filled` is where each list goes on."""
     for k in range(index.shape[0]):
-        for i in range(index.shape[1]):
+        for i in range(begin, end):
             row = starts[k] + index[k, i]
             if alive[row]:
                 profiles[filled[row]] = i
                 filled[row] += 1
-    return profiles, begins
 
 
 @compiled
@@ -38,60 +46,46 @@ def peel(
     begins: IntArray,
     alive: BoolArray,
     present: BoolArray,
+    row_left: IntArray,
+    profile_left: IntArray,
+    stack: IntArray,
+    top: int,
     pivot_rows: IntArray,
     pivot_profiles: IntArray,
     by_row: BoolArray,
-) -> int:
-    """Take out pivots until none is left; return how many.
+    count: int,
+    work: int,
+) -> tuple[int, int]:
+    """Take out pivots until none is left or so much work is done; return the height of the stack and their number.
 
-    `alive` (rows) and `present` (profiles) lose what goes. Each pivot is noted in order: its row, its profile, and
-    whether the row had but this profile left (else the profile had but this row).
+    `alive` (rows) and `present` (profiles) lose what goes; `row_left` and `profile_left` count what each line still
+    has. The stack holds the lines that have, or had, one entry left: a profile by its number, a row as -1 - row. Each
+    pivot is noted in order: its row, its profile, and whether the row (else the profile) stood alone. The profiles of
+    row r are `profiles[begins[r] : begins[r + 1]]`.
     """
-    row_left = np.empty(alive.size, dtype=np.int64)
-    for row in range(alive.size):
-        row_left[row] = begins[row + 1] - begins[row]
-    profile_left = np.zeros(present.size, dtype=np.int64)
-    for k in range(index.shape[0]):
-        for i in range(present.size):
-            if alive[starts[k] + index[k, i]]:
-                profile_left[i] += 1
-    # negative entries are rows, -1 - row; each line enters at most once with one entry left
-    stack = np.empty(alive.size + present.size, dtype=np.int64)
-    top = 0
-    for i in range(present.size - 1, -1, -1):
-        if profile_left[i] == 1:
-            stack[top] = i
-            top += 1
-    for row in range(alive.size):
-        if alive[row] and row_left[row] == 1:
-            stack[top] = -1 - row
-            top += 1
-    count = 0
-    while top:
+    while top and work > 0:
         top -= 1
         line = stack[top]
+        row, i = -1, -1
         if line >= 0:
             if not present[line] or profile_left[line] != 1:
                 continue
             i = line
-            row = -1
             for k in range(index.shape[0]):
                 if alive[starts[k] + index[k, i]]:
                     row = starts[k] + index[k, i]
         else:
-            row = -1 - line
-            if not alive[row] or row_left[row] != 1:
+            if not alive[-1 - line] or row_left[-1 - line] != 1:
                 continue
-            i = -1
+            row = -1 - line
             for n in range(begins[row], begins[row + 1]):
                 if present[profiles[n]]:
                     i = int(profiles[n])
-        pivot_rows[count] = row
-        pivot_profiles[count] = i
-        by_row[count] = line < 0
+        pivot_rows[count], pivot_profiles[count], by_row[count] = row, i, line < 0
         count += 1
         alive[row] = False
         present[i] = False
+        work -= index.shape[0] + begins[row + 1] - begins[row]
         for k in range(index.shape[0]):
             other = starts[k] + index[k, i]
             if alive[other]:
@@ -106,7 +100,7 @@ def peel(
                 if profile_left[other] == 1:
                     stack[top] = other
                     top += 1
-    return count
+    return top, count
 
 
 @compiled

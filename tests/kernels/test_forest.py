@@ -25,7 +25,10 @@ def grow(kernels, seed: int):
     edges = np.argwhere(rng.random((ROWS, COLUMNS)) < 0.35)
     first, second = edges[:, 0].astype(np.uint8), edges[:, 1].astype(np.uint8)
     in_forest = np.empty(len(edges), dtype=bool)
-    chosen = kernels.forest_edges(first, second, ROWS, ROWS + COLUMNS, in_forest)
+    leader, chosen, count = np.arange(ROWS + COLUMNS), np.empty(ROWS + COLUMNS, dtype=np.int64), 0
+    for begin, end in ((0, len(edges) // 2), (len(edges) // 2, len(edges))):
+        count = kernels.forest_edges(first, second, ROWS, begin, end, leader, in_forest, chosen, count)
+    chosen = chosen[:count]
     supported = np.zeros(ROWS + COLUMNS, dtype=bool)
     supported[first] = supported[ROWS + second.astype(int)] = True
     sequence, parent, via, depth = (np.zeros(ROWS + COLUMNS, dtype=np.int64) for _ in range(4))
@@ -69,11 +72,10 @@ def test_cycles__vectors_and_broken_ones_agree(kernels, seed: int) -> None:
     kernels.cycle_vectors(closing, first, second, ROWS, parent, via, depth, places, index, starts, vectors)
     weights, broken = rng.integers(0, 3, 6), np.empty(len(first), dtype=bool)
     potentials = np.zeros(ROWS + COLUMNS, dtype=np.int64)
-    count = kernels.broken_cycles(
-        weights, 10007, first, second, ROWS, sequence, parent, via, potentials, places, index, starts, broken
-    )
+    kernels.spread_potentials(weights, 10007, sequence, parent, via, places, index, starts, potentials)
+    for begin, end in ((0, len(first) // 2), (len(first) // 2, len(first))):
+        kernels.mark_broken(weights, 10007, first, second, ROWS, begin, end, places, index, starts, potentials, broken)
     assert not broken[in_forest].any()
-    assert count == broken.sum()
     np.testing.assert_array_equal(broken[closing], (vectors @ weights) % 10007 != 0)
     goal = np.append(weights, 0)[places[starts[:, None] + index]].sum(axis=0)
     given = potentials[first] + potentials[ROWS + second.astype(int)]

@@ -25,13 +25,29 @@ def test_peel__pivots_and_core_make_the_rank(kernels, seed: int) -> None:
     usable = rng.random(system.rows) < 0.7
     alive, present = usable.copy(), np.ones(system.profiles, dtype=bool)
     starts = system.offsets[:-1]
-    profiles, begins = kernels.columns_of_rows(system.index, starts, alive)
     matrix = dense_matrix(system) * usable[:, None]
+    row_left, profile_left = np.zeros(system.rows, dtype=np.int64), np.zeros(system.profiles, dtype=np.int64)
+    halves = ((0, system.profiles // 2), (system.profiles // 2, system.profiles))
+    for begin, end in halves:
+        kernels.count_profiles(system.index, starts, alive, begin, end, row_left, profile_left)
+    np.testing.assert_array_equal(row_left, matrix.sum(axis=1))
+    np.testing.assert_array_equal(profile_left, matrix.sum(axis=0))
+    begins = np.concatenate([[0], np.cumsum(row_left)])
+    filled, profiles = begins[:-1].copy(), np.empty(begins[-1], dtype=np.int32)
+    for begin, end in halves:
+        kernels.list_profiles(system.index, starts, alive, begin, end, filled, profiles)
     for row in np.flatnonzero(usable):
-        assert sorted(profiles[begins[row] : begins[row + 1]]) == np.flatnonzero(matrix[row]).tolist()
+        assert profiles[begins[row] : begins[row + 1]].tolist() == np.flatnonzero(matrix[row]).tolist()
     rows, columns = (np.empty(system.profiles, dtype=np.int64) for _ in range(2))
     by_row = np.empty(system.profiles, dtype=bool)
-    count = kernels.peel(system.index, starts, profiles, begins, alive, present, rows, columns, by_row)
+    first = np.concatenate([-1 - np.flatnonzero(row_left == 1), np.flatnonzero(profile_left == 1)])
+    stack = np.concatenate([first, np.zeros(system.rows + system.profiles, dtype=np.int64)])
+    top, count = len(first), 0
+    while top:  # a little work at a time
+        top, count = kernels.peel(
+            system.index, starts, profiles, begins, alive, present, row_left, profile_left, stack, top,
+            rows, columns, by_row, count, 5,
+        )  # fmt: skip
     core = matrix[np.ix_(alive, present)]
     assert count + rational_rank(core) == rational_rank(matrix)
     assert count > 0
