@@ -77,7 +77,7 @@ def round_flow(
     chances
         Uniform random numbers, one an edge; `used` of them are spent.
     steps
-        After about so many steps of the walk the function returns.
+        After so many steps of the walk, and those that close the cycle, the function returns.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def round_flow(
         while True:
             node = path[depth]
             edge = _next_edge(node, edges[depth - 1] if depth else -1, fraction, one, begin, end, incident)
-            if edge < 0 or steps <= 0:
+            if edge < 0:
                 break
             steps -= 1
             edges[depth] = edge
@@ -114,6 +114,8 @@ def round_flow(
             for i in range(first + 1, depth + 1):
                 place[path[i]] = -1
             depth = first
+            if steps <= 0:  # only now: a walk that is given up before its cycle is for nothing
+                break
         for i in range(depth + 1):
             place[path[i]] = -1
         if steps <= 0:

@@ -2,5 +2,6 @@
 
 from purtensor.sampling.draw import sample, sample_without_replacement
 from purtensor.sampling.records import to_records
+from purtensor.sampling.rounding import round_counts
 
-__all__ = ["sample", "sample_without_replacement", "to_records"]
+__all__ = ["round_counts", "sample", "sample_without_replacement", "to_records"]

@@ -84,9 +84,9 @@ def test_sample__a_generator_moves_on():
 
 
 def test_multinomial__has_its_moments():
-    # moments over 4,000 draws: means within 5 standard errors, covariances n (diag(p) - p p^T) within 10 %
+    # moments over 2,000 draws: means within 5 standard errors, covariances n (diag(p) - p p^T) within 10 %
     masses = np.array([5.0, 1, 1, 0.25, 3, 0.75, 2])
-    p, size, draws = masses / masses.sum(), 50, 4000
+    p, size, draws = masses / masses.sum(), 50, 2000
     rng = np.random.default_rng(11)
     seen = np.array([multinomial(masses, size, rng) for _ in range(draws)])
     covariance = size * (np.diag(p) - np.outer(p, p))
@@ -155,8 +155,8 @@ def test_sample_without_replacement__everyone_is_the_table_itself(c, seed):
 
 
 def test_multivariate_hypergeometric__has_its_moments():
-    # moments over 4,000 draws: n p, and n (N - n) / (N - 1) (diag(p) - p p^T)
-    population, size, draws = np.array([30, 5, 1, 12, 2]), 20, 4000
+    # moments over 2,000 draws: n p, and n (N - n) / (N - 1) (diag(p) - p p^T)
+    population, size, draws = np.array([30, 5, 1, 12, 2]), 20, 2000
     rng = np.random.default_rng(2)
     seen = np.array([multivariate_hypergeometric(population, size, rng) for _ in range(draws)])
     total = population.sum()
