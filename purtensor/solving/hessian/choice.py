@@ -84,6 +84,11 @@ def hessian_of(problem: Problem) -> Hessian:
     return found
 
 
+def forget(problem: Problem) -> None:
+    """Drop the form that was built for a problem, so that its cost is paid again."""
+    _KNOWN.pop(problem, None)
+
+
 _KNOWN: WeakKeyDictionary[Problem, Hessian] = WeakKeyDictionary()
 
 
