@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 try:
     from rich import box
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table as RichTable
 except ImportError:  # an optional extra
     RichTable = None  # type: ignore[assignment, misc]
+
+_WIDEST = 1000
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -48,9 +51,13 @@ def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _show_rich(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    table = RichTable(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right")
+        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    # a narrow terminal may break lines, but a number cut short would be another number
+    console.width = max(console.width, Measurement.get(console, console.options.update(width=_WIDEST), table).maximum)
+    console.print(f"\n{title}", style="bold", markup=False, highlight=False, soft_wrap=True)
+    console.print(table)

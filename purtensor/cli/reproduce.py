@@ -33,10 +33,10 @@ except ImportError:  # an optional extra
 
 NAMES = {"f": "data, f", "P": "P", "PU": "P + U", "PUR": "P + U + R", "MaxEnt": "MaxEnt-PUR"}
 SAMPLES = {
-    "itself": "the distribution itself",
-    "train": "natural classifier on the train split",
-    "test": "natural classifier on the test split",
-    "synthetic": "data drawn from it: mean +- standard deviation",
+    "itself": "in the distribution itself",
+    "train": "predicted by the natural classifier, train split",
+    "test": "predicted by the natural classifier, test split",
+    "synthetic": "in data drawn from it, mean(deviation in its digits)",
 }
 
 
@@ -83,14 +83,14 @@ def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
     found = {(d.group, d.distribution): d for d in study.disparities if d.sample == sample}
     groups = list(dict.fromkeys(group for group, _ in found))
     rows = [(group, *(_ratio(found[group, name]) for name in DISTRIBUTIONS)) for group in groups]
-    title = f"disparity ratio of {POSITIVE} against {', '.join(REFERENCE.values())}: {text}"
+    title = f"{POSITIVE}: ratio to {', '.join(REFERENCE.values())}; {text}"
     if rows:
         show_table(title, (", ".join(PROTECTED), *(NAMES[name] for name in DISTRIBUTIONS)), rows)
 
 
 def _ratio(disparity: Disparity) -> str:
     mean = f"{disparity.ratio:.3f}"
-    return mean if disparity.deviation is None else f"{mean} +- {disparity.deviation:.3f}"
+    return mean if disparity.deviation is None else f"{mean}({1000 * disparity.deviation:.0f})"
 
 
 def show_costs(study: AdultStudy) -> None:
@@ -108,7 +108,7 @@ def show_costs(study: AdultStudy) -> None:
         for cost in study.costs
     ]
     columns = ("", "KL paid", "error train", "error test", "residual", "TV proved", "sweeps")
-    show_table("KL(q || f) and utility error in nats; residual and proved distance for total mass 1", columns, rows)
+    show_table("KL(q || f) and utility error in nats; residual and distance for total mass 1", columns, rows)
 
 
 def write_files(study: AdultStudy, folder: Path) -> list[Path]:

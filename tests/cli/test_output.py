@@ -33,6 +33,17 @@ def test_show_table__on_a_terminal_says_the_same(
     assert "─" in printed
 
 
+def test_show_table__cuts_no_number_on_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    output.show_table("a long heading over the table", COLUMNS, [("female", "0.032925849", "1.000000000")])
+    printed = capsys.readouterr().out
+    assert "0.032925849" in printed
+    assert "1.000000000" in printed
+
+
 def test_show_facts__leaves_out_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
     output.show_facts("data", {"file": "a.csv", "dropped rows": "", "total": "5"})
     assert capsys.readouterr().out == "\ndata\n  file   a.csv\n  total  5\n"
