@@ -63,8 +63,10 @@ def random_problems(count: int, seed: int = 2026) -> Iterator[NamedProblem]:
         elif kind == 2:
             yield pt.problems.generate("binary", seed=number, attributes=int(rng.integers(4, 12)))
         else:
-            yield pt.problems.generate("records", seed=number, profiles=int(10 ** rng.uniform(2, 4.3)),
-                                       attributes=2 * int(rng.integers(4, 7)), categories=int(rng.integers(5, 11)))  # fmt: skip
+            yield pt.problems.generate(
+                "records", seed=number, profiles=int(10 ** rng.uniform(2, 4.3)),
+                attributes=2 * int(rng.integers(4, 7)), categories=int(rng.integers(5, 11)),
+            )  # fmt: skip
 
 
 def seconds(problem: Problem, solver: Solver) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.solving.problem import LabelledProblem
-from purtensor.tables.coded import domain_of, is_sparse, like, stored_codes
+from purtensor.tables.coded import dense_table, domain_of, is_sparse, sparse_table, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
@@ -36,9 +36,12 @@ def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> t
     tables = []
     for k, constraint in enumerate(labelled.constraints):
         domain = full.domain.select(full.scopes[k])
-        tables.append(
-            like(constraint.target, domain, full.row_codes[k], values[full.block(k)], name="potential")
-        )  # fmt: skip
+        if is_sparse(constraint.target):
+            tables.append(sparse_table(domain, full.row_codes[k], values[full.block(k)], name="potential"))
+            continue
+        dense = np.full(domain.sizes, -np.inf)  # a profile that no row lists has no support, and target 0
+        dense[full.row_codes[k]] = values[full.block(k)]
+        tables.append(dense_table(domain, dense, name="potential"))
     return tuple(tables)
 
 
@@ -57,7 +60,7 @@ def potentials_from(labelled: LabelledProblem, tables: Sequence[Table]) -> Float
             continue
         waiting.remove(found)
         block = full.block(k)
-        values[block] = _looked_up(found, full.domain.select(scope), full.row_codes[k])
+        values[block] = looked_up(found, full.domain.select(scope), full.row_codes[k])
     system = labelled.reduction.system
     potentials = values[labelled.reduction.rows]
     potentials[~np.isfinite(potentials)] = 0.0
@@ -66,7 +69,7 @@ def potentials_from(labelled: LabelledProblem, tables: Sequence[Table]) -> Float
     return potentials
 
 
-def _looked_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatArray:
+def looked_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatArray:
     """Return the table's value at each profile of the domain given by codes, 0 where the table has none."""
     own = domain_of(table)
     flat = table.transpose(*table.dims).values.reshape(-1)

@@ -10,7 +10,7 @@ from purtensor.solving.loop import Run
 _UNITS = {
     "residual": "largest miss over all constrained profiles, total mass 1",
     "residual_l1": "sum of misses in the worst constraint, total mass 1",
-    "kl_step": "nats: what the iteration gained, the sum of the divergences of its parts",
+    "kl_step": "nats: what the iteration gained; NaN where the loop measured the last of several iterations itself",
     "dual": "nats: a lower bound on the divergence of the projection from the reference",
     "gap": "nats: how far the dual can be below its maximum, by the certificate of the result",
     "tv_bound": "proved distance in total variation, where it was computed on the way",
