@@ -27,18 +27,22 @@ def _gap_term(w: float) -> float:
 
 @compiled
 def certificate_sums(masses: FloatArray, change: FloatArray) -> tuple[float, float, float, float]:
-    """Return the smallest w, sum p phi(w), sum p (phi(w) - w - w^2 + expm1(w)) and sum p |w|."""
+    """Return the smallest w or 0, sum p phi(w), sum p (phi(w) - w - w^2 + expm1(w)) and sum p |w|.
+
+    All are NaN where a w is no finite number.
+    """
     lowest = 0.0
     upper = 0.0
     gap = 0.0
     moved = 0.0
     for i in range(masses.size):
         w = change[i]
-        if not w >= lowest:
-            lowest = w
+        lowest = min(lowest, w)
         upper += masses[i] * phi(w)
         gap += masses[i] * _gap_term(w)
         moved += masses[i] * abs(w)
+    if not np.isfinite(moved):
+        return np.nan, np.nan, np.nan, np.nan
     return lowest, upper, gap, moved
 
 

@@ -1,0 +1,34 @@
+"""Small problems as arrays for the tests of kernels, and how a kernel is run in its two forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+
+def both(kernel):
+    """Parametrize a test over a kernel compiled and as plain Python, in the argument `kernel`."""
+    return pytest.mark.parametrize("kernel", [kernel, kernel.py_func], ids=["compiled", "python"])
+
+
+class Arrays:
+    """A random problem: `profiles` masses, constraints with the given numbers of rows, targets of a positive table.
+
+    Every row has a profile where there are enough of them.
+    """
+
+    def __init__(self, seed, profiles=40, rows=(6, 5, 4)):
+        rng = np.random.default_rng(seed)
+        columns = [rng.permutation(np.arange(profiles) % count) for count in rows]
+        self.index = np.array(columns, dtype=np.uint8)
+        self.offsets = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+        self.reference = rng.uniform(0.1, 1.0, profiles)
+        self.reference /= self.reference.sum()
+        self.coefficients = np.zeros((sum(rows), profiles))
+        for k, column in enumerate(columns):
+            self.coefficients[self.offsets[k] + column, np.arange(profiles)] = 1.0
+        goal = rng.uniform(0.2, 1.0, profiles)
+        self.targets = self.coefficients @ (goal / goal.sum())
+
+    def block(self, k):
+        return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
