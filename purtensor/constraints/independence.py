@@ -12,7 +12,7 @@ from purtensor.constraints.faces import Faces, category_counts, is_full_product,
 from purtensor.constraints.graph import graph_of
 from purtensor.constraints.peeling import peel_system
 from purtensor.constraints.slabs import choose_key
-from purtensor.constraints.slabwise import slab_by_slab, slab_cost
+from purtensor.constraints.slabwise import LargeEntriesError, slab_by_slab, slab_cost
 from purtensor.constraints.structure import Structure
 from purtensor.constraints.system import System
 from purtensor.errors import TooLargeError
@@ -163,7 +163,10 @@ def _slabs(
         return None
     if slab_cost(system, key) > MOST_SLAB_OPERATIONS:
         return None
-    return slab_by_slab(system, key, spanning, supported)
+    try:
+        return slab_by_slab(system, key, spanning, supported)
+    except LargeEntriesError:
+        return None
 
 
 def constraint_order(system: System, key: tuple[str, ...] | None) -> tuple[int, ...]:

@@ -25,6 +25,10 @@ _ENTRIES_AT_ONCE = 1 << 22
 """The buffer of null vectors holds no more, unless one slab alone needs it."""
 
 
+class LargeEntriesError(ArithmeticError):
+    """A slab has a null vector whose entries are no small whole numbers."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NullVectors(Vectors):
     """The null vectors of all slabs, summed over outside rows; made again for every pass over them.
@@ -72,7 +76,7 @@ class NullVectors(Vectors):
             count = null_vectors(first, last, self.slab_ptr, self.inner, self.inner_starts, self.usable, self.outer,
                                  self.outer_starts, self.places, self.prime, marked, buffer)  # fmt: skip
             if count < 0:
-                raise ArithmeticError(f"a null vector has large entries modulo {self.prime}")
+                raise LargeEntriesError(f"a null vector has large entries modulo {self.prime}")
             yield buffer[:count]
             first = last
 
@@ -167,7 +171,7 @@ def slab_by_slab(system: System, key: tuple[str, ...], spanning: BoolArray, supp
 
     Raises
     ------
-    ArithmeticError
+    LargeEntriesError
         The null vectors of a slab have entries that are no small whole numbers.
     """
     arranged, slabs, _ = arrange(system, key)

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from purtensor.constraints import independence
+from purtensor.constraints import independence, slabwise
 from purtensor.constraints.independence import independent_rows
 from purtensor.constraints.system import System, submatrix
 from purtensor.errors import TooLargeError
@@ -207,3 +207,16 @@ def test_independent_rows__large_sets_slab_by_slab(monkeypatch: pytest.MonkeyPat
     found = independent_rows(system, ("a0",))
     assert (found.method, found.key) == ("slab by slab", ("a0",))
     np.testing.assert_array_equal(found.rows, expected.rows)
+
+
+def test_independent_rows__slabs_whose_null_vectors_are_not_small_are_left_to_the_graph(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Modulo 2 no null vector with a -1 is told from one with a 1: its sums show it."""
+    support = np.random.default_rng(4).random((8, 3, 3, 3)) < 0.4
+    system = system_on(support, [(0, 1), (0, 2), (0, 3), (1, 2)])
+    monkeypatch.setattr(independence, "FEW_COUPLED", 10)
+    monkeypatch.setattr(slabwise, "primes", lambda: iter([2]))
+    found = independent_rows(system, ("a0",))
+    assert found.method == "graph and cycles"
+    assert found.rank == rational_rank(dense_matrix(system))
