@@ -42,8 +42,11 @@ class _GuardedCache(_Cache):  # type: ignore[misc]
 
 
 def compiled(function: Function) -> Function:
-    """Return `function` compiled by numba on first use, holding no GIL, cached where a directory is writable."""
-    dispatcher: Any = njit(nogil=True)(function)
+    """Return `function` compiled by numba on first use, holding no GIL, cached where a directory is writable.
+
+    Division follows IEEE 754, as in numpy: checks for zero divisors would keep loops from vector instructions.
+    """
+    dispatcher: Any = njit(nogil=True, error_model="numpy")(function)
     try:
         dispatcher._cache = _GuardedCache(function)
     except (RuntimeError, OSError):
