@@ -24,6 +24,9 @@ from purtensor.solving.problem import Problem
 _MOST_REFINEMENTS = 20
 _UNIT = 2.0**-53
 
+_NEGLIGIBLE = 64 * 2.0**-52
+"""The miss, total mass 1, up to which a point counts as feasible: by so much may dependent targets disagree."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
@@ -76,7 +79,7 @@ class DualCertifier:
         masses = iterate.masses * scale
         change, left = feasible_change(problem, masses)
         lowest, upper, gap, moved = certificate_sums(masses, change)
-        if not lowest >= -1.0:
+        if not (lowest >= -1.0 and left <= _NEGLIGIBLE * problem.total):
             return Certificate(float("inf"), 1.0)
         upper, gap, moved = upper / problem.total, gap / problem.total, moved / problem.total
         rounding = self._rounding(iterate) + left / problem.total

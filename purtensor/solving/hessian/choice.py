@@ -10,6 +10,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.constraints.independence import independent_rows
+from purtensor.errors import TooLargeError
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite
 from purtensor.solving.hessian.conjugate import Conjugate
@@ -94,11 +95,15 @@ _KNOWN: WeakKeyDictionary[Problem, Hessian] = WeakKeyDictionary()
 
 def _build(problem: Problem) -> Hessian:
     cost = estimate(problem)
+    matrix_free = Conjugate(problem.system, "conjugate gradients")
     if cost.conjugate < min(cost.arrowhead, cost.dense):
-        return Conjugate(problem.system, "conjugate gradients")
-    independence = independent_rows(problem.system)
-    if problem.slabs is not None and cost.arrowhead <= cost.dense:
+        return matrix_free
+    try:
+        independence = independent_rows(problem.system)
+    except TooLargeError:  # its exact algebra is beyond the memory: only what needs no independent rows is left
+        return matrix_free
+    slabs = problem.slabs
+    if slabs is not None and independence.key == slabs.key and cost.arrowhead <= cost.dense:
         mask = independence.mask(problem.system.rows)
-        crossing = build_bipartite(problem.system, problem.slabs, mask)
-        return crossing or build_arrowhead(problem.system, problem.slabs, mask)
-    return build_dense(problem.system, independence.rows)
+        return build_bipartite(problem.system, slabs, mask) or build_arrowhead(problem.system, slabs, mask)
+    return build_dense(problem.system, independence.rows) if cost.dense <= cost.conjugate else matrix_free
