@@ -69,7 +69,7 @@ def _add_project(commands: Any) -> None:
     solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")
     solution.add_argument(
         "--out", type=Path, required=True, metavar="PATH",
-        help="where to write: .nc for the whole result with its evidence, .csv for the table alone",
+        help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table",
     )  # fmt: skip
 
 

@@ -19,11 +19,13 @@ from purtensor.projection.result import Projection
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.coded import encode
+from purtensor.tables.files import ending
 from purtensor.tables.marginal import marginal
 from purtensor.tables.regularize import regularize, uniform
 
-_WHOLE_RESULT = (".nc", ".zarr")
-_TABLE_ALONE = (".csv", ".parquet")
+_NETCDF = ".nc"
+"""The kind of file that holds a whole result, and a reference that is no CSV."""
+
 _MOST_ROWS = 40
 
 
@@ -39,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         reference, constraints, solver=_solver(arguments.solver), tolerance=arguments.tolerance,
         max_iterations=arguments.max_iterations, max_seconds=arguments.max_seconds, progress=True,
     )  # fmt: skip
-    save(result if arguments.out.suffix in _WHOLE_RESULT else result.table, arguments.out)
+    save(result if ending(arguments.out) == _NETCDF else result.table, arguments.out)
     show_facts("projection", {**result.summary(), "written to": str(arguments.out)})
     _show_disparities(f, result, arguments.response, arguments.protected)
 
@@ -51,9 +53,7 @@ def _columns(arguments: argparse.Namespace) -> Columns:
 
 
 def _check_output(path: Path) -> None:
-    if path.suffix not in (*_WHOLE_RESULT, *_TABLE_ALONE):
-        known = ", ".join((*_WHOLE_RESULT, *_TABLE_ALONE))
-        raise InvalidOptionError(f"the form of --out is told by its ending, one of {known}; this is {path.name!r}")
+    ending(path)  # refuses what could not be written later
     if not path.parent.is_dir():
         raise InvalidOptionError(f"the folder of --out does not exist: {path.parent}")
 
@@ -64,7 +64,7 @@ def _reference(name: str, f: Table) -> Table:
     if name == "uniform":
         return uniform(f)
     path = Path(name)
-    if path.suffix in _WHOLE_RESULT:
+    if path.suffix == _NETCDF:
         loaded = load(path)
         return loaded.table if isinstance(loaded, Projection) else loaded
     attributes = encode(f).domain.attributes

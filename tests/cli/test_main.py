@@ -24,9 +24,6 @@ yes,m,no,10
 yes,m,yes,40
 """
 
-# design.md, golden numbers: PUR of this table is infeasible, smallest L1 parity violation 0.4
-PROXY = "y,s,x,count\n0,0,0,3\n1,0,0,2\n0,1,1,1\n1,1,1,4\n"
-
 
 def purtensor(*words: str | Path, code: str = "") -> subprocess.CompletedProcess[str]:
     program = ["-c", code] if code else ["-m", "purtensor"]
@@ -126,6 +123,15 @@ def test_project__from_a_reference_file(hired: Path, tmp_path: Path) -> None:
     pd.testing.assert_series_equal(found, expected.to_series(), check_names=False, check_index_type=False, atol=1e-9)
 
 
+def test_project__from_the_result_of_another_projection(hired: Path, tmp_path: Path) -> None:
+    # a projection is its own projection
+    assert project(hired, "--out", tmp_path / "whole.nc") == 0
+    assert project(hired, "--out", tmp_path / "again.csv", "--reference", tmp_path / "whole.nc") == 0
+    once = pt.load(tmp_path / "whole.nc").table.to_series()
+    again = pt.load(tmp_path / "again.csv").to_series()
+    assert again.to_numpy() == pytest.approx(once.to_numpy(), abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("words", "error", "told"),
     [
@@ -133,7 +139,9 @@ def test_project__from_a_reference_file(hired: Path, tmp_path: Path) -> None:
         (["--unprotected", "school"], "UnknownAttributeError", "no attribute 'school'"),
         (["--conditions", "PX"], "InvalidOptionError", "PX"),
         (["--out", "fair.txt"], "InvalidOptionError", "fair.txt"),
+        (["--out", "no/such/folder/fair.csv"], "InvalidOptionError", "folder"),
         (["--reference", "nowhere.csv"], "FileNotFoundError", "nowhere.csv"),
+        (["--reference", "nearest"], "FileFormatError", "nearest"),
     ],
 )
 def test_project__bad_words_end_with_two_and_one_line(
