@@ -9,6 +9,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?= -n 2
+BENCH_ARGS ?=
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
@@ -20,7 +21,7 @@ demo: $(VENV)/.installed-all
 	@$(BIN)/purtensor reproduce adult --out out
 
 test: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
@@ -29,7 +30,7 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/.installed-bench
-	cd benchmarks && ../$(BIN)/asv run --python=same --show-stderr
+	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --show-stderr $(BENCH_ARGS)
 
 clean:
 	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.asv
