@@ -1,0 +1,147 @@
+"""A table of people as a matrix, so that thousands of simulated data sets need no labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray, Table
+from purtensor.fairness.roles import Roles, roles_of
+from purtensor.tables.coded import encode
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """Which predictor profiles there are, and which protected and unprotected profile each of them is.
+
+    Attributes
+    ----------
+    domain, roles
+        Of the table.
+    protected, unprotected
+        Shape (predictor profiles,): the number of the protected and of the unprotected profile.
+    protected_codes, unprotected_codes
+        For each protected (unprotected) attribute the category code of every protected (unprotected) profile.
+    counts
+        Shape (predictor profiles, responses): the table; predictor profiles lie by unprotected profile.
+    """
+
+    domain: Domain
+    roles: Roles
+    protected: IntArray
+    unprotected: IntArray
+    protected_codes: tuple[IntArray, ...]
+    unprotected_codes: tuple[IntArray, ...]
+    counts: FloatArray
+
+    @property
+    def responses(self) -> int:
+        """The number of response categories."""
+        return int(self.counts.shape[1])
+
+    @property
+    def response_categories(self) -> list[str]:
+        """The response categories as text."""
+        return [str(label) for label in self.domain.select((self.roles.response,)).categories[0]]
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """The protected profiles as text, in the order of their numbers."""
+        categories = self.domain.select(self.roles.protected).categories
+        columns = [
+            [str(label) for label in known[code]] for known, code in zip(categories, self.protected_codes, strict=True)
+        ]
+        return list(zip(*columns, strict=True))
+
+
+def population_of(counts: Table, *, response: str, protected: tuple[str, ...]) -> Population:
+    """Return a table as a matrix over its predictor profiles and responses.
+
+    Raises
+    ------
+    UnknownAttributeError, InvalidOptionError
+        A response or protected attributes that the table does not have, or that do not fit together.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> people = pt.tabulate({"hired": ["no", "yes", "yes"], "sex": ["f", "f", "m"], "age": ["old", "old", "old"]})
+    >>> population_of(people, response="hired", protected=("sex",)).counts
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    coded = encode(counts)
+    roles = roles_of(coded.domain, response, protected)
+    (y,) = coded.columns((response,))
+    s, s_codes = _numbered(coded.columns(roles.protected), coded.domain.select(roles.protected).sizes, len(y))
+    x, x_codes = _numbered(coded.columns(roles.unprotected), coded.domain.select(roles.unprotected).sizes, len(y))
+    row, (row_x, row_s) = group_profiles([x, s], [int(x.max()) + 1, int(s.max()) + 1])
+    matrix = np.zeros((len(row_x), coded.domain.select((response,)).size))
+    matrix[row, y] = coded.values
+    return Population(coded.domain, roles, row_s, row_x, s_codes, x_codes, matrix)
+
+
+def _numbered(
+    columns: tuple[IntArray, ...], sizes: tuple[int, ...], profiles: int
+) -> tuple[IntArray, tuple[IntArray, ...]]:
+    if not columns:
+        return np.zeros(profiles, dtype=np.int64), ()
+    return group_profiles(columns, sizes)
+
+
+def regularized(counts: FloatArray, strength: float) -> FloatArray:
+    """Return counts as `purtensor.regularize` makes them: a pseudo-count on observed responses x observed predictors.
+
+    Parameters
+    ----------
+    counts
+        Shape (predictor profiles, responses).
+    """
+    size = counts.sum()
+    cells = np.outer(counts.sum(axis=1) > 0, counts.sum(axis=0) > 0)
+    masses = (counts / size + strength / size) / (1.0 + cells.sum() * strength / size)
+    return np.where(cells, masses, 0.0)
+
+
+def predicted(q: FloatArray, people: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return the natural classifier's prediction q(y | s, x) for people, and which predictor profiles q never saw.
+
+    Unseen profiles are predicted by q(y), as `purtensor.predict` does with `unseen="marginal"`.
+
+    Parameters
+    ----------
+    q
+        Shape (predictor profiles, responses).
+    people
+        Shape (predictor profiles,): their masses.
+    """
+    of_predictors = q.sum(axis=1)
+    unseen = of_predictors == 0
+    conditional = q / np.where(unseen, 1.0, of_predictors)[:, None]
+    conditional[unseen] = q.sum(axis=0) / q.sum()
+    return conditional * people[:, None], unseen & (people > 0)
+
+
+def summed(masses: FloatArray, number: IntArray, count: int) -> FloatArray:
+    """Return the rows of `masses` summed by their number, shape (count, responses)."""
+    return np.stack([np.bincount(number, column, count) for column in masses.T], axis=1)
+
+
+def conditionals(population: Population, masses: FloatArray) -> FloatArray:
+    """Return p(y | s), shape (responses, protected profiles); NaN where a protected profile has no mass."""
+    of_pairs = summed(masses, population.protected, len(population.protected_codes[0])).T
+    of_groups = of_pairs.sum(axis=0)
+    return np.asarray(of_pairs / np.where(of_groups > 0, of_groups, np.nan))
+
+
+def utility_divergence(population: Population, data: FloatArray, prediction: FloatArray) -> float:
+    """Return KL of the (response, unprotected) marginals of data and prediction, in nats; inf where it is undefined."""
+    count = int(population.unprotected.max()) + 1
+    p, q = (summed(masses / masses.sum(), population.unprotected, count) for masses in (data, prediction))
+    if np.any((p > 0) & (q == 0)):
+        return float("inf")
+    some = p > 0
+    return float(np.sum(p[some] * np.log(p[some] / q[some])))

@@ -1,0 +1,145 @@
+"""One member of a simulation: a training and a test set drawn from f, projected, predicted, measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from purtensor._typing import FloatArray
+from purtensor.errors import InfeasibleError
+from purtensor.experiments.members import Member
+from purtensor.experiments.population import (
+    Population,
+    conditionals,
+    predicted,
+    regularized,
+    summed,
+    utility_divergence,
+)
+from purtensor.experiments.subproblem import subproblem
+from purtensor.sampling.draw import multinomial
+from purtensor.solving.certificate import DualCertifier
+from purtensor.solving.loop import Stopping, run
+from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.termination import Termination
+
+PROJECTIONS = ("P", "PU", "PUR")
+"""The conditions that each training set is projected onto."""
+
+MODELS = ("f", *PROJECTIONS)
+"""Whose natural classifiers predict on the test set."""
+
+STOPPING = Stopping(tolerance=1e-10, stop_on="residual", max_iterations=300, max_seconds=float("inf"))
+
+INFEASIBLE = "infeasible"
+ENDINGS: tuple[str, ...] = (*(ending.name.lower() for ending in Termination), INFEASIBLE)
+"""What can become of a projection; members hold the position in this tuple."""
+
+CONVERGED = ENDINGS.index("converged")
+
+_NOTHING: MappingProxyType[str, float] = MappingProxyType(
+    {"residual": np.nan, "tv_bound": np.nan, "bound": np.nan, "marginal_miss": np.nan, "iterations": 0}
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """How members are made.
+
+    Attributes
+    ----------
+    population
+        The profiles.
+    f
+        Shape (predictor profiles, responses): the distribution that training and test sets are drawn from.
+    size
+        How many people each set has.
+    strength
+        Lambda, of the regularization of each training set.
+    """
+
+    population: Population
+    f: FloatArray
+    size: int
+    strength: float
+
+    def __call__(self, rng: np.random.Generator) -> Member:
+        """Return what one member found.
+
+        Its arrays, with S protected profiles and Y responses: `train` (Y, S), the training set's own p(y | s);
+        `natural` (models, Y, S), what is predicted on the test set; `utility_error` (models,) in nats;
+        `unseen_mass`, the share of test people whose predictor profile was not trained on; `profiles`, the supported
+        ones of the training set; and of each projection `ending`, `iterations`, `residual`, `tv_bound`, `bound`
+        (nats) and `marginal_miss`, total mass 1. Where a projection was not solved, its predictions are NaN.
+        """
+        reference = regularized(self._drawn(rng), self.strength)
+        test = self._drawn(rng)
+        people = test.sum(axis=1) / test.sum()
+        solved = [self._projected(reference, conditions) for conditions in PROJECTIONS]
+        tables = [reference, *(table for table, _ in solved)]
+        found = [self._measured(table, test, people) for table in tables]
+        evidence = {name: np.array([told[name] for _, told in solved]) for name in ("ending", *_NOTHING)}
+        return {
+            "train": conditionals(self.population, reference),
+            "natural": np.stack([natural for natural, _ in found]),
+            "utility_error": np.array([error for _, error in found]),
+            "unseen_mass": np.array(people[reference.sum(axis=1) == 0].sum()),
+            "profiles": np.array(np.count_nonzero(reference)),
+            **evidence,
+        }
+
+    def _drawn(self, rng: np.random.Generator) -> FloatArray:
+        drawn = np.zeros(self.f.size)
+        cells = np.flatnonzero(self.f)
+        drawn[cells] = multinomial(self.f.reshape(-1)[cells], self.size, rng)
+        return drawn.reshape(self.f.shape)
+
+    def _projected(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, dict[str, Any]]:
+        """Return the projection, None where it was not solved, and its evidence."""
+        try:
+            problem, cells = subproblem(self.population, reference, conditions)
+        except InfeasibleError:
+            return None, {"ending": ENDINGS.index(INFEASIBLE), **_NOTHING}
+        outcome = run(problem, Newton(), STOPPING)
+        certificate = DualCertifier(problem).certify(outcome.iterate)
+        q = np.zeros(reference.size)
+        q[cells] = outcome.iterate.masses
+        table = q.reshape(reference.shape)
+        told = {
+            "ending": ENDINGS.index(outcome.termination.name.lower()),
+            "residual": outcome.residual.largest,
+            "tv_bound": certificate.tv_bound,
+            "bound": certificate.bound,
+            "marginal_miss": marginal_miss(self.population, reference, table, conditions),
+            "iterations": outcome.iterations,
+        }
+        return (table if outcome.termination is Termination.CONVERGED else None), told
+
+    def _measured(
+        self, q: FloatArray | None, test: FloatArray, people: FloatArray
+    ) -> tuple[npt.NDArray[np.float64], float]:
+        """Return what the natural classifier of q predicts on the test set, p(y | s), and its utility error."""
+        if q is None:
+            groups = len(self.population.protected_codes[0])
+            return np.full((self.population.responses, groups), np.nan), np.nan
+        prediction, _ = predicted(q, people)
+        return conditionals(self.population, prediction), utility_divergence(self.population, test, prediction)
+
+
+def marginal_miss(population: Population, f: FloatArray, q: FloatArray, conditions: str) -> float:
+    """Return the largest miss of a marginal that `conditions` state, worked out anew from the tables; total mass 1."""
+    groups, slabs = len(population.protected_codes[0]), int(population.unprotected.max()) + 1
+    misses = []
+    if "P" in conditions:
+        of_pairs = summed(q, population.protected, groups)
+        of_groups = np.bincount(population.protected, f.sum(axis=1), groups)
+        misses.append(np.abs(of_pairs - np.outer(of_groups, f.sum(axis=0))).max())
+    if "U" in conditions:
+        misses.append(np.abs(summed(q - f, population.unprotected, slabs)).max())
+    if "R" in conditions:
+        misses.append(np.abs((q - f).sum(axis=1)).max())
+    return float(max(misses))

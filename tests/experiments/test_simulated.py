@@ -1,0 +1,99 @@
+"""A simulated member against the same member made with labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import purtensor as pt
+from purtensor.experiments.members import run_members
+from purtensor.experiments.population import population_of, regularized
+from purtensor.experiments.simulated import (
+    CONVERGED,
+    ENDINGS,
+    INFEASIBLE,
+    MODELS,
+    PROJECTIONS,
+    Simulation,
+    marginal_miss,
+)
+from tests.experiments.test_population import as_labels
+
+RESPONSE, PROTECTED = "income", ("gender", "race")
+
+
+@pytest.fixture(scope="module")
+def simulation() -> Simulation:
+    population = population_of(pt.datasets.adult(split="train"), response=RESPONSE, protected=PROTECTED)
+    return Simulation(population, regularized(population.counts, 1e-4), size=4000, strength=1e-4)
+
+
+def test_simulation__is_the_labelled_study(simulation: Simulation) -> None:
+    told = simulation(np.random.default_rng(5))
+    rng, population = np.random.default_rng(5), simulation.population
+    template = pt.datasets.adult(split="train")
+    train, test = (as_labels(population, template, simulation._drawn(rng)) for _ in range(2))
+    f = pt.regularize(train, 1e-4, response=RESPONSE)
+    assert told["profiles"] == f.attrs["profiles"]
+    tables = {"f": f}
+    for conditions in PROJECTIONS:
+        constraints = pt.pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
+        tables[conditions] = pt.project(f, constraints, tolerance=1e-12, solver=pt.Newton()).table
+    for m, name in enumerate(MODELS):
+        prediction = pt.predict(tables[name], pt.empirical(test), response=RESPONSE, unseen="marginal")
+        assert told["unseen_mass"] == pytest.approx(prediction.attrs["unseen_mass"], abs=1e-15)
+        error = pt.utility_error(test, prediction, response=RESPONSE, protected=PROTECTED)
+        assert told["utility_error"][m] == pytest.approx(error, rel=1e-7)
+        for s, (gender, race) in enumerate(population.groups):
+            group = prediction.to_series().xs((gender, race), level=("gender", "race")).groupby("income").sum()
+            assert told["natural"][m, 1, s] == pytest.approx(group[">50K"] / group.sum(), abs=1e-8)
+
+
+def test_simulation__proves_every_projection(simulation: Simulation) -> None:
+    found = run_members(simulation, 5, seed=2, workers=2)
+    assert (found["ending"] == CONVERGED).all()
+    assert (found["residual"] <= 1e-10).all()
+    assert (found["marginal_miss"] <= 1e-10).all()
+    assert (found["tv_bound"] <= 1e-9).all()
+    assert (found["bound"] <= 1e-15).all()
+
+
+def test_simulation__parity_on_the_training_people(simulation: Simulation) -> None:
+    told = simulation(np.random.default_rng(1))
+    spread = np.ptp(told["natural"][:, 1], axis=1)  # over the protected profiles
+    assert spread[MODELS.index("PUR")] < 0.1 < spread[MODELS.index("f")]
+
+
+def test_simulation__infeasible_sets_are_told_and_left_empty() -> None:
+    # nobody of s=m has y=0, and without pseudo-counts the parity projection has nothing to give there
+    people = pt.tabulate({"y": [0, 1, 1], "s": ["f", "f", "m"], "x": [0, 0, 0]}, weights=[50, 50, 50])
+    population = population_of(people, response="y", protected=("s",))
+    told = Simulation(population, population.counts / 150, 150, 0.0)(np.random.default_rng(0))
+    assert [ENDINGS[ending] for ending in told["ending"]] == [INFEASIBLE] * 3
+    assert np.isnan(told["natural"][1:]).all()
+    assert np.isnan(told["utility_error"][1:]).all()
+    assert np.isfinite(told["natural"][0]).all()
+
+
+def test_simulation__what_does_not_converge_is_left_empty() -> None:
+    # x = s: PUR has no answer, and pseudo-counts do not change that x tells s; the solver finds no end
+    people = pt.tabulate({"y": [0, 1, 0, 1], "s": ["f", "f", "m", "m"], "x": [0, 0, 1, 1]}, weights=[80, 20, 20, 80])
+    population = population_of(people, response="y", protected=("s",))
+    told = Simulation(population, population.counts / 200, 200, 1e-4)(np.random.default_rng(0))
+    assert told["ending"][0] == CONVERGED
+    assert told["ending"][1] != CONVERGED
+    assert told["ending"][2] != CONVERGED
+    assert np.isnan(told["natural"][2:]).all()
+
+
+def test_marginal_miss__of_f_itself_is_its_disparity(simulation: Simulation) -> None:
+    f, population = simulation.f, simulation.population
+    assert marginal_miss(population, f, f, "UR") == 0.0
+    pairs = np.zeros((4, 2))
+    np.add.at(pairs, population.protected, f)
+    expected = np.abs(pairs - np.outer(pairs.sum(axis=1), pairs.sum(axis=0))).max()
+    assert marginal_miss(population, f, f, "PUR") == pytest.approx(expected)
+    moved = f.copy()
+    moved[0] += [0.01, -0.01]
+    assert marginal_miss(population, f, moved, "U") == pytest.approx(0.01)
+    assert marginal_miss(population, f, moved, "R") == pytest.approx(0.0, abs=1e-16)
