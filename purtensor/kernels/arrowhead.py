@@ -17,6 +17,9 @@ from purtensor.kernels._jit import compiled
 PIVOT_FLOOR = 1e-14
 """A pivot below this share of its diagonal before elimination is rounding: the direction there is left at zero."""
 
+NO_MASS = 1e-280
+"""A row with less mass cannot be divided by; it is treated as empty, and its potential is left as it is."""
+
 
 @compiled
 def _front(
@@ -26,6 +29,7 @@ def _front(
     primary: IntArray,
     kept: BoolArray,
     rhs: FloatArray,
+    ridge: FloatArray,
     first: int,
     last: int,
     size: int,
@@ -45,7 +49,7 @@ def _front(
     width = places.shape[1]
     for g in range(first, last):
         count = 0
-        total = 0.0
+        total = ridge[primary[g]] if ridge.size else 0.0
         for i in range(group_ptr[g], group_ptr[g + 1]):
             mass = masses[i]
             if mass == 0.0:
@@ -64,7 +68,7 @@ def _front(
                     other = places[i, before]
                     if 0 <= other < size:
                         front[min(place, other), max(place, other)] += mass
-        if kept[g] and total > 0.0:
+        if kept[g] and total > NO_MASS:
             share = rhs[primary[g]] / total
             for k in range(count):
                 place = touched[k]
@@ -111,6 +115,7 @@ def assemble(
     coupling_ptr: IntArray,
     coupling: IntArray,
     rhs: FloatArray,
+    ridge: FloatArray,
     begin: int,
     end: int,
     matrix: FloatArray,
@@ -127,10 +132,12 @@ def assemble(
         count = local_ptr[x + 1] - local_ptr[x]
         at = coupling_ptr[x]
         size = count + coupling_ptr[x + 1] - at
-        _front(masses, places, group_ptr, primary, kept, rhs, slab_group_ptr[x], slab_group_ptr[x + 1], size, front,
-               side, weight, touched)  # fmt: skip
+        _front(masses, places, group_ptr, primary, kept, rhs, ridge, slab_group_ptr[x], slab_group_ptr[x + 1], size,
+               front, side, weight, touched)  # fmt: skip
         for k in range(count):
             side[k] += rhs[local_rows[local_ptr[x] + k]]
+            if ridge.size:
+                front[k, k] += ridge[local_rows[local_ptr[x] + k]]
             scale[k] = front[k, k]
         _eliminate(front, side, count, size, scale)
         for k in range(count, size):
@@ -161,6 +168,7 @@ def substitute(
     coupling_ptr: IntArray,
     coupling: IntArray,
     rhs: FloatArray,
+    ridge: FloatArray,
     solved: FloatArray,
     begin: int,
     end: int,
@@ -183,11 +191,13 @@ def substitute(
         for k in range(coupling_ptr[x + 1] - at):
             here[count + k] = solved[coupling[at + k]]
         first, last = slab_group_ptr[x], slab_group_ptr[x + 1]
-        _front(masses, places, group_ptr, primary, kept, rhs, first, last, count, front, side, weight, touched)
+        _front(masses, places, group_ptr, primary, kept, rhs, ridge, first, last, count, front, side, weight, touched)
         for k in range(count):
             side[k] += rhs[local_rows[local_ptr[x] + k]]
+            if ridge.size:
+                front[k, k] += ridge[local_rows[local_ptr[x] + k]]
             scale[k] = front[k, k]
-        _take_coupling(masses, places, group_ptr, kept, first, last, count, here, side)
+        _take_coupling(masses, places, group_ptr, primary, kept, ridge, first, last, count, here, side)
         _eliminate(front, side, count, count, scale)
         for k in range(count - 1, -1, -1):
             value = side[k]
@@ -195,7 +205,7 @@ def substitute(
                 value -= front[k, j] * here[j]
             here[k] = value / front[k, k] if front[k, k] > 0.0 else 0.0
             out[local_rows[local_ptr[x] + k]] = here[k]
-        _solve_primary(masses, places, group_ptr, primary, kept, rhs, first, last, here, out)
+        _solve_primary(masses, places, group_ptr, primary, kept, rhs, ridge, first, last, here, out)
 
 
 @compiled
@@ -203,7 +213,9 @@ def _take_coupling(
     masses: FloatArray,
     places: IntArray,
     group_ptr: IntArray,
+    primary: IntArray,
     kept: BoolArray,
+    ridge: FloatArray,
     first: int,
     last: int,
     count: int,
@@ -213,14 +225,14 @@ def _take_coupling(
     """Subtract the known solution on the coupling rows from the right-hand side of the local rows."""
     width = places.shape[1]
     for g in range(first, last):
-        total = 0.0
+        total = ridge[primary[g]] if ridge.size else 0.0
         pull = 0.0
         for i in range(group_ptr[g], group_ptr[g + 1]):
             total += masses[i]
             for j in range(width):
                 if places[i, j] >= count:
                     pull += masses[i] * here[places[i, j]]
-        mean = pull / total if kept[g] and total > 0.0 else 0.0
+        mean = pull / total if kept[g] and total > NO_MASS else 0.0
         for i in range(group_ptr[g], group_ptr[g + 1]):
             own = -mean
             for j in range(width):
@@ -239,6 +251,7 @@ def _solve_primary(
     primary: IntArray,
     kept: BoolArray,
     rhs: FloatArray,
+    ridge: FloatArray,
     first: int,
     last: int,
     here: FloatArray,
@@ -248,11 +261,11 @@ def _solve_primary(
     for g in range(first, last):
         if not kept[g]:
             continue
-        total = 0.0
+        total = ridge[primary[g]] if ridge.size else 0.0
         pull = 0.0
         for i in range(group_ptr[g], group_ptr[g + 1]):
             total += masses[i]
             for j in range(width):
                 if places[i, j] >= 0:
                     pull += masses[i] * here[places[i, j]]
-        out[primary[g]] = (rhs[primary[g]] - pull) / total if total > 0.0 else 0.0
+        out[primary[g]] = (rhs[primary[g]] - pull) / total if total > NO_MASS else 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.arrowhead import PIVOT_FLOOR
+from purtensor.kernels.arrowhead import NO_MASS, PIVOT_FLOOR
 
 LANES = 64
 
@@ -86,7 +86,7 @@ def _load(
             for w in range(lanes):
                 inverse[i, w] += p[i, j, w]
         for w in range(lanes):
-            inverse[i, w] = 1.0 / inverse[i, w] if inverse[i, w] > 0.0 else 0.0
+            inverse[i, w] = 1.0 / inverse[i, w] if inverse[i, w] > NO_MASS else 0.0
         for j in range(columns):
             for w in range(lanes):
                 q[i, j, w] = p[i, j, w] * inverse[i, w]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from purtensor._typing import FloatArray
+from purtensor._typing import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,10 +22,11 @@ class Factor:
         """Return x with A x = rhs; where rounding had made A singular, the smallest such x as scaled."""
         if not len(rhs):
             return np.zeros(0)
-        if self.inverse is not None:
-            return np.asarray(self.scale * (self.inverse @ (self.scale * rhs)))
-        solved, _ = lapack.dpotrs(self.triangle, self.scale * rhs, lower=0)
-        return np.asarray(self.scale * solved)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that is not finite is refused by the line search
+            if self.inverse is not None:
+                return np.asarray(self.scale * (self.inverse @ (self.scale * rhs)))
+            solved, _ = lapack.dpotrs(self.triangle, self.scale * rhs, lower=0)
+            return np.asarray(self.scale * solved)
 
 
 def factorize(matrix: FloatArray) -> Factor:
@@ -36,8 +37,11 @@ def factorize(matrix: FloatArray) -> Factor:
     """
     diagonal = matrix.diagonal()
     scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0.0)
-    scaled = matrix * scale * scale[:, None]
-    np.fill_diagonal(scaled, 1.0)
+    scaled = _to_unit_diagonal(matrix, scale)
+    drowned = _drowned(scaled, diagonal)
+    if drowned.any():
+        scale = np.where(drowned, 0.0, scale)
+        scaled = _to_unit_diagonal(matrix, scale)
     if not len(matrix):
         return Factor(scale, scaled, None)
     triangle, failed = lapack.dpotrf(scaled, lower=0, clean=0)
@@ -47,3 +51,22 @@ def factorize(matrix: FloatArray) -> Factor:
     good = values > len(values) * np.finfo(float).eps * values[-1]
     inverse = (vectors[:, good] / values[good]) @ vectors[:, good].T
     return Factor(scale, scaled, inverse)
+
+
+def _to_unit_diagonal(matrix: FloatArray, scale: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is drowned in rounding, and is left out
+        scaled = matrix * scale * scale[:, None]
+    np.fill_diagonal(scaled, 1.0)
+    return np.asarray(scaled)
+
+
+def _drowned(scaled: FloatArray, diagonal: FloatArray) -> BoolArray:
+    """Return the rows whose diagonal is nothing but rounding: an entry beside it is larger than it may be.
+
+    In a positive semidefinite matrix of unit diagonal no entry is beyond 1; of two rows that break this, the one with
+    the smaller diagonal is to blame.
+    """
+    row, column = np.nonzero(~(np.abs(np.triu(scaled, 1)) <= 1.0 + 1e-6))
+    drowned = np.zeros(len(diagonal), dtype=bool)
+    drowned[np.where(diagonal[row] < diagonal[column], row, column)] = True
+    return drowned
