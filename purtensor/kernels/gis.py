@@ -1,8 +1,7 @@
 """Generalised iterative scaling over integer codes: all constraints at once.
 
-Every profile lies in exactly one row of each of the K constraints, so that the exponent is 1 / K everywhere: row r
-takes the factor (target / sum) ** (1 / K) (J. N. Darroch and D. Ratcliff, Ann. Math. Statist. 43, 1972, 1470-1480).
-The masses then get their total again, which the original left to the limit and which only raises the dual.
+Every profile lies in exactly one row of each of the K constraints, so that every row takes the factor
+(target / sum) ** (1 / K); the masses then get their total again (notes/solvers.md, equations 1 and 2).
 """
 
 from __future__ import annotations
@@ -11,37 +10,43 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.ipf import SWEEPS_PER_FOLD, fold, phi, sum_rows
+from purtensor.kernels.exponential import excess
+from purtensor.kernels.ipf import rebuild_masses, sum_rows
 from purtensor.kernels.judging import ENDED, PASSED_OVER, judge_sweep
-from purtensor.kernels.newton import curvature, excess
+from purtensor.kernels.newton import curvature
 from purtensor.kernels.spread import spread
 
 
 @compiled
-def take_roots(targets: FloatArray, sums: FloatArray, constraints: int, step: FloatArray) -> float:
-    """Write log(target / sum) / K of each row into `step`; return what the dual gains by it at least.
+def take_roots(targets: FloatArray, sums: FloatArray, constraints: int, move: FloatArray) -> float:
+    """Write log(target / sum) / K of each row into `move`; return its product with the misses, the dual's slope.
 
-    By the inequality of the arithmetic and the geometric mean that is the mean over the constraints of the
-    divergence of their targets from their sums. Rows without mass stay where they are.
+    Rows without mass stay where they are.
     """
-    gain = 0.0
+    slope = 0.0
     for r in range(sums.size):
-        step[r] = 0.0
+        move[r] = 0.0
         if sums[r] > 0.0:
-            w = (targets[r] - sums[r]) / sums[r]
-            step[r] = np.log1p(w) / constraints
-            gain += sums[r] * phi(w)
-    return gain / constraints
+            move[r] = np.log1p((targets[r] - sums[r]) / sums[r]) / constraints
+            slope += (targets[r] - sums[r]) * move[r]
+    return slope
 
 
 @compiled
-def scale_by_rows(masses: FloatArray, index: IntArray, offsets: IntArray, factor: FloatArray) -> None:
-    """Multiply each mass by the factors of all its rows."""
-    for k in range(index.shape[0]):
-        row = index[k]
-        part = factor[offsets[k] : offsets[k + 1]]
-        for i in range(masses.size):
-            masses[i] *= part[row[i]]
+def restore_total(masses: FloatArray, sums: FloatArray, first: FloatArray, total: float, t: FloatArray) -> float:
+    """Scale the masses, their sums and the potentials `t` of one constraint to the total; return the dual's gain.
+
+    `first` is the part of `sums` over that constraint.
+    """
+    ratio = total / first.sum()
+    for i in range(masses.size):
+        masses[i] *= ratio
+    for r in range(sums.size):
+        sums[r] *= ratio
+    shift = np.log(ratio)
+    for r in range(t.size):
+        t[r] += shift
+    return total * excess(-shift)
 
 
 @compiled
@@ -52,7 +57,6 @@ def run_gis(
     targets: FloatArray,
     masses: FloatArray,
     t: FloatArray,
-    u: FloatArray,
     sums: FloatArray,
     done: int,
     limit: int,
@@ -63,5 +67,33 @@ def run_gis(
 ) -> tuple[int, int]:
     """Run at most `limit` iterations after the `done` ones; return how many, and how many records were written.
 
-    `masses`, `t`, `u`, `sums` and `records` change in place; `sums` holds C p at entry and at return.
+    `masses`, `t`, `sums` and `records` change in place; `sums` holds C p at entry and at return. Returns early as
+    `purtensor.kernels.ipf.run_sweeps` does.
     """
+    constraints = index.shape[0]
+    rows = slice(offsets[0], offsets[1])
+    start = reference.sum()
+    total = targets[rows].sum()
+    move = np.empty_like(sums)
+    measured = np.empty_like(sums)
+    change = np.empty_like(masses)
+    ones = np.ones_like(sums)
+    written = 0
+    for n in range(1, limit + 1):
+        slope = take_roots(targets, sums, constraints, move)
+        spread(index, offsets, move, change)
+        gain = slope - curvature(masses, change, 1.0)
+        t += move
+        rebuild_masses(reference, index, offsets, t, masses)
+        for k in range(constraints):
+            sum_rows(masses, index[k], sums[offsets[k] : offsets[k + 1]])
+        gain += restore_total(masses, sums, sums[rows], total, t[rows])
+        verdict = judge_sweep(
+            masses, index, offsets, targets, t, ones, sums, 0, start, done + n, gain, tolerance, tolerance_l1, dense,
+            measured, records[written],
+        )  # fmt: skip
+        if verdict != PASSED_OVER:
+            written += 1
+        if verdict == ENDED or written == records.shape[0]:
+            return n, written
+    return limit, written

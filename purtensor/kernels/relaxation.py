@@ -1,9 +1,8 @@
 """Sweeps of iterative proportional fitting with over-relaxation, whose dual never falls.
 
-A step scales every row r of one constraint by ratio_r ** omega, ratio = target / sum, and the whole by what gives the
-masses their total again. The rows of one constraint share no profile, so the dual gains
-sum_r s_r (omega ratio_r log ratio_r - ratio_r ** omega + 1) before that, which the sums alone tell: a row whose
-term is not positive keeps the exponent 1, where it is largest.
+A step scales every row of one constraint by (target / sum) ** omega, and the whole by what gives the masses their
+total again. What the dual gains is known from the sums, row by row: where a row would lose, it takes the plain factor
+(notes/solvers.md, equation 3).
 """
 
 from __future__ import annotations
@@ -12,21 +11,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.exponential import fast_exp
-from purtensor.kernels.ipf import (
-    SWEEPS_PER_FOLD,
-    dual_value,
-    fold,
-    is_recorded,
-    measure,
-    miss,
-    phi,
-    scale_and_sum,
-    sum_rows,
-)
-from purtensor.kernels.newton import excess
-
-_SMALL = 1e-3
+from purtensor.kernels.exponential import excess, fast_exp
+from purtensor.kernels.ipf import SWEEPS_PER_FOLD, fold, phi, scale_and_sum, sum_rows
+from purtensor.kernels.judging import ENDED, PASSED_OVER, judge_sweep
 
 
 @compiled
@@ -36,7 +23,7 @@ def relaxed_gain(log_ratio: float, omega: float) -> float:
     As omega l (e^l - 1) - (e^(omega l) - 1 - omega l) it keeps its digits where the ratio is close to 1.
     """
     power = omega * log_ratio
-    return power * np.expm1(log_ratio) - excess(power)
+    return float(power * np.expm1(log_ratio) - excess(power))
 
 
 @compiled
@@ -45,29 +32,75 @@ def take_relaxed_factors(
 ) -> float:
     """Write the relaxed factors of one constraint into `factor`, multiply them into `u`; return the gain of the dual.
 
-    `sums` add up to the total before and after. Rows without mass keep their factor 1: no potential can serve them.
+    They leave the masses with the total of the targets. Rows without mass keep their factor 1: no potential can
+    serve them.
     """
     gain = 0.0
-    total = 0.0
-    moved = 0.0
+    mass = 0.0
     for r in range(sums.size):
         factor[r] = 1.0
         if sums[r] > 0.0:
-            log_ratio = np.log1p((targets[r] - sums[r]) / sums[r])
+            w = (targets[r] - sums[r]) / sums[r]
+            log_ratio = np.log1p(w)
             own = relaxed_gain(log_ratio, omega)
-            if own > 0.0:
-                factor[r] = fast_exp(omega * log_ratio)
-                moved += sums[r] * np.expm1(omega * log_ratio)
-            else:
-                own = phi((targets[r] - sums[r]) / sums[r])
+            factor[r] = fast_exp(omega * log_ratio)
+            if not own > 0.0:
+                own = phi(w)
                 factor[r] = targets[r] / sums[r]
-                moved += targets[r] - sums[r]
             gain += sums[r] * own
-            total += sums[r]
-    share = np.log1p(moved / total)
-    scale = 1.0 / (1.0 + moved / total)
+            mass += sums[r] * factor[r]
+    total = targets.sum()
     for r in range(sums.size):
         if sums[r] > 0.0:
-            factor[r] *= scale
+            factor[r] *= total / mass
             u[r] *= factor[r]
-    return gain + total * excess(share)
+    return float(gain + total * excess(np.log(mass / total)))
+
+
+@compiled
+def run_relaxed_sweeps(
+    reference: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    targets: FloatArray,
+    order: IntArray,
+    masses: FloatArray,
+    t: FloatArray,
+    u: FloatArray,
+    sums: FloatArray,
+    factor: FloatArray,
+    done: int,
+    limit: int,
+    tolerance: float,
+    tolerance_l1: float,
+    records: FloatArray,
+    dense: int,
+    omega: float,
+) -> tuple[int, int]:
+    """Run at most `limit` sweeps with exponent `omega`; all else is as in `purtensor.kernels.ipf.run_sweeps`."""
+    count = order.size
+    start = reference.sum()
+    first_rows = slice(offsets[order[0]], offsets[order[0] + 1])
+    measured = np.empty_like(sums)
+    written = 0
+    for n in range(1, limit + 1):
+        step = 0.0
+        for j in range(count):
+            k = order[j]
+            following = order[(j + 1) % count]
+            rows = slice(offsets[k], offsets[k + 1])
+            next_rows = slice(offsets[following], offsets[following + 1])
+            step += take_relaxed_factors(targets[rows], sums[rows], omega, factor[rows], u[rows])
+            scale_and_sum(masses, index[k], factor[rows], index[following], sums[next_rows])
+        if (done + n) % SWEEPS_PER_FOLD == 0:
+            fold(reference, index, offsets, t, u, masses)
+            sum_rows(masses, index[order[0]], sums[first_rows])
+        verdict = judge_sweep(
+            masses, index, offsets, targets, t, u, sums, order[0], start, done + n, step, tolerance, tolerance_l1,
+            dense, measured, records[written],
+        )  # fmt: skip
+        if verdict != PASSED_OVER:
+            written += 1
+        if verdict == ENDED or written == records.shape[0]:
+            return n, written
+    return limit, written

@@ -197,7 +197,9 @@ def _absorb(problem: Problem, state: _State, step: Step, before: float, after: f
     state.iterations += step.iterations
     if not step.records and step.iterations:
         residual = residual_of(problem, state.iterate.masses)
-        line = _measured(problem, state.iterate, residual, state.lines[-1].record.dual)
+        last = state.lines[-1]
+        dual_before = last.record.dual if last.iteration == state.iterations - 1 else float("nan")
+        line = _measured(problem, state.iterate, residual, dual_before)
         state.lines.append(TraceLine(line, state.iterations, after - state.started))
     if step.note and (not state.notes or state.notes[-1] != step.note):
         state.notes.append(step.note)

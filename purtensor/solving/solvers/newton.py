@@ -13,7 +13,7 @@ from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton import curvature, largest_absolute
 from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import Hessian, hessian_of
-from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Step, dual_at, iterate_at
+from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Step, dual_at, is_rounding, iterate_at
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf import IPF
 
@@ -71,7 +71,7 @@ class Newton:
         residual = _measure(problem, moved.masses, memory.sums)
         moved.memory = memory
         record = Record(1, residual.largest, residual.l1, gain / problem.total, dual_at(problem, moved))
-        return Step(moved, 1, (record,), note)
+        return Step(moved, 1, (record,), note, stalled=is_rounding(problem, record.kl_step))
 
 
 def _measure(problem: Problem, masses: FloatArray, sums: FloatArray) -> Residual:

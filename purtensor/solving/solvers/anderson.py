@@ -1,0 +1,87 @@
+"""Anderson acceleration of a map of the potentials, such as a sweep of iterative proportional fitting."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.solving.iterate import Budget, Iterate, Step
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ascent import Point, direction_from, gain_along, measured_point, point_at, record_of
+
+_LARGEST_CHANGE = 40.0
+"""An extrapolation that changes a mass by more than exp(40) is not tried."""
+
+_CONDITION = 1e-12
+"""Eigenvalues of the normal equations below this share of the largest are rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Visit:
+    """Where the map was applied: what it gave, and by which move."""
+
+    image: FloatArray
+    move: FloatArray
+
+
+@dataclass(slots=True, eq=False)
+class _Visits:
+    latest: deque[_Visit]
+
+
+def accelerated_step(
+    sweep: Callable[[Problem, Iterate, Budget], Step], depth: int, problem: Problem, iterate: Iterate
+) -> Step:
+    """Return the iterate after one sweep and the extrapolation from it, where the dual gains by that.
+
+    Where it does not, the sweep stands, and what earlier sweeps have told is forgotten.
+    """
+    memory = iterate.memory if isinstance(iterate.memory, _Visits) else _Visits(deque(maxlen=depth + 1))
+    swept = sweep(problem, Iterate(iterate.potentials, iterate.masses), Budget(1, 0.0, 0.0))
+    point = measured_point(problem, swept.iterate)
+    gain = swept.records[0].kl_step * problem.total
+    image = swept.iterate.potentials
+    memory.latest.append(_Visit(image, image - iterate.potentials))
+    if len(memory.latest) > 1:
+        extra = _extrapolated(problem, point, extrapolation(memory.latest, problem.targets))
+        if extra is None:
+            memory.latest.clear()
+            point = point_at(problem, image)  # masses only ever scaled in place would drift off their potentials
+        else:
+            point, more = extra
+            gain += more
+    moved = Iterate(point.iterate.potentials, point.iterate.masses, memory)
+    return Step(moved, 1, (record_of(problem, point, gain),), stalled=swept.stalled)
+
+
+def _extrapolated(problem: Problem, point: Point, move: FloatArray) -> tuple[Point, float] | None:
+    """Return the point after the move and what the dual gains by it; None where it gains nothing."""
+    direction = direction_from(problem, point, move)
+    if not np.abs(direction.change).max() < _LARGEST_CHANGE:
+        return None
+    gain = gain_along(problem, point, direction, 1.0)
+    if not gain > 0.0:
+        return None
+    return point_at(problem, point.iterate.potentials + direction.potentials), gain
+
+
+def extrapolation(visits: deque[_Visit], weights: FloatArray) -> FloatArray:
+    """Return the way from the last image to the combination of all whose moves cancel best.
+
+    Best is least squares, weighted by the targets (notes/solvers.md, equation 4), by normal equations on differences
+    of length 1: where these are almost dependent, the safeguard has the last word.
+    """
+    roots = np.sqrt(weights)
+    moves = np.array([visit.move for visit in visits]) * roots
+    differences = np.diff(moves, axis=0)
+    lengths = np.linalg.norm(differences, axis=1)
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+    differences *= scale[:, None]
+    gram = np.einsum("ij,kj->ik", differences, differences)
+    shares = np.linalg.lstsq(gram, np.einsum("ij,j->i", differences, moves[-1]), rcond=_CONDITION)[0]
+    images = np.array([visit.image for visit in visits])
+    return np.asarray(-np.einsum("i,ij->j", scale * shares, np.diff(images, axis=0)))

@@ -1,0 +1,40 @@
+"""The lines of the trace that a compiled loop writes by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.ipf import RECORD_WIDTH
+from purtensor.solving.iterate import Record
+from purtensor.solving.problem import Problem
+
+_RECORDS_PER_STEP = 256
+
+_SMALL = 200_000
+"""Below so many profiles times constraints the first iterations are all recorded: measuring costs nothing."""
+
+
+def empty_records() -> FloatArray:
+    """Return room for as many lines as one call of a kernel may write."""
+    return np.empty((_RECORDS_PER_STEP, RECORD_WIDTH))
+
+
+def recorded_per_octave(problem: Problem) -> int:
+    """Return how many iterations of every octave are recorded; twice as many at the start."""
+    return 64 if problem.index.size <= _SMALL else 2
+
+
+def records_of(problem: Problem, rows: FloatArray, done: int) -> tuple[Record, ...]:
+    """Return the lines that a kernel wrote after `done` iterations of its run, numbered from 1."""
+    total = problem.total
+    return tuple(
+        Record(
+            iteration=int(row[0]) - done,
+            residual=float(row[1] / total),
+            residual_l1=float(row[2] / total),
+            kl_step=float(row[3] / total),
+            dual=float(row[4]),
+        )
+        for row in rows
+    )
