@@ -127,3 +127,12 @@ def slab_of_rows(system: System, slabs: Slabs, k: int) -> IntArray:
     found = np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64)
     found[system.index[k]] = slabs.slab_of_primary[system.index[main]]
     return found
+
+
+def local_codes(system: System, slabs: Slabs, k: int) -> tuple[IntArray, int]:
+    """Return for each row of an inside constraint the number of its categories outside of the key, and how many."""
+    columns = [code for name, code in zip(system.scopes[k], system.row_codes[k], strict=True) if name not in slabs.key]
+    if not columns:
+        return np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64), 1
+    code, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+    return code, len(distinct[0])

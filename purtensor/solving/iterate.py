@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -13,10 +14,15 @@ from purtensor.kernels.ipf import measure, rebuild_masses, sum_rows
 from purtensor.kernels.lanes import inner_product
 from purtensor.solving.problem import Problem
 
+Later: TypeAlias = FloatArray | Callable[[], FloatArray]
+"""An array, or what makes it when it is asked for."""
 
-@dataclass(slots=True, eq=False)
+
 class Iterate:
     """A point of the exponential family: its potentials are the state, its masses are derived from them.
+
+    Either may be given as a function, which is called when it is first asked for: a solver that works in arrays of
+    its own makes a point at the cost of a sweep only where somebody looks at it, before its next step.
 
     Attributes
     ----------
@@ -28,9 +34,34 @@ class Iterate:
         Whatever a solver wants to find again at its next step.
     """
 
-    potentials: FloatArray
-    masses: FloatArray
-    memory: Any = None
+    __slots__ = ("_masses", "_potentials", "memory")
+
+    def __init__(self, potentials: Later, masses: Later, memory: Any = None) -> None:
+        self._potentials = potentials
+        self._masses = masses
+        self.memory = memory
+
+    @property
+    def potentials(self) -> FloatArray:
+        """Natural logarithms, shape (D,)."""
+        if callable(self._potentials):
+            self._potentials = self._potentials()
+        return self._potentials
+
+    @property
+    def masses(self) -> FloatArray:
+        """The masses at the potentials, shape (M,)."""
+        if callable(self._masses):
+            self._masses = self._masses()
+        return self._masses
+
+    @masses.setter
+    def masses(self, masses: FloatArray) -> None:
+        self._masses = masses
+
+    def with_memory(self, memory: Any) -> Iterate:
+        """Return the same point with another memory."""
+        return Iterate(lambda: self.potentials, lambda: self.masses, memory)
 
 
 def iterate_at(problem: Problem, potentials: FloatArray, memory: Any = None) -> Iterate:
@@ -42,7 +73,7 @@ def iterate_at(problem: Problem, potentials: FloatArray, memory: Any = None) -> 
 
 def starting_potentials(problem: Problem) -> FloatArray:
     """Return the potentials of the reference scaled to the targets' total."""
-    return scaled_to_total(problem, np.zeros(problem.system.rows))
+    return _shifted(problem, np.zeros(problem.system.rows), float(problem.reference.sum()))
 
 
 def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
@@ -56,9 +87,13 @@ def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
     mass = float(iterate_at(problem, potentials).masses.sum())
     if not 0 < mass < np.inf:
         raise InvalidOptionError(f"the potentials to start from give a total mass of {mass}; start from the reference")
-    scaled = potentials.copy()
-    scaled[problem.system.block(0)] += np.log(problem.total / mass)
-    return scaled
+    return _shifted(problem, potentials, mass)
+
+
+def _shifted(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
+    shifted = potentials.copy()
+    shifted[problem.system.block(0)] += np.log(problem.total / mass)
+    return shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +196,9 @@ class Step:
         What the solver has to tell about this step, such as the structure that it used.
     stalled
         Whether the solver knows that rounding leaves no better step.
+    judged
+        Whether the solver has compared every iteration with the residual of the budget: what it has not recorded
+        does not meet it, and the loop need not measure.
     """
 
     iterate: Iterate
@@ -168,6 +206,7 @@ class Step:
     records: tuple[Record, ...] = ()
     note: str = ""
     stalled: bool = False
+    judged: bool = False
 
 
 @runtime_checkable

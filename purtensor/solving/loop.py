@@ -108,6 +108,7 @@ class _State:
     notes: list[str] = field(default_factory=list)
     chunk: int = 1
     certificate: Certificate | None = None
+    final: tuple[Iterate, Residual] | None = None
 
 
 def run(
@@ -152,7 +153,7 @@ def _advance(
     budget = Budget(min(state.chunk, left), stopping.residual, stopping.residual_l1)
     step = as_step(problem, solver.step(problem, state.iterate, budget))
     after = time.perf_counter()
-    _absorb(problem, state, step, before, after)
+    _absorb(problem, state, step, stopping.stop_on, before, after)
     state.chunk = _next_chunk(state.chunk, step.iterations, after - before)
     last = state.lines[-1].record
     residual = Residual(last.residual, last.residual_l1)
@@ -187,7 +188,7 @@ def as_step(problem: Problem, moved: Any) -> Step:
     )
 
 
-def _absorb(problem: Problem, state: _State, step: Step, before: float, after: float) -> None:
+def _absorb(problem: Problem, state: _State, step: Step, stop_on: str, before: float, after: float) -> None:
     """Take over the new point, and the records of the way to it with interpolated times."""
     for record in step.records:
         share = record.iteration / step.iterations
@@ -195,7 +196,7 @@ def _absorb(problem: Problem, state: _State, step: Step, before: float, after: f
         state.lines.append(TraceLine(record, state.iterations + record.iteration, seconds))
     state.iterate = step.iterate
     state.iterations += step.iterations
-    if not step.records and step.iterations:
+    if not step.records and step.iterations and not (step.judged and stop_on == "residual"):
         residual = residual_of(problem, state.iterate.masses)
         last = state.lines[-1]
         dual_before = last.record.dual if last.iteration == state.iterations - 1 else float("nan")
@@ -224,9 +225,15 @@ def _is_met(
         return _is_certified(problem, state, residual, stopping, certifier)
     if not (residual.largest <= stopping.residual and residual.l1 <= stopping.residual_l1):
         return False
-    rebuilt = iterate_at(problem, state.iterate.potentials)
-    judged = residual_of(problem, rebuilt.masses)
+    state.final = _rebuilt(problem, state.iterate)
+    _, judged = state.final
     return judged.largest <= stopping.residual and judged.l1 <= stopping.residual_l1
+
+
+def _rebuilt(problem: Problem, iterate: Iterate) -> tuple[Iterate, Residual]:
+    """Return a point as its potentials make it, and its residual."""
+    rebuilt = iterate_at(problem, iterate.potentials)
+    return rebuilt, residual_of(problem, rebuilt.masses)
 
 
 def _is_certified(
@@ -244,13 +251,18 @@ def _is_certified(
 
 
 def _finished(problem: Problem, state: _State, ending: Termination) -> Run:
-    last = iterate_at(problem, state.iterate.potentials)
+    if state.final is None or state.final[0].potentials is not state.iterate.potentials:
+        state.final = _rebuilt(problem, state.iterate)
+    last, residual = state.final
+    seconds = time.perf_counter() - state.started
+    if state.lines[-1].iteration != state.iterations:
+        state.lines.append(TraceLine(_measured(problem, last, residual, float("nan")), state.iterations, seconds))
     return Run(
         iterate=last,
-        residual=residual_of(problem, last.masses),
+        residual=residual,
         termination=ending,
         iterations=state.iterations,
-        seconds=time.perf_counter() - state.started,
+        seconds=seconds,
         lines=state.lines,
         notes=state.notes,
         certificate=state.certificate,

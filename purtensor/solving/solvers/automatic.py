@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from purtensor.solving.hessian.choice import estimate
@@ -62,26 +62,25 @@ class Automatic:
         sweeps = min(budget.iterations, history.look - history.sweeps)
         swept = IPF().step(
             problem,
-            Iterate(iterate.potentials, iterate.masses, history.memory),
+            iterate.with_memory(history.memory),
             Budget(sweeps, budget.residual, budget.residual_l1),
         )
         _learn(history, swept)
-        moved = Iterate(swept.iterate.potentials, swept.iterate.masses, history)
+        moved = swept.iterate.with_memory(history)
         if history.sweeps < history.look:
-            return Step(moved, swept.iterations, swept.records, stalled=swept.stalled)
+            return replace(swept, iterate=moved)
         history.look = math.ceil(history.look * _NEXT_LOOK)
         reason = _reason_to_switch(problem, history, budget)
         if reason is None:
-            return Step(moved, swept.iterations, swept.records, stalled=swept.stalled)
+            return replace(swept, iterate=moved)
         fresh = iterate_at(problem, swept.iterate.potentials, _Switched(None))
         return Step(fresh, swept.iterations, swept.records, note=reason)
 
 
 def _newton_step(problem: Problem, iterate: Iterate, memory: Any, budget: Budget) -> Step:
-    stepped = Newton(warm_up=0).step(problem, Iterate(iterate.potentials, iterate.masses, memory), budget)
+    stepped = Newton(warm_up=0).step(problem, iterate.with_memory(memory), budget)
     inner = stepped.iterate
-    moved = Iterate(inner.potentials, inner.masses, _Switched(inner.memory))
-    return Step(moved, stepped.iterations, stepped.records, stepped.note, stepped.stalled)
+    return replace(stepped, iterate=inner.with_memory(_Switched(inner.memory)))
 
 
 def _learn(history: _History, swept: Step) -> None:
