@@ -43,10 +43,11 @@ def check_consistency(constraints: Iterable[Marginal]) -> None:
             if name not in unions:
                 unions[name] = _Union.of(name, given)
         _check_marginal(members, names, unions)
-    _check_totals(given)
+    check_totals(given)
 
 
-def _check_totals(given: Sequence[Marginal]) -> None:
+def check_totals(given: Sequence[Marginal]) -> None:
+    """Raise InconsistentTargetsError unless all targets have one total, to rounding."""
     first = given[0]
     for other in given[1:]:
         if abs(first.total - other.total) > ROUNDING * max(first.total, other.total):

@@ -12,6 +12,7 @@ from purtensor.constraints.system import System
 from purtensor.kernels.arrowhead import assemble, substitute
 from purtensor.kernels.slabs import place_in_lists, touched_by_slab
 from purtensor.solving.hessian.cholesky import Factor, factorize
+from purtensor.solving.hessian.ridge import NO_RIDGE, add_to_diagonal
 
 
 @dataclass(slots=True, eq=False)
@@ -29,15 +30,18 @@ class Arrowhead:
     coupling_rows: IntArray
     rows: int
     note: str
+    ridge: FloatArray = field(default_factory=lambda: NO_RIDGE)
     masses: FloatArray = field(default_factory=lambda: np.empty(0))
     factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
-        """Return x with (C diag(masses) C^T) x = rhs on the independent rows and x = 0 on the others."""
+    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs on the kept rows and x = 0 on the others."""
         count = len(self.coupling_rows)
         matrix = np.zeros((count, count))
         vector = np.ascontiguousarray(rhs[self.coupling_rows])
+        self.ridge = ridge
         self._sweep(masses, rhs, matrix, vector)
+        add_to_diagonal(matrix, ridge, self.coupling_rows)
         self.masses, self.factor = masses, factorize(matrix)
         return self._back(rhs, vector)
 
@@ -51,7 +55,8 @@ class Arrowhead:
     def _sweep(self, masses: FloatArray, rhs: FloatArray, matrix: FloatArray, vector: FloatArray) -> None:
         assemble(
             masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
-            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, 0, self.slabs.count, matrix, vector,
+            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, self.ridge, 0, self.slabs.count,
+            matrix, vector,
         )  # fmt: skip
 
     def _back(self, rhs: FloatArray, vector: FloatArray) -> FloatArray:
@@ -60,7 +65,8 @@ class Arrowhead:
         out[self.coupling_rows] = solved
         substitute(
             self.masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
-            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, solved, 0, self.slabs.count, out,
+            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, self.ridge, solved, 0,
+            self.slabs.count, out,
         )  # fmt: skip
         return out
 

@@ -11,6 +11,7 @@ from purtensor.constraints.slabs import Slabs, slab_of_rows
 from purtensor.constraints.system import System
 from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
 from purtensor.solving.hessian.cholesky import Factor, factorize
+from purtensor.solving.hessian.ridge import NO_RIDGE, add_to_diagonal
 from purtensor.tables.grouping import group_profiles, smallest_unsigned
 
 LARGEST_SLAB = 256
@@ -38,10 +39,14 @@ class Bipartite:
     masses: FloatArray = field(default_factory=lambda: np.empty(0))
     factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
-        """Return x with (C diag(masses) C^T) x = rhs on the independent rows and x = 0 on the others."""
+    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs on the kept rows and x = 0 on the others.
+
+        The ridge is that of coupling rows; rows inside of slabs have none in this form.
+        """
         self.masses = masses
         matrix, vector = self._assembled(rhs, with_matrix=True)
+        add_to_diagonal(matrix, ridge, self.coupling_rows)
         self.factor = factorize(matrix)
         return self._back(rhs, vector)
 

@@ -11,6 +11,7 @@ from purtensor.constraints.system import System
 from purtensor.kernels.ipf import sum_rows
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
+from purtensor.solving.hessian.ridge import NO_RIDGE
 
 _MOST_ITERATIONS = 2000
 
@@ -26,16 +27,19 @@ class Conjugate:
     note: str
     dependent: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     relative: float = 1e-3
+    ridge: FloatArray = field(default_factory=lambda: NO_RIDGE)
     masses: FloatArray = field(default_factory=lambda: np.empty(0))
 
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
-        """Return x with (C diag(masses) C^T) x = rhs, to the relative accuracy of this form."""
-        self.masses = masses
+    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, to the relative accuracy of this form."""
+        self.masses, self.ridge = masses, ridge
         return self.solve(rhs)
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for another right-hand side and the same masses."""
         diagonal = self._sums(self.masses)
+        if self.ridge.size:
+            diagonal += self.ridge
         inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
         inverse[self.dependent] = 0.0
         x = np.zeros_like(rhs)
@@ -60,11 +64,12 @@ class Conjugate:
         return x
 
     def _product(self, x: FloatArray) -> FloatArray:
-        """Return C diag(p) C^T x."""
+        """Return C diag(p) C^T x + ridge x."""
         flow = np.empty_like(self.masses)
         spread(self.system.index, self.system.offsets, x, flow)
         flow *= self.masses
-        return self._sums(flow)
+        sums = self._sums(flow)
+        return sums + self.ridge * x if self.ridge.size else sums
 
     def _sums(self, masses: FloatArray) -> FloatArray:
         system = self.system

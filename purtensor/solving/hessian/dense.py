@@ -10,6 +10,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.kernels.dense import add_pairs
 from purtensor.solving.hessian.cholesky import Factor, factorize
+from purtensor.solving.hessian.ridge import NO_RIDGE, add_to_diagonal
 
 
 @dataclass(slots=True, eq=False)
@@ -22,9 +23,11 @@ class Dense:
     note: str
     factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
-        """Return x with (C diag(masses) C^T) x = rhs on the independent rows and x = 0 on the others."""
-        self.factor = factorize(self._matrix(masses))
+    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs on the kept rows and x = 0 on the others."""
+        matrix = self._matrix(masses)
+        add_to_diagonal(matrix, ridge, self.independent)
+        self.factor = factorize(matrix)
         return self.solve(rhs)
 
     def solve(self, rhs: FloatArray) -> FloatArray:
