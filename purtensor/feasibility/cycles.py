@@ -1,0 +1,105 @@
+"""Corrections along the cycles of a forest: they keep its two constraints, and give the others what they miss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+from scipy.linalg import qr
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.graph import Coupling, Forest
+from purtensor.feasibility.whole_solve import bounded_solution, solve_whole
+
+_MOST_SOLVED = 64
+_MOST_PATIENT = 400
+"""Up to so many coupled rows are solved in whole numbers: always, and by those who are patient."""
+
+Shifts = tuple[IntArray, tuple[Fraction, ...], bool]
+
+
+def shifts_along_cycles(coupling: Coupling, left: IntArray, allowed: Fraction, patient: bool) -> Shifts | None:
+    """Return profiles and fractions by which the coupled rows get what is left to them, shape (places,).
+
+    Also returns whether the fractions are amounts; otherwise they bound amounts that exist. Closing profiles are used
+    in their order, and more of them where the first do not reach all rows. Rows that follow from others may be off by
+    what is allowed. None where rows contradict each other, or too many are coupled.
+    """
+    closing = coupling.closing
+    count = 2 * len(left) + 64
+    while True:
+        found = _by_cycles(coupling, closing[:count], left, allowed, patient)
+        if found is not None or count >= len(closing):
+            return found
+        count *= 8
+
+
+def _by_cycles(
+    coupling: Coupling, closing: IntArray, left: IntArray, allowed: Fraction, patient: bool
+) -> Shifts | None:
+    cycles = coupling.of(closing)
+    vectors = cycles.astype(np.float64)
+    places = _pivots(vectors)
+    chosen = _pivots(vectors[:, places].T)
+    if len(chosen) != len(places):
+        return None
+    profiles, cycles = closing[chosen], cycles[chosen]
+    matrix = cycles[:, places].T.astype(np.int64)
+    if len(places) <= _MOST_SOLVED or (patient and len(places) <= _MOST_PATIENT):
+        solved = solve_whole(matrix, [int(value) for value in left[places]])
+        if solved is None or not _reaches(cycles, solved, left, allowed):
+            return None
+        amounts = [Fraction(numerator, solved[1]) for numerator in solved[0]]
+        return (*_along_cycles(coupling.forest, profiles, amounts), True)
+    bounded = bounded_solution(matrix, left[places])
+    if bounded is None:
+        return None
+    near, bound = bounded
+    allowance = max(float(allowed), 2.0**-46 * float(np.abs(left).max()))
+    if np.abs(cycles.T @ near - left).max() > 0.5 * allowance:
+        return None
+    gained = _along_cycles(coupling.forest, profiles, [Fraction(bound)] * len(profiles), absolute=True)
+    return (*gained, False)
+
+
+def _reaches(cycles: IntArray, solved: tuple[list[int], int], left: IntArray, allowed: Fraction) -> bool:
+    """Tell whether the amounts give every row what is left to it, up to what is allowed."""
+    numerators, denominator = solved
+    used = np.flatnonzero(cycles.any(axis=0) | (left != 0))
+    reached = cycles[:, used].T.astype(object) @ np.array(numerators, dtype=object)
+    return bool(np.all(np.abs(reached - left[used] * denominator) <= allowed * denominator))
+
+
+def _pivots(matrix: FloatArray) -> IntArray:
+    """Return independent columns of a matrix of small whole numbers, by pivoted QR."""
+    if not matrix.size:
+        return np.empty(0, dtype=np.int64)
+    triangle, order = qr(matrix, mode="r", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(triangle))
+    rank = int(np.count_nonzero(diagonal > 1e-8 * max(diagonal.max(initial=0.0), 1.0)))
+    return np.sort(order[:rank])
+
+
+def _along_cycles(
+    forest: Forest, profiles: IntArray, amounts: Sequence[Fraction], *, absolute: bool = False
+) -> tuple[IntArray, tuple[Fraction, ...]]:
+    """Return what each profile of the cycles gets when the closing profiles get the amounts; or its absolute sum."""
+    gains: dict[int, Fraction] = {}
+    for profile, amount in zip(profiles.tolist(), amounts, strict=True):
+        if not amount:
+            continue
+        for member, sign in path_of_cycle(forest, profile):
+            gains[member] = gains.get(member, Fraction(0)) + (amount if absolute else sign * amount)
+    return np.array(list(gains), dtype=np.int64), tuple(gains.values())
+
+
+def path_of_cycle(forest: Forest, profile: int) -> Iterator[tuple[int, int]]:
+    """Yield the profiles of the cycle that a profile closes, each with its sign."""
+    yield profile, 1
+    ends = [(int(forest.first[profile]), -1), (forest.first_rows + int(forest.second[profile]), -1)]
+    while ends[0][0] != ends[1][0]:
+        deeper = 0 if forest.depth[ends[0][0]] >= forest.depth[ends[1][0]] else 1
+        node, sign = ends[deeper]
+        yield int(forest.via[node]), sign
+        ends[deeper] = (int(forest.parent[node]), -sign)

@@ -1,0 +1,164 @@
+"""The verdict on a reference and constraints, in labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from purtensor._typing import IntArray, Table
+from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
+from purtensor.feasibility import checking
+from purtensor.feasibility.finding import Finding, find
+from purtensor.feasibility.verdict import Verdict
+from purtensor.tables.coded import dense_table, is_sparse, sparse_table
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whether constraints can be met on the support of a reference, with a witness that can be checked.
+
+    Attributes
+    ----------
+    verdict
+        "interior", "boundary", "infeasible" or "open"; `verdict.sentence` says it in words.
+    implied_zeros
+        A sparse table of the profiles that are empty in every solution although the reference has mass there; its
+        values are the reference's. A target of zero empties its profiles, too.
+    certificate
+        A table of whole numbers t for each constraint. For every profile the sum of its entries, C^T t, is not
+        negative; summed against the targets, b.t, they give less than 0 (infeasible), or 0 while C^T t is positive at
+        exactly the implied zeros (boundary). Empty where the verdict is interior.
+    solution
+        A table that meets the constraints to rounding, with mass on every profile but the implied zeros; None where
+        there is none.
+    exact
+        Which arithmetic proved it: "rational" where the targets are whole multiples of one unit, or products of such
+        marginals; "interval" where they are floats, known to rounding; then a boundary is a "boundary to rounding".
+    reference, constraints
+        What was diagnosed; not copied.
+    """
+
+    verdict: Verdict
+    implied_zeros: Table = field(repr=False)
+    certificate: tuple[Table, ...] = field(repr=False)
+    solution: Table | None = field(repr=False)
+    exact: str
+    reference: Table = field(repr=False)
+    constraints: tuple[Marginal, ...] = field(repr=False)
+    finding: Finding = field(repr=False, compare=False)
+
+    @property
+    def zeros_beyond_targets(self) -> Table:
+        """The implied zeros that no target of zero tells at once: only the constraints together empty them."""
+        found = self.finding
+        return self.implied_zeros[~found.by_target[found.zeros]]
+
+    def verify(self) -> bool:
+        """Return whether the witness proves the verdict; checked again from the tables in rational arithmetic.
+
+        The targets are taken as the exact numbers that their floats round, the same that the verdict is about; an
+        exact solution is summed label by label. An open verdict has no witness.
+        """
+        targets = [self.finding.exact_targets(k) for k in range(len(self.constraints))]
+        units = self.finding.targets.denominator
+        read = (
+            checking.stands_for(constraint.target, exact, units)
+            for constraint, exact in zip(self.constraints, targets, strict=True)
+        )
+        if self.verdict is Verdict.OPEN or not all(read):
+            return False
+        support = checking.support_of(self.reference)
+        empty = {profile for profile, _ in checking.entries(self.implied_zeros)}
+        if self.certificate and not self._is_certified(support, empty, targets):
+            return False
+        if self.verdict is Verdict.INFEASIBLE:
+            return bool(self.certificate)
+        return (bool(self.certificate) or not empty) and self._is_solved(support - empty, targets)
+
+    def _is_certified(self, support: set[tuple[object, ...]], empty: set[tuple[object, ...]],
+                      targets: list[checking.Whole]) -> bool:  # fmt: skip
+        costs = checking.costs_of(support, checking.attributes_of(self.reference), self.certificate)
+        value, absolute = checking.value_of(self.certificate, targets)
+        allowed = Fraction(0) if self.finding.targets.exact else checking.ROUNDING * absolute
+        if min(costs.values()) < 0:
+            return False
+        if self.verdict is Verdict.INFEASIBLE:
+            return value < -allowed
+        return abs(value) <= allowed and {profile for profile, cost in costs.items() if cost > 0} == empty
+
+    def _is_solved(self, support: set[tuple[object, ...]], targets: list[checking.Whole]) -> bool:
+        point = self.finding.point
+        if point is None:
+            return False
+        masses = self.finding.exact_masses()
+        scale = point.denominator // self.finding.targets.denominator
+        allowed = checking.ROUNDING * point.denominator * (self.exact != "rational")
+        attributes = checking.attributes_of(self.reference)
+        return (
+            masses.keys() == support
+            and min(masses.values()) > 0
+            and all(
+                checking.meets(masses, attributes, constraint.scope, {row: n * scale for row, n in target.items()},
+                               allowed)
+                for constraint, target in zip(self.constraints, targets, strict=True)
+            )
+        )  # fmt: skip
+
+
+def diagnose(reference: Table, constraints: Constraints) -> Diagnosis:
+    """Return whether the constraints can be met on the support of the reference, proved and explained.
+
+    Parameters
+    ----------
+    reference
+        A table; only where it has mass matters.
+    constraints
+        A Marginal, or any iterable of Marginals, flattened one level.
+
+    Raises
+    ------
+    InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError
+        Naming what does not fit.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes", "no"], "sex": ["f", "m", "m"], "team": ["a", "b", "b"]})
+    >>> diagnosis = pt.diagnose(f, pt.pur(f, response="hired", protected="sex"))
+    >>> str(diagnosis.verdict), diagnosis.verify()
+    ('infeasible', True)
+    """
+    flat = as_constraints(constraints)
+    found = find(reference, flat)
+    coded = found.coded
+    rows = np.flatnonzero(found.zeros)
+    empty = sparse_table(coded.domain, [code[rows] for code in coded.codes], coded.values[rows], name="implied zeros")
+    certificate: tuple[Table, ...] = ()
+    if found.weights is not None:
+        certificate = tuple(_weights_table(found, found.weights, k, target) for k, target in enumerate(flat))
+    solution = None
+    if found.solution is not None:
+        solution = coded.rebuild(found.solution * flat[0].total, name="solution")
+    return Diagnosis(
+        verdict=found.verdict,
+        implied_zeros=empty,
+        certificate=certificate,
+        solution=solution,
+        exact=found.arithmetic,
+        reference=reference,
+        constraints=flat,
+        finding=found,
+    )
+
+
+def _weights_table(found: Finding, weights: IntArray, k: int, constraint: Marginal) -> Table:
+    system = found.system
+    domain = system.domain.select(system.scopes[k])
+    values = weights[system.block(k)]
+    if is_sparse(constraint.target):
+        return sparse_table(domain, system.row_codes[k], values, name="certificate")
+    dense = np.zeros(domain.sizes, dtype=values.dtype)
+    dense[tuple(system.row_codes[k])] = values
+    return dense_table(domain, dense, name="certificate")

@@ -1,0 +1,122 @@
+"""What one whole number a row proves, checked in whole numbers whatever it came from.
+
+Let t have C^T t >= 0 on every profile. Then every solution p has p.(C^T t) = b.t. Is b.t negative there is no
+solution; is it zero, every profile with a positive C^T t is empty (notes/feasibility.md, equations 1 and 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.system import System
+from purtensor.feasibility.targets import ROUNDING, ExactTargets
+
+_LARGEST = 2**60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """Weights t with C^T t >= 0 everywhere, and what follows.
+
+    Attributes
+    ----------
+    weights
+        Shape (D,): whole numbers, of int64 or Python's own.
+    costs
+        Shape (M,): C^T t.
+    value
+        b.t, the total mass being 1.
+    rounding
+        How far from 0 the value may be and still be rounding of the targets; 0 where they are exact.
+    """
+
+    weights: IntArray
+    costs: IntArray
+    value: Fraction
+    rounding: Fraction
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether no solution exists."""
+        return self.value < -self.rounding
+
+    @property
+    def zeros(self) -> BoolArray:
+        """The profiles that are empty in every solution by this proof."""
+        if abs(self.value) > self.rounding:
+            return np.zeros(len(self.costs), dtype=bool)
+        positive: BoolArray = self.costs > 0
+        return positive.astype(bool)
+
+
+def prove(system: System, targets: ExactTargets, weights: IntArray) -> Proof:
+    """Return what weights prove, after the least constant that makes C^T t >= 0 is added to the first constraint."""
+    weights = fitted(weights, len(system.scopes))
+    costs = spread_whole(system, weights)
+    lowest = costs.min(initial=0)
+    if lowest < 0:
+        weights = weights.copy()
+        weights[system.block(0)] -= lowest
+        costs = costs - lowest
+    rounding = targets.rounding(weights)
+    if not targets.exact and not costs.any():  # a relation among rows: these agree within a share of the total
+        rounding = max(rounding, ROUNDING * int(np.abs(weights).max(initial=0)))
+    return Proof(weights, costs, targets.dot(weights), rounding)
+
+
+def spread_whole(system: System, weights: IntArray) -> IntArray:
+    """Return C^T weights exactly."""
+    costs: IntArray = weights[system.block(0)][system.index[0]]
+    for k in range(1, len(system.scopes)):
+        costs = costs + weights[system.block(k)][system.index[k]]
+    return costs
+
+
+def fitted(weights: IntArray, terms: int) -> IntArray:
+    """Return weights as int64 where sums of so many of them cannot overflow, else as Python's own numbers."""
+    if len(weights) == 0:
+        return weights.astype(np.int64)
+    largest = max(abs(int(weights.max())), abs(int(weights.min())))
+    return weights.astype(np.int64 if largest < _LARGEST // (2 * terms + 2) else object)
+
+
+def extended(system: System, proof: IntArray, earlier: IntArray | None) -> IntArray:
+    """Return weights that hold on all profiles, from weights that hold where `earlier` has cost 0.
+
+    So much of the earlier weights is added as makes every cost on their zeros not negative; their b.t is 0.
+    """
+    if earlier is None:
+        return proof
+    costs, base = spread_whole(system, proof).astype(object), spread_whole(system, earlier).astype(object)
+    lacking = np.flatnonzero((costs < 0) & (base > 0))
+    factor = max((-(int(costs[i]) // int(base[i])) for i in lacking), default=0)
+    factor = max(factor, 1) + 1
+    return fitted(proof.astype(object) + factor * earlier.astype(object), len(system.scopes))
+
+
+def tidy(system: System, weights: IntArray) -> IntArray:
+    """Return the same proof in a standard form: no common factor, the least weight of each later constraint 0.
+
+    What a constraint loses on all of its rows the first one gets: both sum to the total mass.
+    """
+    weights = weights.copy()
+    for k in range(1, len(system.scopes)):
+        block = system.block(k)
+        least = weights[block].min(initial=0) if block.stop == block.start else weights[block].min()
+        weights[block] -= least
+        weights[system.block(0)] += least
+    factor = int(np.gcd.reduce(weights)) if len(weights) else 0
+    return weights // factor if factor > 1 else weights
+
+
+def rounded(weights: FloatArray, scale: float) -> IntArray | None:
+    """Return the nearest whole numbers to weights * scale; None where they are no numbers, or beyond 2^53."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.rint(weights * scale)
+    if not np.all(np.abs(values) <= 2.0**53):
+        return None
+    return values.astype(np.int64)

@@ -1,0 +1,167 @@
+"""Interior, boundary or infeasible: a verdict on arrays, each with what proves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.slabs import arrange
+from purtensor.constraints.system import submatrix
+from purtensor.feasibility.points import ExactPoint, exact_point
+from purtensor.feasibility.programs import emptying_weights, refuting_weights
+from purtensor.feasibility.proof import Proof, extended, prove, rounded
+from purtensor.feasibility.search import Evidence, evidence
+from purtensor.feasibility.targets import ExactTargets, read_targets
+from purtensor.solving.problem import Problem
+
+_ITERATIONS = 80
+_LARGEST_PROGRAM = 200_000
+_FINE = 2.0**44
+
+
+class Verdict(StrEnum):
+    """Whether constraints can be met on a support; `sentence` is what the user reads."""
+
+    INTERIOR = "interior"
+    BOUNDARY = "boundary"
+    INFEASIBLE = "infeasible"
+    OPEN = "open"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict as a sentence."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Verdict.INTERIOR: "a solution with mass on every profile exists",
+    Verdict.BOUNDARY: "solutions exist, and some profiles are empty in all of them",
+    Verdict.INFEASIBLE: "no distribution on the support meets the constraints",
+    Verdict.OPEN: "neither a solution nor a proof that there is none was found",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """A verdict with its witness, on arrays.
+
+    Attributes
+    ----------
+    verdict
+        What was proved.
+    targets
+        The exact targets that the question was asked of.
+    weights
+        Shape (D,): whole numbers t with C^T t >= 0. Infeasible: b.t < 0. Boundary: b.t = 0, and C^T t is positive
+        exactly on the empty profiles. Else None.
+    zeros
+        Shape (M,): the profiles that are empty in every solution.
+    solution
+        Shape (M,): masses that meet the constraints to rounding, positive but for `zeros`; None where there are none.
+    point
+        The exact solution next to it, on the profiles that are not `zeros`.
+    """
+
+    verdict: Verdict
+    targets: ExactTargets
+    weights: IntArray | None
+    zeros: BoolArray
+    solution: FloatArray | None = None
+    point: ExactPoint | None = None
+
+
+def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
+    """Return whether the constraints of a problem can be met, with a witness that was checked in exact numbers.
+
+    A face is found by repeated proofs: each empties some profiles, until the others all have mass or the rest is
+    refuted.
+    """
+    if targets is None:
+        targets = read_targets(problem.system, [float(problem.reference.min() / problem.reference.sum())])
+    kept = np.arange(problem.system.profiles)
+    weights: IntArray | None = None
+    current = problem
+    while True:
+        found = _bare_row(current, targets) or _examine(current, targets)
+        zeros = np.ones(problem.system.profiles, dtype=bool)
+        zeros[kept] = False
+        if found is None:
+            return Decision(Verdict.OPEN, targets, weights, zeros)
+        if isinstance(found, Proof):
+            weights = extended(problem.system, found.weights, weights)
+            if found.infeasible:
+                return Decision(Verdict.INFEASIBLE, targets, weights, np.zeros_like(zeros))
+            kept = kept[~found.zeros]
+            current = restricted(current, ~found.zeros)
+            continue
+        solution = np.zeros(problem.system.profiles)
+        solution[kept] = found.masses
+        verdict = Verdict.BOUNDARY if zeros.any() else Verdict.INTERIOR
+        return Decision(verdict, targets, weights, zeros, solution, found.point)
+
+
+def restricted(problem: Problem, keep: BoolArray) -> Problem:
+    """Return the problem on fewer profiles, all rows kept; the order of the profiles stays."""
+    system = submatrix(problem.system, np.flatnonzero(keep))
+    slabs = None if problem.slabs is None or not keep.any() else arrange(system, problem.slabs.key)[1]
+    return replace(problem, reference=problem.reference[keep], system=system, slabs=slabs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Solved:
+    masses: FloatArray
+    point: ExactPoint
+
+
+def _bare_row(problem: Problem, targets: ExactTargets) -> Proof | None:
+    """Return the proof by a row without profiles: its target is positive."""
+    bare = np.flatnonzero(~problem.system.supported())
+    if not len(bare):
+        return None
+    weights = np.zeros(problem.system.rows, dtype=np.int64)
+    weights[bare[0]] = -1
+    return prove(problem.system, targets, weights)
+
+
+def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
+    for step in evidence(problem, _ITERATIONS):
+        if step.solution is not None:
+            point = exact_point(problem.system, targets, step.solution)
+            if point is not None:
+                return _Solved(step.solution, point)
+        for weights in _candidates(step):
+            proof = prove(problem.system, targets, weights)
+            if proof.infeasible or proof.zeros.any():
+                return proof
+    if problem.system.index.size > _LARGEST_PROGRAM:
+        return None
+    for program in (refuting_weights, emptying_weights):
+        found = program(problem.system)
+        if found is None:
+            continue
+        for scale in (1.0, 2.0, 6.0, 60.0, _FINE):
+            candidate = rounded(found, scale)
+            if candidate is None:
+                continue
+            proof = prove(problem.system, targets, candidate)
+            if proof.infeasible or proof.zeros.any():
+                return proof
+    return None
+
+
+def _candidates(step: Evidence) -> Iterator[IntArray]:
+    """Yield whole weights that a Newton direction suggests, the simplest first."""
+    scales = []
+    if step.unbounded:
+        largest = float(np.abs(step.direction).max())
+        scales = [1.0 / largest, 2.0 / largest, 3.0 / largest, _FINE / largest]
+    elif float(step.change.min()) < -0.9:
+        scales = [1.0]
+    for scale in scales:
+        weights = rounded(-step.direction, scale)
+        if weights is not None and weights.any():
+            yield weights
