@@ -33,7 +33,8 @@ PROJECTIONS = ("P", "PU", "PUR")
 MODELS = ("f", *PROJECTIONS)
 """Whose natural classifiers predict on the test set."""
 
-STOPPING = Stopping(tolerance=1e-10, stop_on="residual", max_iterations=300, max_seconds=float("inf"))
+STOPPING = Stopping(tolerance=1e-10, stop_on="tv_bound", max_iterations=300, max_seconds=float("inf"))
+"""A projection is solved when its proved distance to the exact one is within the tolerance; so is its residual then."""
 
 INFEASIBLE = "infeasible"
 ENDINGS: tuple[str, ...] = (*(ending.name.lower() for ending in Termination), INFEASIBLE)
@@ -56,15 +57,16 @@ class Simulation:
         The profiles.
     f
         Shape (predictor profiles, responses): the distribution that training and test sets are drawn from.
-    size
-        How many people each set has.
+    train_size, test_size
+        How many people a training and a test set have.
     strength
         Lambda, of the regularization of each training set.
     """
 
     population: Population
     f: FloatArray
-    size: int
+    train_size: int
+    test_size: int
     strength: float
 
     def __call__(self, rng: np.random.Generator) -> Member:
@@ -76,8 +78,8 @@ class Simulation:
         ones of the training set; and of each projection `ending`, `iterations`, `residual`, `tv_bound`, `bound`
         (nats) and `marginal_miss`, total mass 1. Where a projection was not solved, its predictions are NaN.
         """
-        reference = regularized(self._drawn(rng), self.strength)
-        test = self._drawn(rng)
+        reference = regularized(self._drawn(rng, self.train_size), self.strength)
+        test = self._drawn(rng, self.test_size)
         people = test.sum(axis=1) / test.sum()
         solved = [self._projected(reference, conditions) for conditions in PROJECTIONS]
         tables = [reference, *(table for table, _ in solved)]
@@ -92,10 +94,10 @@ class Simulation:
             **evidence,
         }
 
-    def _drawn(self, rng: np.random.Generator) -> FloatArray:
+    def _drawn(self, rng: np.random.Generator, size: int) -> FloatArray:
         drawn = np.zeros(self.f.size)
         cells = np.flatnonzero(self.f)
-        drawn[cells] = multinomial(self.f.reshape(-1)[cells], self.size, rng)
+        drawn[cells] = multinomial(self.f.reshape(-1)[cells], size, rng)
         return drawn.reshape(self.f.shape)
 
     def _projected(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, dict[str, Any]]:
@@ -104,8 +106,9 @@ class Simulation:
             problem, cells = subproblem(self.population, reference, conditions)
         except InfeasibleError:
             return None, {"ending": ENDINGS.index(INFEASIBLE), **_NOTHING}
-        outcome = run(problem, Newton(), STOPPING)
-        certificate = DualCertifier(problem).certify(outcome.iterate)
+        certifier = DualCertifier(problem)
+        outcome = run(problem, Newton(), STOPPING, certifier)
+        certificate = outcome.certificate or certifier.certify(outcome.iterate)
         q = np.zeros(reference.size)
         q[cells] = outcome.iterate.masses
         table = q.reshape(reference.shape)

@@ -25,14 +25,14 @@ RESPONSE, PROTECTED = "income", ("gender", "race")
 @pytest.fixture(scope="module")
 def simulation() -> Simulation:
     population = population_of(pt.datasets.adult(split="train"), response=RESPONSE, protected=PROTECTED)
-    return Simulation(population, regularized(population.counts, 1e-4), size=4000, strength=1e-4)
+    return Simulation(population, regularized(population.counts, 1e-4), train_size=4000, test_size=3000, strength=1e-4)
 
 
 def test_simulation__is_the_labelled_study(simulation: Simulation) -> None:
     told = simulation(np.random.default_rng(5))
     rng, population = np.random.default_rng(5), simulation.population
     template = pt.datasets.adult(split="train")
-    train, test = (as_labels(population, template, simulation._drawn(rng)) for _ in range(2))
+    train, test = (as_labels(population, template, simulation._drawn(rng, size)) for size in (4000, 3000))
     f = pt.regularize(train, 1e-4, response=RESPONSE)
     assert told["profiles"] == f.attrs["profiles"]
     tables = {"f": f}
@@ -54,8 +54,8 @@ def test_simulation__proves_every_projection(simulation: Simulation) -> None:
     assert (found["ending"] == CONVERGED).all()
     assert (found["residual"] <= 1e-10).all()
     assert (found["marginal_miss"] <= 1e-10).all()
-    assert (found["tv_bound"] <= 1e-9).all()
-    assert (found["bound"] <= 1e-15).all()
+    assert (found["tv_bound"] <= 1e-10).all()
+    assert (found["bound"] <= 1e-10).all()
 
 
 def test_simulation__parity_on_the_training_people(simulation: Simulation) -> None:
@@ -68,7 +68,7 @@ def test_simulation__infeasible_sets_are_told_and_left_empty() -> None:
     # nobody of s=m has y=0, and without pseudo-counts the parity projection has nothing to give there
     people = pt.tabulate({"y": [0, 1, 1], "s": ["f", "f", "m"], "x": [0, 0, 0]}, weights=[50, 50, 50])
     population = population_of(people, response="y", protected=("s",))
-    told = Simulation(population, population.counts / 150, 150, 0.0)(np.random.default_rng(0))
+    told = Simulation(population, population.counts / 150, 150, 150, 0.0)(np.random.default_rng(0))
     assert [ENDINGS[ending] for ending in told["ending"]] == [INFEASIBLE] * 3
     assert np.isnan(told["natural"][1:]).all()
     assert np.isnan(told["utility_error"][1:]).all()
@@ -79,7 +79,7 @@ def test_simulation__what_does_not_converge_is_left_empty() -> None:
     # x = s: PUR has no answer, and pseudo-counts do not change that x tells s; the solver finds no end
     people = pt.tabulate({"y": [0, 1, 0, 1], "s": ["f", "f", "m", "m"], "x": [0, 0, 1, 1]}, weights=[80, 20, 20, 80])
     population = population_of(people, response="y", protected=("s",))
-    told = Simulation(population, population.counts / 200, 200, 1e-4)(np.random.default_rng(0))
+    told = Simulation(population, population.counts / 200, 200, 200, 1e-4)(np.random.default_rng(0))
     assert told["ending"][0] == CONVERGED
     assert told["ending"][1] != CONVERGED
     assert told["ending"][2] != CONVERGED

@@ -7,10 +7,11 @@ import pytest
 
 import purtensor as pt
 from purtensor.experiments.population import population_of, regularized
-from purtensor.experiments.simulated import STOPPING
 from purtensor.experiments.subproblem import subproblem
-from purtensor.solving.loop import run
+from purtensor.solving.loop import Stopping, run
 from tests.experiments.test_population import as_matrix
+
+STOPPING = Stopping(tolerance=1e-10, stop_on="residual", max_iterations=300, max_seconds=float("inf"))
 
 
 @pytest.mark.parametrize("strength", [1e-4, 1.0])
