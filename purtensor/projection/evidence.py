@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
 import xarray as xr
 
 from purtensor._typing import Table
@@ -47,7 +48,8 @@ class SolverEvidence:
     @cached_property
     def trace(self) -> xr.Dataset:
         """The recorded iterations."""
-        return trace_of(self.run, self.bound)
+        whole, kept = self.labelled.coded.values, self.labelled.coded.values[self.labelled.profiles]
+        return trace_of(self.run, self.bound, float(np.log(whole.sum() / kept.sum())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,22 @@ from purtensor.errors import InfeasibleError
 from purtensor.tables.coded import CodedTable, encode
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Emptied:
+    """The Z profiles that zero targets empty: no part of the problem, but of a first sweep as it is defined.
+
+    Attributes
+    ----------
+    masses
+        Shape (Z,): their reference, on the scale of the problem's.
+    rows
+        Shape (K, Z): their row within each constraint of the problem, -1 where the target is zero.
+    """
+
+    masses: FloatArray
+    rows: IntArray
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Problem:
     """An information projection on M profiles with D rows of K constraints, free of labels and zeros.
@@ -31,12 +47,15 @@ class Problem:
         The total of the targets as scaled: what the projection's masses sum to.
     slabs
         The slabs in whose order the profiles lie; None where the constraints share no attribute.
+    emptied
+        What zero targets took away; None where there are none.
     """
 
     reference: FloatArray
     system: System
     total: float
     slabs: Slabs | None
+    emptied: Emptied | None = None
 
     @property
     def index(self) -> IntArray:
@@ -112,7 +131,8 @@ def build_problem(reference: Table, constraints: Sequence[Marginal]) -> Labelled
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
     targets = np.ldexp(system.targets, -target_exponent)
     total = float(targets[system.block(0)].sum())
-    arrays = Problem(scaled, system.with_targets(targets), total, slabs)
+    emptied = _emptied(coded, full, reduction, reference_exponent)
+    arrays = Problem(scaled, system.with_targets(targets), total, slabs, emptied)
     return LabelledProblem(
         coded, tuple(constraints), full, reduction, profiles, arrays, reference_exponent, target_exponent
     )
@@ -123,6 +143,19 @@ def _arranged(system: System) -> tuple[System, Slabs | None, IntArray]:
     if key is None:
         return system, None, np.arange(system.profiles)
     return arrange(system, key)
+
+
+def _emptied(coded: CodedTable, full: System, reduction: Reduction, exponent: int) -> Emptied | None:
+    gone = np.ones(full.profiles, dtype=bool)
+    gone[reduction.profiles] = False
+    if not gone.any():
+        return None
+    rows = np.empty((len(full.scopes), int(gone.sum())), dtype=np.int64)
+    for k in range(len(full.scopes)):
+        stays = full.targets[full.block(k)] != 0.0
+        place = np.where(stays, np.cumsum(stays) - 1, -1)
+        rows[k] = place[full.index[k][gone]]
+    return Emptied(np.ldexp(coded.values[gone], -exponent), rows)
 
 
 def _scaled(values: FloatArray) -> tuple[FloatArray, int]:

@@ -17,6 +17,7 @@ from purtensor.solving.crossing import crossing_of
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.anderson import accelerated_step
+from purtensor.solving.solvers.first_sweep import first_sweep, is_first
 from purtensor.solving.solvers.one_pass import OnePass, one_pass_step
 from purtensor.solving.solvers.records import empty_records, recorded_per_octave, records_of
 
@@ -83,6 +84,8 @@ class IPF:
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after at most `budget.iterations` sweeps; accelerated ones are made one at a time."""
+        if problem.emptied is not None and is_first(problem, iterate):
+            return first_sweep(problem, problem.emptied, iterate, self._checked_order(len(problem.index)))
         if self.acceleration is None:
             run = self._one_pass(problem, iterate)
             return self._swept(problem, iterate, budget) if run is None else one_pass_step(problem, run, budget)

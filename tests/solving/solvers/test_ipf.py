@@ -37,6 +37,21 @@ def test_ipf__staircase_sweep_by_sweep():
         assert 2 * iterate.masses[at] / iterate.masses.sum() == pytest.approx(1 / (2 * n + 1), rel=1e-13)
 
 
+def test_ipf__and_gate_sweep_by_sweep():
+    """Profile 110 has exactly 1 / (12 n) after n sweeps in the order xy, yz, xz."""
+    labelled = labelled_from("and_gate")
+    at = labels_of(labelled).index((1, 1, 0))
+    for n, iterate in enumerate(single_sweeps(labelled.arrays, pt.IPF(), 50), 1):
+        assert iterate.masses[at] / iterate.masses.sum() == pytest.approx(1 / (12 * n), rel=1e-13)
+
+
+def test_ipf__and_gate_in_another_order_takes_another_way():
+    labelled = labelled_from("and_gate")
+    at = labels_of(labelled).index((1, 1, 0))
+    masses = [iterate.masses[at] for iterate in single_sweeps(labelled.arrays, pt.IPF(order=(2, 1, 0)), 3)]
+    assert masses[2] != pytest.approx(1 / 36, rel=1e-3)
+
+
 def test_ipf__all_orders_of_pur_have_one_limit():
     problem = arrays_of("a")
     solvers = [pt.IPF(order=order) for order in permutations(range(3))]
