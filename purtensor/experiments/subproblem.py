@@ -9,6 +9,7 @@ from purtensor.constraints.slabs import arrange, choose_key
 from purtensor.constraints.system import System
 from purtensor.errors import InfeasibleError
 from purtensor.experiments.population import Population
+from purtensor.kernels.sums import group_sums
 from purtensor.solving.problem import Problem
 from purtensor.tables.grouping import smallest_unsigned
 
@@ -69,7 +70,8 @@ def _parity(population: Population, values: FloatArray, y: IntArray, s: IntArray
     index = own_y * len(groups) + own_s
     if len(np.unique(index)) < len(responses) * len(groups):
         raise InfeasibleError("parity needs mass on a pair of response and protected profile that has no profile")
-    target = np.outer(_sums(own_y, values), _sums(own_s, values)).reshape(-1)
+    of_y = _sums(own_y, values)
+    target = np.outer(of_y / of_y.sum(), _sums(own_s, values)).reshape(-1)
     codes = (
         np.repeat(responses, len(groups)),
         *(np.tile(code[groups], len(responses)) for code in population.protected_codes),
@@ -94,5 +96,6 @@ def _realism(population: Population, values: FloatArray, y: IntArray, s: IntArra
 
 
 def _sums(index: IntArray, values: FloatArray) -> FloatArray:
-    sums: FloatArray = np.bincount(index, values).astype(np.float64)
+    """Return the sums of the rows, compensated: targets that disagree by more than rounding leave nothing to prove."""
+    sums: FloatArray = group_sums(values, index, int(index.max()) + 1)
     return sums
