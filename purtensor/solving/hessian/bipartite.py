@@ -88,12 +88,14 @@ class Bipartite:
 def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bipartite | None:
     """Return this form where it applies: two inside constraints, and coupling rows that depend on the cell alone.
 
-    `independent` marks a maximal independent set of rows; what it says of the coupling rows is taken over, within
-    slabs all primary rows are kept and one other row of each connected component is dropped.
+    `independent` marks a maximal independent set of rows that has all primary rows, as those of the slab key do: it
+    lacks one other row of each connected component of a slab.
     """
     if len(slabs.inside) != 2:
         return None
     main, second = slabs.inside
+    if not independent[system.block(main)].all():
+        return None
     row_code, rows = _local_code(system, slabs, main)
     column_code, columns = _local_code(system, slabs, second)
     cells = rows * columns
@@ -106,8 +108,7 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
         return None
     primary = _rows_by_slab(system, slabs, main, row_code, rows)
     other = _rows_by_slab(system, slabs, second, column_code, columns)
-    dropped = _dropped(code, slabs, rows, columns)
-    other[dropped] = -1
+    other[~independent[other]] = -1
     used = np.flatnonzero((other >= 0).any(axis=0))
     shared = np.flatnonzero(number >= 0)
     work = np.empty(workspace_size((rows, columns), len(used), len(shared)))
@@ -155,17 +156,3 @@ def _rows_by_slab(system: System, slabs: Slabs, k: int, code: IntArray, width: i
     found = np.full((slabs.count, width), -1, dtype=np.int32)
     found[slab_of_rows(system, slabs, k), code] = np.arange(system.offsets[k], system.offsets[k + 1])
     return found
-
-
-def _dropped(code: IntArray, slabs: Slabs, rows: int, columns: int) -> BoolArray:
-    """Return for each slab the last column of every connected component of its cells."""
-    filled = np.zeros((slabs.count, rows, columns), dtype=bool)
-    slab = np.repeat(np.arange(slabs.count), np.diff(slabs.slab_ptr))
-    filled.reshape(slabs.count, -1)[slab, code] = True
-    last = np.where(filled.any(axis=1), np.arange(columns), -1)
-    while True:  # every round the largest column number spreads to the neighbours over a shared row
-        by_row = np.where(filled, last[:, None, :], -1).max(axis=2)
-        spread = np.where(filled, by_row[:, :, None], -1).max(axis=1)
-        if np.array_equal(spread, last):
-            return np.asarray(last == np.arange(columns))
-        last = spread
