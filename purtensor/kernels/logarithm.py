@@ -73,8 +73,10 @@ def divergence_gain(targets: FloatArray, factors: FloatArray, before: FloatArray
         large = 0
         for r in range(count):
             d = (factors[begin + r] - before[begin + r]) / factors[begin + r]
-            large += abs(d) > _SMALL
-            terms[r] = targets[begin + r] * (d * d * _tail(d))
+            is_large = abs(d) > _SMALL
+            large += is_large
+            near = 0.0 if is_large else d
+            terms[r] = targets[begin + r] * (near * near * _tail(near))
         if large:
             for r in range(count):
                 terms[r] = targets[begin + r] * excess(-fast_log(factors[begin + r] / before[begin + r]))
