@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from purtensor._typing import FloatArray, Table
-from purtensor.constraints.marginals import Constraints, as_constraints
-from purtensor.errors import InvalidOptionError, NotConvergedError, NotConvergedWarning
+from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
+from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
+from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.feasible import Feasibility, explained
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, make_projection
@@ -17,6 +20,7 @@ from purtensor.solving.iterate import Solver, scaled_to_total
 from purtensor.solving.loop import Progress, Run, Stopping, run
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.termination import Termination
 
 _MOST_ITERATIONS = 1_000_000
@@ -89,18 +93,69 @@ def project(
     flat = as_constraints(constraints)
     stopping = _stopping(tolerance, stop_on, max_iterations, max_seconds)
     _check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    labelled = build_problem(reference, flat)
     chosen = Automatic() if solver is None else solver
     if not isinstance(chosen, Solver):
         raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
+    feasibility = Feasibility(reference, flat)
+    try:
+        labelled = build_problem(reference, flat)
+    except InfeasibleError as error:
+        if on_failure == "raise":
+            raise InfeasibleError(str(error), feasibility.diagnosed()) from None
+        return _without_support(reference, flat, feasibility, stopping, on_failure)
     warm = None if start is None else _warm_start(labelled, start)
     with progress_callback(progress, callback) as told:
         outcome = run(
-            labelled.arrays, chosen, stopping, DualCertifier(labelled.arrays), start=warm, callback=told
+            labelled.arrays, chosen, stopping, DualCertifier(labelled.arrays), start=warm, callback=told,
+            is_hopeless=feasibility.is_hopeless,
         )  # fmt: skip
+        if _asks_for_verdict(outcome) and feasibility.is_hopeless():
+            outcome = replace(outcome, termination=Termination.HOPELESS)
+        if outcome.termination is Termination.HOPELESS:
+            if feasibility.diagnosed().verdict is Verdict.BOUNDARY:
+                labelled = feasibility.face(labelled)
+                outcome = _on_face(labelled, chosen, stopping, outcome, told)
+            else:
+                outcome = replace(outcome, termination=Termination.INFEASIBLE)
     proof = _proof(labelled, outcome) if certificate else None
-    result = make_projection(reference, labelled, outcome, proof, outcome.termination)
+    result = make_projection(reference, labelled, outcome, proof, feasibility.diagnosis)
     return _delivered(result, on_failure)
+
+
+def _asks_for_verdict(outcome: Run) -> bool:
+    """Tell whether an ending leaves open if there was anything to converge to."""
+    return outcome.termination in (Termination.STALLED, Termination.NOT_FINITE)
+
+
+def _on_face(
+    labelled: LabelledProblem,
+    solver: Solver,
+    stopping: Stopping,
+    before: Run,
+    told: Callable[[Progress], Any] | None,
+) -> Run:
+    """Return the run on what the implied zeros leave, which has a positive solution, with what went before it."""
+    left = replace(stopping, max_iterations=max(0, stopping.max_iterations - before.iterations))
+    found = run(labelled.arrays, solver, left, DualCertifier(labelled.arrays), callback=told)
+    ending = Termination.CONVERGED_ON_FACE if found.termination is Termination.CONVERGED else found.termination
+    note = f"the constraints force zeros, found after {before.iterations} iterations; solved again without them"
+    return replace(
+        found,
+        termination=ending,
+        iterations=found.iterations + before.iterations,
+        seconds=found.seconds + before.seconds,
+        notes=[*before.notes, note, *found.notes],
+    )
+
+
+def _without_support(
+    reference: Table, constraints: Sequence[Marginal], feasibility: Feasibility, stopping: Stopping, on_failure: str
+) -> Projection:
+    """Return how far the reference itself is from targets of which one has no profile: no iteration is made."""
+    labelled = build_problem(reference, constraints, bare_rows=True)
+    outcome = run(labelled.arrays, IPF(), replace(stopping, max_iterations=0))
+    outcome = replace(outcome, termination=Termination.INFEASIBLE)
+    return _delivered(make_projection(reference, labelled, outcome, None, feasibility.diagnosed()), on_failure)
 
 
 def _warm_start(labelled: LabelledProblem, start: Projection | Sequence[Table]) -> FloatArray:
@@ -137,11 +192,16 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 def _delivered(result: Projection, on_failure: str) -> Projection:
     if result.converged or on_failure == "return":
         return result
-    message = (
-        f"not converged after {result.iterations} iterations: {result.termination.value}; residual "
-        f"{result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1"
-    )
-    if on_failure == "raise":
-        raise NotConvergedError(message, result)
+    if result.termination is Termination.INFEASIBLE:
+        message = explained(result.diagnosis)
+        if on_failure == "raise":
+            raise InfeasibleError(message, result.diagnosis)
+    else:
+        message = (
+            f"not converged after {result.iterations} iterations: {result.termination.value}; residual "
+            f"{result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1"
+        )
+        if on_failure == "raise":
+            raise NotConvergedError(message, result)
     warnings.warn(message, NotConvergedWarning, stacklevel=3)
     return result

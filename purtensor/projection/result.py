@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
+from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.projection.evidence import Evidence, SolverEvidence
 from purtensor.projection.labels import table_of
 from purtensor.solving.certificate import Certificate
@@ -59,7 +59,7 @@ class Projection:
     iterations: int
     seconds: float
     notes: tuple[str, ...]
-    diagnosis: Any = field(repr=False)
+    diagnosis: Diagnosis | None = field(repr=False)
     reference: Table = field(repr=False)
     constraints: tuple[Marginal, ...] = field(repr=False)
     evidence: Evidence = field(repr=False, compare=False)
@@ -99,13 +99,13 @@ class Projection:
 
 
 def make_projection(
-    reference: Table, labelled: LabelledProblem, run: Run, certificate: Certificate | None, ending: Termination
+    reference: Table, labelled: LabelledProblem, run: Run, certificate: Certificate | None, diagnosis: Diagnosis | None
 ) -> Projection:
     """Return the labelled answer of a run."""
     bound = certificate.bound if certificate else float("inf")
     return Projection(
         table=table_of(labelled, run.iterate.masses),
-        termination=ending,
+        termination=run.termination,
         certified=bool(certificate and certificate.certified),
         residual=run.residual.largest,
         residual_l1=run.residual.l1,
@@ -115,7 +115,7 @@ def make_projection(
         iterations=run.iterations,
         seconds=run.seconds,
         notes=tuple(run.notes),
-        diagnosis=None,
+        diagnosis=diagnosis,
         reference=reference,
         constraints=labelled.constraints,
         evidence=SolverEvidence(labelled, run, bound),

@@ -199,6 +199,8 @@ class Step:
     judged
         Whether the solver has compared every iteration with the residual of the budget: what it has not recorded
         does not meet it, and the loop need not measure.
+    doubtful
+        Whether the progress looks like that of a problem on the boundary, or without a solution. It is a hint only.
     """
 
     iterate: Iterate
@@ -207,6 +209,7 @@ class Step:
     note: str = ""
     stalled: bool = False
     judged: bool = False
+    doubtful: bool = False
 
 
 @runtime_checkable

@@ -30,6 +30,9 @@ from purtensor.solving.termination import Termination
 L1_FACTOR = 100
 """Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
 
+_PATIENCE = 1000
+_LITTLE = 0.3
+
 _SECONDS_PER_STEP = 0.04
 """No step computes much longer before it comes back to Python, where Ctrl-C is heard."""
 
@@ -109,6 +112,22 @@ class _State:
     chunk: int = 1
     certificate: Certificate | None = None
     final: tuple[Iterate, Residual] | None = None
+    doubtful: bool = False
+    next_doubt: int = _PATIENCE
+
+    def is_doubtful(self) -> bool:
+        """Tell whether the solver doubts, or a long run has gained little over its second half.
+
+        On the boundary IPF's residual falls like 1 / n, and without a solution it stays; slow interior problems look
+        like that for a while, so this is asked at doubling numbers of iterations only.
+        """
+        slow = False
+        if self.iterations >= self.next_doubt:
+            self.next_doubt = 2 * self.iterations
+            now = self.lines[-1].record.residual_l1
+            half = [line for line in self.lines if line.iteration <= self.iterations // 2]
+            slow = bool(half) and now > _LITTLE * half[-1].record.residual_l1
+        return self.doubtful or slow
 
 
 def run(
@@ -119,10 +138,12 @@ def run(
     *,
     start: FloatArray | None = None,
     callback: Callable[[Progress], Any] | None = None,
+    is_hopeless: Callable[[], bool] | None = None,
 ) -> Run:
     """Return the run of a solver from `start` (the reference when None) to one of its endings.
 
-    Ctrl-C ends the run with the state so far; a callback that returns True does the same.
+    Ctrl-C ends the run with the state so far; a callback that returns True does the same. `is_hopeless` is asked when
+    the progress raises doubts: whether it is proved that the solver works for a point that does not exist.
     """
     iterate = iterate_at(problem, starting_potentials(problem) if start is None else start)
     state = _State(iterate, time.perf_counter())
@@ -132,6 +153,8 @@ def run(
     try:
         while ending is None:
             ending = _advance(problem, solver, stopping, certifier, state, callback)
+            if ending is None and is_hopeless is not None and state.is_doubtful() and is_hopeless():
+                ending = Termination.HOPELESS
     except KeyboardInterrupt:
         ending = Termination.INTERRUPTED
     return _finished(problem, state, ending)
@@ -195,6 +218,7 @@ def _absorb(problem: Problem, state: _State, step: Step, stop_on: str, before: f
         seconds = before + share * (after - before) - state.started
         state.lines.append(TraceLine(record, state.iterations + record.iteration, seconds))
     state.iterate = step.iterate
+    state.doubtful = step.doubtful
     state.iterations += step.iterations
     if not step.records and step.iterations and not (step.judged and stop_on == "residual"):
         residual = residual_of(problem, state.iterate.masses)

@@ -110,8 +110,15 @@ class LabelledProblem:
         return math.ldexp(self.arrays.total, self.target_exponent)
 
 
-def build_problem(reference: Table, constraints: Sequence[Marginal]) -> LabelledProblem:
+def build_problem(
+    reference: Table, constraints: Sequence[Marginal], *, bare_rows: bool = False
+) -> LabelledProblem:  # fmt: skip
     """Return the projection problem of a reference and constraints as arrays.
+
+    Parameters
+    ----------
+    bare_rows
+        Whether positive targets without any profile are let through, for those who want to see how far it goes.
 
     Raises
     ------
@@ -124,7 +131,7 @@ def build_problem(reference: Table, constraints: Sequence[Marginal]) -> Labelled
     check_consistency(constraints)
     full = align(coded, constraints)
     reduction = reduce_system(full)
-    _require_support(full, reduction)
+    _require_support(full, reduction, bare_rows=bare_rows)
     system, slabs, order = _arranged(reduction.system)
     profiles = reduction.profiles[order]
     scaled, reference_exponent = _scaled(coded.values[profiles])
@@ -163,10 +170,10 @@ def _scaled(values: FloatArray) -> tuple[FloatArray, int]:
     return np.ldexp(values, -exponent), exponent
 
 
-def _require_support(full: System, reduction: Reduction) -> None:
+def _require_support(full: System, reduction: Reduction, *, bare_rows: bool) -> None:
     system = reduction.system
     bare = np.flatnonzero(~system.supported())
-    if len(bare) == 0 and system.profiles:
+    if system.profiles and (bare_rows or len(bare) == 0):
         return
     row = int(reduction.rows[bare[0]])
     k = int(np.searchsorted(full.offsets, row, side="right")) - 1

@@ -18,6 +18,8 @@ from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf import IPF
 
 _SUFFICIENT = 1e-4
+_SLOW = 0.2
+_SLOW_STEPS = 6
 _LARGEST_STEP = 40.0
 """No mass changes by more than exp(40) in one step; beyond it the quadratic model says nothing."""
 
@@ -28,6 +30,18 @@ class _Memory:
 
     hessian: Hessian
     sums: FloatArray
+    residual: float = np.inf
+    slow: int = 0
+
+    def is_doubtful(self, residual: float) -> bool:
+        """Take note of a step's residual; tell whether six, twelve, ... steps in a row have each gained little.
+
+        Near an interior solution Newton's steps are quadratic; on the boundary each divides the residual by e, and
+        without a solution it stays.
+        """
+        self.slow = self.slow + 1 if residual > _SLOW * self.residual else 0
+        self.residual = residual
+        return self.slow > 0 and self.slow % _SLOW_STEPS == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +75,7 @@ class Newton:
             if self.warm_up:
                 swept = IPF().step(problem, iterate, Budget(self.warm_up, 0.0, 0.0)).iterate
                 iterate = iterate_at(problem, swept.potentials)
-            _measure(problem, iterate.masses, memory.sums)
+            memory.residual = _measure(problem, iterate.masses, memory.sums).l1
         miss = problem.targets - memory.sums
         direction = memory.hessian.factor_and_solve(iterate.masses, miss)
         found = search(problem, iterate, direction, inner_product(miss, direction))
@@ -71,7 +85,8 @@ class Newton:
         residual = _measure(problem, moved.masses, memory.sums)
         moved.memory = memory
         record = Record(1, residual.largest, residual.l1, gain / problem.total, dual_at(problem, moved))
-        return Step(moved, 1, (record,), note, stalled=is_rounding(problem, record.kl_step))
+        return Step(moved, 1, (record,), note, stalled=is_rounding(problem, record.kl_step),
+                    doubtful=memory.is_doubtful(residual.l1))  # fmt: skip
 
 
 def _measure(problem: Problem, masses: FloatArray, sums: FloatArray) -> Residual:
