@@ -13,17 +13,11 @@ from matplotlib.patheffects import withStroke
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
+from purtensor.plots.style import GREY, INK, colours_of
 
 FOUR_FIFTHS = 0.8
 """The rule of thumb of United States employment law: a ratio below four fifths is taken as adverse impact."""
 
-# Okabe and Ito's palette, which keeps its contrasts under colour blindness
-COLOURS: Mapping[str, str] = MappingProxyType(
-    {"f": "#000000", "P": "#E69F00", "PU": "#56B4E9", "PUR": "#0072B2", "MaxEnt": "#009E73"}
-)
-_OTHER_COLOURS = ("#D55E00", "#CC79A7", "#F0E442")
-_INK = "#222222"
-_GREY = "#5f5f5f"
 _FAINT = "#c9c9c9"
 _SHADE = "#f6e9e4"
 _HALO = withStroke(linewidth=3.0, foreground="white")
@@ -71,7 +65,7 @@ def plot_disparity_ratios(
     axes = ax if ax is not None else _new_axes(*values.shape)
     lines = _line_positions(*values.shape)
     _draw_scale(axes, values, lines)
-    colours = _colours_of([str(column) for column in ratios.columns])
+    colours = colours_of(str(column) for column in ratios.columns)
     spread = None if deviations is None else deviations.to_numpy(dtype=np.float64)
     for column, colour in enumerate(colours):
         _draw_distribution(
@@ -96,11 +90,6 @@ def _line_positions(groups: int, distributions: int) -> FloatArray:
     return lines
 
 
-def _colours_of(distributions: list[str]) -> list[str]:
-    others = iter(_OTHER_COLOURS * len(distributions))
-    return [COLOURS[name] if name in COLOURS else next(others) for name in distributions]
-
-
 def _draw_scale(axes: Axes, values: FloatArray, lines: FloatArray) -> None:
     """Draw parity and the four-fifths line, which the eye measures from."""
     axes.set_xlim(0.0, max(1.12, 1.08 * float(values.max())))
@@ -110,11 +99,11 @@ def _draw_scale(axes: Axes, values: FloatArray, lines: FloatArray) -> None:
         (FOUR_FIFTHS, (0, (4, 3)), "four-fifths rule: 0.8", "right"),
         (1.0, "solid", "parity: 1", "left"),
     ):
-        axes.axvline(position, color=_GREY, linewidth=1.1, linestyle=style, zorder=1)
+        axes.axvline(position, color=GREY, linewidth=1.1, linestyle=style, zorder=1)
         shift = -0.008 if side == "right" else 0.008
         axes.annotate(
             text, (position + shift, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 5),
-            textcoords="offset points", ha=side, va="bottom", fontsize="small", color=_GREY,
+            textcoords="offset points", ha=side, va="bottom", fontsize="small", color=GREY,
         )  # fmt: skip
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -132,13 +121,13 @@ def _draw_distribution(
         shift, side = (-8, "right") if value <= 1 else (8, "left")
         axes.annotate(
             f"{value:.3f}", (value, height), xytext=(shift, 0), textcoords="offset points",
-            ha=side, va="center_baseline", fontsize="small", color=_INK, path_effects=[_HALO], zorder=4,
+            ha=side, va="center_baseline", fontsize="small", color=INK, path_effects=[_HALO], zorder=4,
         )  # fmt: skip
 
 
 def _draw_groups(axes: Axes, groups: list[str], lines: FloatArray) -> None:
     for group, heights in zip(groups, lines, strict=True):
         top = float(heights.min()) - 0.85
-        axes.text(0.005, top, group, ha="left", va="center", fontweight="bold", color=_INK)
+        axes.text(0.005, top, group, ha="left", va="center", fontweight="bold", color=INK)
         if top > 0:
             axes.axhline(top - 0.55, color=_FAINT, linewidth=0.8, zorder=1)

@@ -33,7 +33,7 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
     figure = _root_figure(axes)
     vector, pixels = path.with_suffix(".svg"), path.with_suffix(".png")
     with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}):
-        figure.savefig(vector, metadata={"Date": None, "Creator": "purtensor", "Title": title or None})
+        figure.savefig(vector, metadata={"Date": None, "Creator": "purtensor", "Title": title})
     figure.savefig(pixels, dpi=dots_per_inch, metadata={"Software": "purtensor", "Title": title})
     return vector, pixels
 

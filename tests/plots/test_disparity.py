@@ -12,8 +12,9 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import purtensor as pt
-from purtensor.plots.disparity import COLOURS, plot_disparity_ratios
+from purtensor.plots.disparity import plot_disparity_ratios
 from purtensor.plots.figures import save_figure
+from purtensor.plots.style import COLOURS
 
 RATIOS = pd.DataFrame(
     {"f": [0.693, 0.377], "PUR": [0.987, 1.3], "other": [0.5, 0.9]}, index=["male, non-white", "female, white"]

@@ -1,0 +1,40 @@
+"""What all pictures share: colours, inks, and how their axes look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+
+from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, which keeps its contrasts under colour blindness
+COLOURS: Mapping[str, str] = MappingProxyType(
+    {"train": "#7f7f7f", "f": "#000000", "P": "#E69F00", "PU": "#56B4E9", "PUR": "#0072B2", "MaxEnt": "#009E73"}
+)
+MARKERS: Mapping[str, str] = MappingProxyType(
+    {"train": "x", "f": "o", "P": "^", "PU": "s", "PUR": "D", "MaxEnt": "v"}
+)  # fmt: skip
+"""Shapes tell the distributions apart where colours do not, as in a grey print."""
+
+OTHER_COLOURS = ("#D55E00", "#CC79A7", "#F0E442")
+INK = "#222222"
+GREY = "#5f5f5f"
+FAINT = "#dddddd"
+
+
+def colours_of(names: Iterable[str]) -> list[str]:
+    """Return a colour for each name: its own, or the next of the others.
+
+    Examples
+    --------
+    >>> colours_of(["PUR", "mine"])
+    ['#0072B2', '#D55E00']
+    """
+    others: Iterator[str] = iter(OTHER_COLOURS * 100)
+    return [COLOURS[name] if name in COLOURS else next(others) for name in names]
+
+
+def bare(axes: Axes, *sides: str) -> None:
+    """Take away the frame's sides that carry no scale."""
+    axes.spines[list(sides or ("top", "right"))].set_visible(False)
+    axes.tick_params(labelsize="small")

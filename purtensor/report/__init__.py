@@ -1,0 +1,1 @@
+"""Reports as one page of HTML; the only importer of jinja2."""

@@ -1,0 +1,105 @@
+"""Reports: everything is inside one page, and every number of it is the study's."""
+
+from __future__ import annotations
+
+import base64
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from purtensor.experiments.claims import Claim
+from purtensor.report.page import Exhibit, Part, Report, as_cell, data_uri, render, write_report
+
+HOLDS = Claim("PUR removes disparity", True, "0 of 35 beyond noise")
+FAILS = Claim("P removes <everything>", False, "18 of 35 beyond noise")
+
+
+def report(tmp_path: Path, **changes: object) -> Report:
+    picture = tmp_path / "figure.svg"
+    picture.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    table = pd.DataFrame({"projection": ["P", "PUR"], "largest residual": [1.25e-12, np.nan], "sets": [10, 9]})
+    exhibits = [
+        Exhibit("Disparity", "By group.", paper="figure 3", figure=picture, numbers="disparities.csv"),
+        Exhibit("Certificates", "How well it is solved.", table=table),
+    ]
+    parts = [Part("1994", {"SHA-256": "abc123", "none": ""}, [HOLDS, FAILS], exhibits)]
+    return Report("A study", "What was asked", changes.get("parts", parts), {"seed": "7"}, {"numpy": "2.4"})
+
+
+class Reader(HTMLParser):
+    """Collects what a page refers to, and whether its elements are closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.references: list[str] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+        self.references += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+
+def test_render__refers_to_nothing_outside_of_the_page(tmp_path: Path) -> None:
+    reader = Reader()
+    reader.feed(render(report(tmp_path)))
+    assert reader.open == []
+    assert reader.references
+    assert all(reference.startswith(("data:", "#")) for reference in reader.references)
+
+
+def test_render__tells_claims_facts_settings_and_tables(tmp_path: Path) -> None:
+    page = render(report(tmp_path))
+    for text in ("A study", "What was asked", "abc123", "figure 3", "disparities.csv", "1.25e-12", "2.4", "seed"):
+        assert text in page
+    assert "<dt>none</dt>" not in page
+    rows = re.findall(r"<tr><td>(.*?)</td><td class=\"(\w+)\">(.*?)</td><td>(.*?)</td></tr>", page)
+    assert rows == [
+        ("PUR removes disparity", "holds", "✓ holds", "0 of 35 beyond noise"),
+        ("P removes &lt;everything&gt;", "fails", "✗ does not hold", "18 of 35 beyond noise"),
+    ]
+
+
+def test_render__carries_the_picture(tmp_path: Path) -> None:
+    page = render(report(tmp_path))
+    content = re.search(r"data:image/svg\+xml;base64,([^\"]+)", page)
+    assert content is not None
+    assert base64.b64decode(content[1]) == (tmp_path / "figure.svg").read_bytes()
+
+
+def test_render__same_report_same_page(tmp_path: Path) -> None:
+    assert render(report(tmp_path)) == render(report(tmp_path))
+    changed = report(tmp_path, parts=[Part("1994", {"SHA-256": "abc124"}, [HOLDS], [])])
+    assert render(changed) != render(report(tmp_path))
+
+
+def test_render__links_its_parts_when_there_are_several() -> None:
+    parts = [Part(year, {}, [], []) for year in ("1981", "1990")]
+    page = render(Report("A study", "", parts))
+    assert 'href="#part2"' in page
+    assert 'id="part2"' in page
+    assert "<nav>" not in render(Report("A study", "", parts[:1]))
+
+
+def test_write_report__is_what_render_says(tmp_path: Path) -> None:
+    path = write_report(report(tmp_path), tmp_path / "report.html")
+    assert path.read_text(encoding="utf-8") == render(report(tmp_path))
+
+
+def test_data_uri__by_ending(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    assert data_uri(tmp_path / "a.png") == "data:image/png;base64,iVBORw=="
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.12345678, "0.1235"), (16888.0, "16888"), (12, "12"), (np.nan, ""), ("P", "P"), (0.0, "0")]
+)
+def test_as_cell__as_printed(value: object, text: str) -> None:
+    assert as_cell(value) == text
