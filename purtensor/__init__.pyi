@@ -1,5 +1,6 @@
 from . import datasets as datasets
 from . import problems as problems
+from . import sklearn as sklearn
 from .constraints.coefficients import coefficients as coefficients
 from .constraints.coefficients import degrees_of_freedom as degrees_of_freedom
 from .constraints.marginals import Marginal as Marginal

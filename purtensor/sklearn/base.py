@@ -1,0 +1,167 @@
+"""What the estimators share: rows to a table, its projection, and rows to the profiles of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
+from purtensor.fairness.pur import pur
+from purtensor.kernels.sums import group_sums
+from purtensor.projection.project import project
+from purtensor.projection.result import Projection
+from purtensor.sklearn.binner import named_columns
+from purtensor.sklearn.columns import codes_of, fit_column, read_columns
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.regularize import regularize, uniform
+
+ADVICE = (
+    "ask for fewer conditions (conditions='PR' can always be met), leave out or merge the columns that give the "
+    "protected ones away (purtensor.proxies finds them), or soften a condition with purtensor.relax"
+)
+
+
+class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
+    """Projects the table of its training rows onto the conditions; the common part of the estimators."""
+
+    def __init__(
+        self,
+        protected: Any = None,
+        *,
+        conditions: str = "PUR",
+        strength: float = 1e-4,
+        reference: str = "empirical",
+        unseen: str = "marginal",
+        bins: int | None = 5,
+        tolerance: float = 1e-10,
+        solver: Any = None,
+    ) -> None:
+        self.protected = protected
+        self.conditions = conditions
+        self.strength = strength
+        self.reference = reference
+        self.unseen = unseen
+        self.bins = bins
+        self.tolerance = tolerance
+        self.solver = solver
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[list[IntArray], FloatArray]:
+        """Fit to rows; return the codes of response and columns, -1 where unknown, and the weight of each row."""
+        self._check_options()
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        names, columns = read_columns(self, X, reset=True)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(columns[0].to_numpy(), labels)
+        assert_all_finite(labels, input_name="y", estimator_name=type(self).__name__)
+        check_classification_targets(labels)
+        self.classes_, response = np.unique(labels, return_inverse=True)
+        weights = _check_sample_weight(sample_weight, np.empty((len(labels), 1)), dtype=np.float64,
+                                       ensure_non_negative=True)  # fmt: skip
+        counted = weights > 0
+        if not counted.any():
+            raise InvalidOptionError("sample_weight is zero in every row: there is nothing to fit")
+        self.protected_ = self._protected_names(names)
+        self.response_ = _free_name(getattr(y, "name", None), names)
+        self.columns_ = tuple(
+            fit_column(name, column.filter(counted.tolist()), self.bins, weights[counted])
+            for name, column in zip(names, columns, strict=True)
+        )
+        codes = [response, *codes_of(self.columns_, columns)]
+        counts = self._counts([code[counted] for code in codes], weights[counted])
+        self.table_ = regularize(counts, self.strength, response=self.response_)
+        self.projection_ = self._projected(self.table_)
+        return codes, weights
+
+    def _projected(self, f: Table) -> Projection:
+        constraints = pur(f, response=self.response_, protected=self.protected_, conditions=self.conditions)
+        start = uniform(f) if self.reference == "uniform" else f
+        try:
+            return project(start, constraints, solver=self.solver, tolerance=self.tolerance)
+        except InfeasibleError as error:
+            raise InfeasibleError(f"{error}; {ADVICE}", error.diagnosis) from error
+        except NotConvergedError as error:
+            error.add_note(f"where the conditions exclude each other, {ADVICE}")
+            raise
+
+    def _counts(self, codes: Sequence[IntArray], weights: FloatArray) -> Table:
+        classes: pd.Index[Any] = pd.Index(self.classes_.tolist())
+        domain = Domain(
+            (self.response_, *(column.name for column in self.columns_)),
+            (classes, *(column.categories for column in self.columns_)),
+        )
+        group, profiles = group_profiles(codes, domain.sizes)
+        return sparse_table(domain, profiles, group_sums(weights, group, len(profiles[0])), name="count")
+
+    def _row_codes(self, X: Any) -> list[IntArray]:
+        check_is_fitted(self)
+        _, columns = read_columns(self, X, reset=False)
+        return codes_of(self.columns_, columns)
+
+    def _protected_names(self, names: list[str]) -> tuple[str, ...]:
+        wanted = [self.protected] if isinstance(self.protected, str | int | np.integer) else self.protected
+        if wanted is None or len(wanted) == 0:
+            raise InvalidOptionError(
+                f"protected names no column: give the columns that {type(self).__name__} protects, by name or position"
+            )
+        return tuple(named_columns(wanted, names, "protected"))
+
+    def _check_options(self) -> None:
+        if self.reference not in ("empirical", "uniform"):
+            raise InvalidOptionError(f"reference is 'empirical' or 'uniform', this is {self.reference!r}")
+        if self.unseen not in ("marginal", "raise"):
+            raise InvalidOptionError(f"unseen is 'marginal' or 'raise', this is {self.unseen!r}")
+        if self.bins is not None and (not isinstance(self.bins, int | np.integer) or self.bins < 1):
+            raise InvalidOptionError(f"bins is a whole number, 1 or more, or None, this is {self.bins!r}")
+
+
+def places(known: Sequence[IntArray], wanted: Sequence[IntArray]) -> IntArray:
+    """Return for each wanted profile where among the known ones it stands, -1 where it does not.
+
+    Both are in codes of the same categories; a wanted code of -1 is a category that is not known.
+    """
+    count = len(known[0])
+    out = np.full(len(wanted[0]), -1, dtype=np.int64)
+    candidates = np.flatnonzero(np.all([code >= 0 for code in wanted], axis=0))
+    joint = [np.concatenate([old, new[candidates]]) for old, new in zip(known, wanted, strict=True)]
+    group, _ = group_profiles(joint, [int(code.max()) + 1 for code in joint])
+    place = np.full(int(group.max()) + 1, -1, dtype=np.int64)
+    place[group[:count]] = np.arange(count)
+    out[candidates] = place[group[count:]]
+    return out
+
+
+def described_row(codes: Sequence[IntArray], row: int, names: Sequence[str]) -> str:
+    """Return which columns of a row have a category that was never seen, for messages."""
+    strange = [name for name, code in zip(names, codes, strict=True) if code[row] < 0]
+    return f"an unknown category in {', '.join(strange)}" if strange else "an unknown combination of categories"
+
+
+def _free_name(name: Any, taken: Sequence[str]) -> str:
+    """Return the name of the response: its own where it has one that no column has."""
+    chosen = name if isinstance(name, str) and name else "response"
+    while chosen in taken:
+        chosen += "_"
+    return chosen

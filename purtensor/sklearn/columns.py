@@ -1,0 +1,123 @@
+"""Rows as scikit-learn gets them, arrays or data frames, as columns of category codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import validate_data
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.datasets.binning import bin_labels
+from purtensor.errors import InvalidTableError
+from purtensor.sklearn.quantiles import quantile_edges
+from purtensor.tables.factorize import factorize
+from purtensor.tables.translate import category_map
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """How the values of one column become categories.
+
+    Attributes
+    ----------
+    name
+        The name of the attribute.
+    categories
+        In order: those that were seen, or the labels of the bins.
+    edges
+        Where each bin but the first begins; None where the values themselves are the categories.
+    """
+
+    name: str
+    categories: pd.Index[Any]
+    edges: tuple[float, ...] | None = None
+
+    def codes(self, values: nw.Series[Any]) -> IntArray:
+        """Return the category code of each value, -1 where it is unknown."""
+        if self.edges is not None:
+            if not is_numeric(values):
+                raise InvalidTableError(f"column {self.name!r} has numbers in bins, and now has {values.dtype} values")
+            return np.asarray(np.searchsorted(np.array(self.edges), numbers(values), side="right"))
+        if is_numeric(values):  # numbers between the known ones are unknown categories, no error
+            found, distinct = pd.factorize(numbers(values))
+            return np.asarray(category_map(pd.Index(distinct), self.categories)[found])
+        factor = factorize(values, self.name)
+        return np.asarray(category_map(factor.categories, self.categories)[factor.codes])
+
+
+def read_columns(estimator: Any, rows: Any, *, reset: bool) -> tuple[list[str], list[nw.Series[Any]]]:
+    """Return the names and the columns of X, checked as scikit-learn does, without missing or infinite values.
+
+    Columns of arrays, and of frames whose names are not text, are called x0, x1 and so on.
+    """
+    names, columns = open_columns(estimator, rows, reset=reset)
+    for name, column in zip(names, columns, strict=True):
+        refuse_missing(name, column)
+    return names, columns
+
+
+def open_columns(
+    estimator: Any, rows: Any, *, reset: bool, allow_missing: bool = False
+) -> tuple[list[str], list[nw.Series[Any]]]:
+    """Return the names and the columns of X as they are, the number and the names of the columns checked."""
+    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        validate_data(estimator, rows, "no_validation", reset=reset, skip_check_array=True)
+        if len(frame) == 0:
+            raise ValueError(f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required")
+        if all(isinstance(name, str) for name in frame.columns):
+            return list(frame.columns), [frame[name] for name in frame.columns]
+        positions = [f"x{i}" for i in range(len(frame.columns))]
+        return positions, [frame[:, i] for i in range(len(frame.columns))]
+    finite = "allow-nan" if allow_missing else True
+    array = validate_data(estimator, rows, "no_validation", reset=reset, dtype=None, ensure_all_finite=finite)
+    fields = [pd.Series(array[:, i]).infer_objects() for i in range(array.shape[1])]
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(len(fields))])]
+    return names, [nw.from_native(field, series_only=True) for field in fields]
+
+
+def fit_column(name: str, values: nw.Series[Any], bins: int | None, weights: FloatArray) -> Column:
+    """Return how a column becomes categories: by bins of near-equal weight if it has fractions, else by value."""
+    if bins is not None and is_numeric(values) and has_fractions(numbers(values)):
+        edges = quantile_edges(numbers(values), weights, bins)
+        return Column(name, pd.Index(bin_labels(edges) if edges else ["all"]), edges)
+    return Column(name, factorize(values, name).categories)
+
+
+def is_numeric(values: nw.Series[Any]) -> bool:
+    """Tell whether a column has numbers: truth values and categoricals are none."""
+    return bool(values.dtype.is_numeric())
+
+
+def numbers(values: nw.Series[Any]) -> FloatArray:
+    """Return a numeric column as float64, NaN where it is missing."""
+    return np.asarray(values.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def has_fractions(values: FloatArray) -> bool:
+    """Tell whether some number is not whole."""
+    present = values[~np.isnan(values)]
+    return bool((present != np.floor(present)).any())
+
+
+def refuse_missing(name: str, values: nw.Series[Any]) -> None:
+    """Refuse a column with missing or infinite values, in scikit-learn's words."""
+    bad = values.is_null().to_numpy()
+    if is_numeric(values):
+        bad = bad | ~np.isfinite(numbers(values))
+    where = np.flatnonzero(bad)
+    if len(where):
+        raise InvalidTableError(
+            f"Input X contains NaN or infinity: column {name!r} in row {where[0]} (counted from 0), and {len(where)} "
+            "rows in all; leave such rows out, or make a category of them with Binner(missing='category')"
+        )
+
+
+def codes_of(columns: Sequence[Column], values: Sequence[nw.Series[Any]]) -> list[IntArray]:
+    """Return the category codes of all columns, -1 where a value is unknown."""
+    return [column.codes(series) for column, series in zip(columns, values, strict=True)]

@@ -1,0 +1,82 @@
+"""Row weights that turn data into their projection, for any estimator that takes sample weights."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.errors import UnknownCategoryError
+from purtensor.sklearn.base import ProjectingEstimator, described_row, places
+from purtensor.tables.coded import encode
+
+
+class PURReweigher(ProjectingEstimator):
+    """Weighs each row by q / f at its profile, so that the weighted data are distributed as the projection q.
+
+    Any estimator with `sample_weight` learns from the fair data then, and fairlearn's metrics take the same weights.
+    Both f and q give unobserved responses their pseudo-counts, which no row carries: the weighted data meet the
+    conditions up to mass of their order.
+
+    Parameters
+    ----------
+    protected, conditions, strength, reference, bins, tolerance, solver
+        As in `PURClassifier`.
+    unseen
+        New rows whose response and profile have no mass in f: "marginal", weight 1, or "raise".
+
+    Attributes
+    ----------
+    sample_weight_
+        Shape (rows,): q / f for each training row, times the `sample_weight` that `fit` was given.
+    classes_, table_, projection_, protected_, response_, n_features_in_, feature_names_in_
+        As in `PURClassifier`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import purtensor as pt
+    >>> people = pd.DataFrame({"sex": ["f"] * 5 + ["m"] * 5})
+    >>> hired = [0, 0, 0, 0, 1, 0, 0, 1, 1, 1]
+    >>> weights = pt.sklearn.PURReweigher(protected="sex").fit(people, hired).sample_weight_
+    >>> weights.round(2).tolist()
+    [0.75, 0.75, 0.75, 0.75, 2.0, 1.5, 1.5, 0.67, 0.67, 0.67]
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Project the table of the training rows and weigh them; errors as in `PURClassifier.fit`."""
+        codes, given = self._fit_rows(X, y, sample_weight)
+        coded = encode(self.table_)
+        q = self.projection_.table.values[coded.positions]
+        self._profiles = coded.codes
+        self._ratio: FloatArray = q / coded.values
+        self.sample_weight_ = np.where(given > 0, given * self._weights(codes), 0.0)
+        return self
+
+    def weigh(self, X: Any, y: Any) -> FloatArray:
+        """Return q / f for each of other rows, shape (rows,).
+
+        Raises
+        ------
+        UnknownCategoryError
+            A row that f has no mass for, with `unseen="raise"`.
+        """
+        columns = self._row_codes(X)
+        labels = np.asarray(y)
+        place = np.searchsorted(self.classes_, labels)
+        place[place == len(self.classes_)] = 0
+        response = np.where(self.classes_[place] == labels, place, -1)
+        codes = [response, *columns]
+        strange = np.flatnonzero(places(self._profiles, codes) < 0)
+        if len(strange) and self.unseen == "raise":
+            names = [self.response_, *(column.name for column in self.columns_)]
+            raise UnknownCategoryError(
+                f"{len(strange)} of {len(labels)} rows have no weight; row {strange[0]} (counted from 0) has "
+                f"{described_row(codes, strange[0], names)}; unseen='marginal' gives it weight 1"
+            )
+        return self._weights(codes)
+
+    def _weights(self, codes: list[IntArray]) -> FloatArray:
+        place = places(self._profiles, codes)
+        return np.asarray(np.where(place >= 0, self._ratio[place], 1.0))
