@@ -73,10 +73,10 @@ class DualCertifier:
         error of some units in the last place times the potentials that it sums.
         """
         problem = self.problem
-        scale = problem.total / float(iterate.masses.sum())
-        if not np.isfinite(scale):
+        mass = float(iterate.masses.sum())
+        if not 0.0 < mass < float("inf"):
             return Certificate(float("inf"), 1.0)
-        masses = iterate.masses * scale
+        masses = iterate.masses * (problem.total / mass)
         change, left = feasible_change(problem, masses)
         lowest, upper, gap, moved = certificate_sums(masses, change)
         if not (lowest >= -1.0 and left <= _NEGLIGIBLE * problem.total):
