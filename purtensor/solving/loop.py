@@ -220,9 +220,10 @@ def _absorb(problem: Problem, state: _State, step: Step, stop_on: str, before: f
     state.iterate = step.iterate
     state.doubtful = step.doubtful
     state.iterations += step.iterations
-    if not step.records and step.iterations and not (step.judged and stop_on == "residual"):
+    last = state.lines[-1]
+    is_judged = stop_on == "residual" and (step.judged or step.records)
+    if last.iteration < state.iterations and not is_judged:
         residual = residual_of(problem, state.iterate.masses)
-        last = state.lines[-1]
         dual_before = last.record.dual if last.iteration == state.iterations - 1 else float("nan")
         line = _measured(problem, state.iterate, residual, dual_before)
         state.lines.append(TraceLine(line, state.iterations, after - state.started))

@@ -114,11 +114,11 @@ def test_certify__is_never_violated_on_random_problems(seed):
 
 def test_certify__proves_something_about_most_points():
     proved = 0
-    for seed in range(100):
+    for seed in range(40):
         problem = random_arrays(seed)
         iterate = list(single_sweeps(problem, pt.IPF(), 2))[-1]
         proved += DualCertifier(problem).certify(iterate).certified
-    assert proved >= 60
+    assert proved >= 24
 
 
 def test_certify__does_not_see_the_total_mass():

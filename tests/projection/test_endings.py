@@ -1,0 +1,231 @@
+"""How a projection ends, and what is said of it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import purtensor as pt
+from purtensor.errors import InvalidOptionError, NotConvergedError, NotConvergedWarning
+from purtensor.solving.iterate import Iterate, Step, iterate_at
+from tests.solving.drawn import SOLVERS, labelled_problem
+
+each_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+
+
+def project(name="PUR", **options):
+    return pt.project(*labelled_problem(name), **options)
+
+
+def returned(name="PUR", **options):
+    return project(name, on_failure="return", **options)
+
+
+@each_solver
+def test_project__converged(solver):
+    result = project(solver=solver, tolerance=1e-9)
+    assert result.termination is pt.Termination.CONVERGED
+    assert result.converged
+    assert result.residual <= 1e-9
+    assert result.residual_l1 <= 1e-7
+    assert result.certified
+    assert "every constraint is met" in result.termination.value
+
+
+@each_solver
+def test_project__iteration_limit(solver):
+    result = returned(solver=solver, tolerance=1e-15, max_iterations=2)
+    assert result.termination is pt.Termination.ITERATION_LIMIT
+    assert not result.converged
+    assert result.iterations == 2
+    assert result.trace.iteration.values.tolist() == [0, 1, 2]
+    assert result.residual > 1e-15
+
+
+def test_project__no_iteration_at_all():
+    result = returned(max_iterations=0)
+    assert result.termination is pt.Termination.ITERATION_LIMIT
+    assert result.iterations == 0
+    reference, _ = labelled_problem("PUR")
+    assert result.table.values == pytest.approx(reference.values / reference.values.sum(), rel=1e-14)
+
+
+def test_project__a_reference_that_meets_the_constraints_is_the_answer():
+    reference, _ = labelled_problem("cube")
+    constraints = pt.marginals_of(reference, [("x1", "x2"), ("x3",)])
+    for solver in (*SOLVERS.values(), None):
+        result = pt.project(reference, constraints, solver=solver)
+        assert result.iterations == 0
+        assert result.converged
+        assert result.divergence <= 1e-15
+        assert result.table.values == pytest.approx(reference.values, rel=1e-14)
+
+
+@each_solver
+def test_project__time_limit(solver):
+    result = returned(solver=solver, tolerance=0.0, max_seconds=1e-9)
+    assert result.termination in (pt.Termination.TIME_LIMIT, pt.Termination.CONVERGED)
+    assert result.iterations >= 1
+    assert result.iterations <= 4
+
+
+@each_solver
+def test_project__stalled_at_a_tolerance_of_zero(solver):
+    result = returned("cube", solver=solver, tolerance=0.0)
+    assert result.termination is pt.Termination.STALLED
+    assert result.residual_l1 <= 1e-14
+    assert result.tv_bound <= 1e-13
+    assert "rounding leaves no better step" in result.termination.value
+
+
+def test_project__interrupted_by_a_callback():
+    told = []
+
+    def stop(progress):
+        told.append((progress.iteration, progress.residual))
+        return progress.iteration >= 3
+
+    result = returned(solver=pt.IPF(), tolerance=1e-15, callback=stop)
+    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.iterations == told[-1][0] >= 3
+    assert [iteration for iteration, _ in told[:2]] == [1, 3]  # steps of 1 and of 2 sweeps
+    residuals = dict(zip(result.trace.iteration.values.tolist(), result.trace.residual.values.tolist(), strict=True))
+    assert told[-1][1] == residuals[told[-1][0]]
+
+
+def test_project__ctrl_c_keeps_the_state_so_far():
+    def interrupt(progress):
+        if progress.iteration >= 3:
+            raise KeyboardInterrupt
+
+    result = returned(solver=pt.IPF(), tolerance=1e-15, callback=interrupt)
+    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.iterations == 3
+    plain = returned(solver=pt.IPF(), tolerance=1e-15, max_iterations=3)
+    assert result.table.values.tolist() == plain.table.values.tolist()
+
+
+def test_project__what_a_callback_raises_gets_through():
+    def fail(progress):
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        project(tolerance=1e-15, callback=fail)
+
+
+class Spoiling:
+    """A solver that gives potentials that are no numbers."""
+
+    def step(self, problem, iterate, budget):
+        return iterate_at(problem, iterate.potentials * np.nan)
+
+
+def test_project__not_finite():
+    result = returned(solver=Spoiling(), tolerance=1e-15)
+    assert result.termination is pt.Termination.NOT_FINITE
+    assert (result.bound, result.tv_bound, result.certified) == (np.inf, 1.0, False)
+    assert not result.converged
+
+
+def test_project__on_failure_raise_carries_the_projection():
+    with pytest.raises(NotConvergedError, match=r"not converged after 1 iterations.*raise max_iterations") as caught:
+        project(solver=pt.IPF(), tolerance=1e-15, max_iterations=1)
+    assert isinstance(caught.value, RuntimeError)
+    kept = caught.value.projection
+    assert kept.iterations == 1
+    assert kept.table.sum() == pytest.approx(1.0)
+
+
+def test_project__on_failure_warn_and_return():
+    with pytest.warns(NotConvergedWarning, match="residual"):
+        warned = project(tolerance=1e-15, max_iterations=1, on_failure="warn")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        silent = project(tolerance=1e-15, max_iterations=1, on_failure="return")
+    assert warned.table.equals(silent.table)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"tolerance": -1e-3}, "tolerance is a share"),
+        ({"tolerance": 1.0}, "tolerance is a share"),
+        ({"tolerance": float("nan")}, "tolerance is a share"),
+        ({"stop_on": "bound"}, "stop_on is one of residual, tv_bound"),
+        ({"on_failure": "ignore"}, "on_failure is one of raise, warn, return"),
+        ({"max_iterations": -1}, "max_iterations is a count"),
+        ({"max_seconds": 0.0}, "max_seconds is a positive time"),
+        ({"solver": "ipf"}, "solver is an object with a step"),
+        ({"start": [1.0, 2.0]}, "start is a Projection or a sequence of tables"),
+    ],
+)
+def test_project__refuses_options_that_mean_nothing(options, told):
+    with pytest.raises(InvalidOptionError, match=told):
+        project(**options)
+
+
+class Sweeping:
+    """A user's own solver: plain sweeps in numpy, the way of return being chosen."""
+
+    def __init__(self, form):
+        self.form = form
+
+    def step(self, problem, iterate, budget):
+        potentials = iterate.potentials.copy()
+        for k in range(len(problem.index)):
+            masses = iterate_at(problem, potentials).masses
+            block = problem.system.block(k)
+            sums = np.bincount(problem.index[k], masses, len(problem.targets[block]))
+            potentials[block] += np.log(problem.targets[block] / sums)
+        return self.form(problem, potentials)
+
+
+FORMS = {
+    "bare potentials": lambda problem, potentials: potentials,
+    "an iterate": iterate_at,
+    "a step": lambda problem, potentials: Step(iterate_at(problem, potentials)),
+    "a lazy iterate": lambda problem, potentials: Iterate(
+        lambda: potentials, lambda: iterate_at(problem, potentials).masses
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_project__runs_a_solver_of_ones_own(form):
+    own = project(solver=Sweeping(form), tolerance=1e-10)
+    plain = project(solver=pt.IPF(), tolerance=1e-10)
+    assert own.iterations == plain.iterations
+    assert own.table.values == pytest.approx(plain.table.values, rel=1e-12)
+    assert own.certified
+    assert own.trace.sizes["record"] == own.iterations + 1
+
+
+def test_project__refuses_what_is_no_step():
+    with pytest.raises(InvalidOptionError, match="a solver's step returns a Step, an Iterate or an array of"):
+        project(solver=Sweeping(lambda problem, potentials: potentials[:-1]), tolerance=1e-10)
+
+
+@each_solver
+def test_project__stops_on_the_proved_distance(solver):
+    result = project("binary, all pairs", solver=solver, stop_on="tv_bound", tolerance=1e-6)
+    assert result.converged
+    assert result.tv_bound <= 1e-6
+    asked = result.trace.tv_bound.values
+    assert asked[-1] == pytest.approx(result.tv_bound, rel=1e-6)
+    assert (asked[:-1][~np.isnan(asked[:-1])] > 1e-6).all()
+
+
+def test_project__stopping_on_the_bound_takes_longer_where_the_residual_says_little():
+    named = pt.problems.load("b")
+    by_residual = pt.project(named.reference, named.constraints, solver=pt.IPF(), tolerance=1e-5)
+    by_bound = pt.project(named.reference, named.constraints, solver=pt.IPF(), tolerance=1e-5, stop_on="tv_bound")
+    assert by_bound.iterations > by_residual.iterations
+    assert by_bound.tv_bound <= 1e-5 < by_residual.tv_bound
+
+
+def test_project__without_a_certificate_nothing_is_claimed():
+    result = project(certificate=False)
+    assert (result.bound, result.tv_bound, result.certified) == (np.inf, 1.0, False)
+    assert result.converged
