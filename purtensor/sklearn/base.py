@@ -137,22 +137,6 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidOptionError(f"bins is a whole number, 1 or more, or None, this is {self.bins!r}")
 
 
-def places(known: Sequence[IntArray], wanted: Sequence[IntArray]) -> IntArray:
-    """Return for each wanted profile where among the known ones it stands, -1 where it does not.
-
-    Both are in codes of the same categories; a wanted code of -1 is a category that is not known.
-    """
-    count = len(known[0])
-    out = np.full(len(wanted[0]), -1, dtype=np.int64)
-    candidates = np.flatnonzero(np.all([code >= 0 for code in wanted], axis=0))
-    joint = [np.concatenate([old, new[candidates]]) for old, new in zip(known, wanted, strict=True)]
-    group, _ = group_profiles(joint, [int(code.max()) + 1 for code in joint])
-    place = np.full(int(group.max()) + 1, -1, dtype=np.int64)
-    place[group[:count]] = np.arange(count)
-    out[candidates] = place[group[count:]]
-    return out
-
-
 def described_row(codes: Sequence[IntArray], row: int, names: Sequence[str]) -> str:
     """Return which columns of a row have a category that was never seen, for messages."""
     strange = [name for name, code in zip(names, codes, strict=True) if code[row] < 0]

@@ -11,9 +11,10 @@ from sklearn.base import ClassifierMixin
 from purtensor._typing import FloatArray
 from purtensor.errors import UnknownCategoryError
 from purtensor.kernels.sums import group_sums
-from purtensor.sklearn.base import ProjectingEstimator, described_row, places
+from purtensor.sklearn.base import ProjectingEstimator, described_row
 from purtensor.tables.coded import encode
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.matching import places
 
 
 class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]

@@ -8,8 +8,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import UnknownCategoryError
-from purtensor.sklearn.base import ProjectingEstimator, described_row, places
+from purtensor.sklearn.base import ProjectingEstimator, described_row
 from purtensor.tables.coded import encode
+from purtensor.tables.matching import places
 
 
 class PURReweigher(ProjectingEstimator):

@@ -1,0 +1,264 @@
+"""Standard errors of a projection and of what is computed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import Attributes, FloatArray, IntArray, Table
+from purtensor.errors import InvalidOptionError, InvalidTableError, TooLargeError, UnknownCategoryError
+from purtensor.inference.dependence import dependences
+from purtensor.inference.influence import Influence
+from purtensor.projection.evidence import SolverEvidence
+from purtensor.projection.result import Projection
+from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.problem import LabelledProblem
+from purtensor.tables.coded import (
+    CodedTable,
+    dense_table,
+    described,
+    domain_of,
+    encode,
+    is_sparse,
+    sparse_table,
+    stored_codes,
+)
+from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.matching import places
+from purtensor.tables.memory import available_memory
+from purtensor.tables.translate import category_map, translated
+
+LARGEST_TABLE = 20_000
+"""Beyond so many profiles the errors of all of them, one solve each, are refused."""
+
+
+@dataclass(frozen=True)
+class StandardErrors:
+    """Standard errors under multinomial sampling of the data; see `standard_errors`.
+
+    Attributes
+    ----------
+    size
+        The number of individuals that the data are taken to be a sample of.
+    targets
+        How each target depends on the data: "marginal", "parity" or "fixed".
+    reference_depends
+        Whether the reference is the data.
+    """
+
+    size: int
+    targets: tuple[str, ...]
+    reference_depends: bool
+    result: Projection = field(repr=False)
+    labelled: LabelledProblem = field(repr=False)
+    influence: Influence = field(repr=False)
+
+    @cached_property
+    def table(self) -> Table:
+        """The standard error of the mass of each profile, in the units and the layout of `result.table`.
+
+        It costs one solve a profile.
+
+        Raises
+        ------
+        TooLargeError
+            More than 20,000 profiles; ask for single numbers with `of`.
+        """
+        profiles = len(self.influence.q)
+        if profiles > LARGEST_TABLE:
+            raise TooLargeError(
+                f"standard errors of {profiles} profiles take as many solves, {LARGEST_TABLE} are allowed; ask for the "
+                "numbers that you need with of(gradient)", 8 * profiles**2, available_memory()
+            )  # fmt: skip
+        errors = np.zeros(profiles)
+        gradient = np.zeros(profiles)
+        for i in range(profiles):
+            gradient[i] = 1.0
+            errors[i] = self._error(gradient)
+            gradient[i] = 0.0
+        on_support = np.zeros(len(self.labelled.coded.values))
+        on_support[self.labelled.profiles] = errors * self.labelled.total
+        return self.labelled.coded.rebuild(on_support, name="standard_error")
+
+    def of(self, gradient: Table) -> float:
+        """Return the standard error of a number h(q), given its derivatives with respect to the profiles of q.
+
+        `gradient` is a table over the attributes of q, of any signs, of derivatives with respect to probabilities
+        (total 1); profiles that it does not list have derivative 0. For a linear h they are its coefficients.
+        """
+        return self._error(self._aligned(gradient))
+
+    def covariance(self, one: Table, other: Table) -> float:
+        """Return the covariance of two numbers, given their gradients as in `of`."""
+        first, second = (self.influence.of(self._aligned(gradient)) for gradient in (one, other))
+        return self.influence.covariance(first, second, self.size)
+
+    def attributable_disparity(self, *, response: str, protected: Attributes, reference: Mapping[str, Any]) -> Table:
+        """Return the standard error of q(y | s) - q(y | s0) for each response and protected profile."""
+        return self._disparity(response, protected, reference, ratio=False)
+
+    def disparity_ratio(self, *, response: str, protected: Attributes, reference: Mapping[str, Any]) -> Table:
+        """Return the standard error of q(y | s) / q(y | s0) for each response and protected profile."""
+        return self._disparity(response, protected, reference, ratio=True)
+
+    def _error(self, gradient: FloatArray) -> float:
+        derivative = self.influence.of(gradient)
+        return float(np.sqrt(max(0.0, self.influence.covariance(derivative, derivative, self.size))))
+
+    def _disparity(self, response: str, protected: Attributes, reference: Mapping[str, Any], *, ratio: bool) -> Table:
+        coded = self.labelled.coded
+        names = named_attributes(protected, coded.domain)
+        if not isinstance(response, str) or response in names or not names:
+            raise InvalidOptionError(f"response is one attribute and protected are others, not {response!r}, {names}")
+        if not isinstance(reference, Mapping) or set(reference) != set(names):
+            raise InvalidOptionError(
+                f"reference names a category for each of {', '.join(names)}, this is {reference!r}"
+            )
+        y = coded.columns(named_attributes(response, coded.domain))[0][self.labelled.profiles]
+        columns = [column[self.labelled.profiles] for column in coded.columns(names)]
+        s, of_s = group_profiles(columns, coded.domain.select(names).sizes)
+        chosen = [coded.domain.code(name, reference[name]) for name in names]
+        base = places(of_s, [np.array([code]) for code in chosen])[0]
+        if base < 0:
+            profile = described(coded.domain.select(names), chosen)
+            raise UnknownCategoryError(f"the reference profile ({profile}) has no mass in the projection")
+        responses = np.unique(y)
+        values = [self._disparity_error(y == one, s, group, int(base), ratio)
+                  for one in responses for group in range(len(of_s[0]))]  # fmt: skip
+        codes = [np.repeat(responses, len(of_s[0])), *(np.tile(code, len(responses)) for code in of_s)]
+        full = coded.domain.select((response, *names))
+        return _over_present_categories(self.result.table, full, codes, np.array(values))
+
+    def _disparity_error(self, is_y: Any, s: IntArray, group: int, base: int, ratio: bool) -> float:
+        if group == base:
+            return 0.0
+        share, d_share = _conditional(self.influence.q, is_y, s == group)
+        other, d_other = _conditional(self.influence.q, is_y, s == base)
+        if not ratio:
+            return self._error(d_share - d_other)
+        return self._error(d_share / other - share * d_other / other**2) if other > 0 else float("nan")
+
+    def _aligned(self, gradient: Table) -> FloatArray:
+        """Return a table of derivatives as an array over the profiles of q."""
+        domain = domain_of(gradient)
+        own = self.labelled.coded
+        if set(domain.attributes) != set(own.domain.attributes):
+            raise InvalidTableError(
+                f"the gradient is over ({', '.join(domain.attributes)}), and the projection over "
+                f"({', '.join(own.domain.attributes)})"
+            )
+        values = np.asarray(gradient.values, dtype=np.float64).reshape(-1)
+        if not np.isfinite(values).all():
+            raise InvalidTableError("the gradient has a value that is not finite")
+        codes = stored_codes(gradient, domain) if is_sparse(gradient) else np.unravel_index(
+            np.arange(len(values)), gradient.shape)  # fmt: skip
+        columns = []
+        for name, categories in zip(own.domain.attributes, own.domain.categories, strict=True):
+            position = domain.position(name)
+            columns.append(category_map(domain.categories[position], categories)[codes[position]])
+        place = places([code[self.labelled.profiles] for code in own.codes], columns)
+        found = np.zeros(len(self.influence.q))
+        found[place[place >= 0]] = values[place >= 0]
+        return found
+
+
+def standard_errors(
+    result: Projection, *, size: int, data: Table | None = None, targets: Sequence[str] | None = None
+) -> StandardErrors:
+    """Return the standard errors that a projection has because its data are a sample.
+
+    The data f are taken as a multinomial sample of `size` individuals from a population distributed as f. The
+    reference (where it is the data) and the targets follow f, and the projection follows them: to first order, by the
+    implicit function theorem, on the fixed support (notes/standard_errors.md). Pseudo-counts are taken as part of f.
+
+    Parameters
+    ----------
+    result
+        A projection that `project` made.
+    size
+        How many individuals the data have: the N of the counts.
+    data
+        The table that the targets come from; the reference when None. A reference that is not the data, such as the
+        uniform one, is taken as known.
+    targets
+        For each constraint "marginal" (of the data), "parity" (product of the data's marginals over one attribute
+        and over the others), or "fixed" (known without error). When None it is found by comparing with the data.
+
+    Returns
+    -------
+    StandardErrors
+        With `.table`, `.disparity_ratio(...)`, `.attributable_disparity(...)`, `.of(gradient)`, `.covariance(...)`.
+
+    Raises
+    ------
+    InvalidOptionError
+        A size that is no count, a result that was not converged or comes from a file, or a target that is not the
+        function of the data that it should be.
+    UnknownAttributeError
+        The data lack an attribute of a constraint.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> people = {"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}
+    >>> f = pt.empirical(pt.tabulate(people, weights=[40, 10, 30, 20]))
+    >>> fair = pt.project(f, pt.parity(f, response="hired", protected="sex"))
+    >>> errors = pt.standard_errors(fair, size=100)
+    >>> errors.targets, errors.table.values.round(4).tolist()
+    (('parity',), [0.0391, 0.0391, 0.0316, 0.0316])
+    """
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise InvalidOptionError(f"size is the number of individuals, 1 or more, this is {size!r}")
+    if not result.converged:
+        raise InvalidOptionError(f"the projection has not converged ({result.termination.value}); it has no derivative")
+    if not isinstance(result.evidence, SolverEvidence):
+        raise InvalidOptionError("the projection was loaded from a file, without the solver's arrays; project again")
+    labelled = result.evidence.labelled
+    sample = encode(result.reference if data is None else data)
+    f = sample.values / sample.values.sum()
+    masses = result.evidence.run.iterate.masses
+    q = masses / masses.sum()
+    place = _place_in(labelled, sample, f)
+    system = labelled.arrays.system
+    codes = [translated(sample, labelled.coded.domain.select(scope)) for scope in system.scopes]
+    names = [str(constraint.target.name) for constraint in labelled.constraints]
+    kinds = dependences(labelled.arrays, codes, f, names, targets)
+    hessian = hessian_of(labelled.arrays)
+    hessian.factor_and_solve(q, np.zeros(system.rows))
+    influence = Influence(labelled.arrays, hessian, q, f, place, kinds)
+    return StandardErrors(int(size), tuple(kind.kind for kind in kinds), place is not None, result, labelled, influence)
+
+
+def _place_in(labelled: LabelledProblem, sample: CodedTable, f: FloatArray) -> IntArray | None:
+    """Return where among the data's profiles each profile of q stands; None where the reference is not the data."""
+    coded = labelled.coded
+    if len(sample.values) != len(coded.values) or set(sample.domain.attributes) != set(coded.domain.attributes):
+        return None
+    place = places(translated(sample, coded.domain), coded.codes)
+    if (place < 0).any() or not np.allclose(f[place], coded.values / coded.values.sum(), rtol=1e-9, atol=0):
+        return None
+    return np.asarray(place[labelled.profiles])
+
+
+def _conditional(q: FloatArray, is_y: Any, is_s: Any) -> tuple[float, FloatArray]:
+    """Return q(y | s) and its gradient (notes/standard_errors.md, equation 7)."""
+    whole = float(q[is_s].sum())
+    share = float(q[is_s & is_y].sum()) / whole
+    return share, np.where(is_s, (is_y - share) / whole, 0.0)
+
+
+def _over_present_categories(template: Table, full: Domain, codes: Sequence[IntArray], values: FloatArray) -> Table:
+    """Return values as a table over the categories that occur; profiles that do not occur are NaN where dense."""
+    present, local = zip(*(np.unique(column, return_inverse=True) for column in codes), strict=True)
+    categories = tuple(index[kept] for index, kept in zip(full.categories, present, strict=True))
+    domain = Domain(full.attributes, categories)
+    if is_sparse(template):
+        return sparse_table(domain, local, values, name="standard_error")
+    dense = np.full(domain.sizes, np.nan)
+    dense[tuple(local)] = values
+    return dense_table(domain, dense, name="standard_error")

@@ -1,0 +1,76 @@
+"""The derivative of a number h(q) of the projection with respect to the data, by one adjoint solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.inference.dependence import Dependence
+from purtensor.kernels.spread import spread
+from purtensor.solving.hessian.choice import Hessian
+from purtensor.solving.iterate import row_sums
+from purtensor.solving.problem import Problem
+
+_MOST_REFINEMENTS = 30
+_RELATIVE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """Turns gradients over the profiles of q into derivatives with respect to the data (notes/standard_errors.md).
+
+    Attributes
+    ----------
+    problem, hessian
+        The projection problem, and C diag(q) C^T, factored at q.
+    q, f
+        The projection and the data, each of total 1; they have different profiles where the data have more.
+    place
+        Where among the profiles of f each profile of q stands; None when the reference does not depend on the data.
+    dependences
+        How each target depends on the data.
+    """
+
+    problem: Problem
+    hessian: Hessian
+    q: FloatArray
+    f: FloatArray
+    place: IntArray | None
+    dependences: tuple[Dependence, ...]
+
+    def of(self, gradient: FloatArray) -> FloatArray:
+        """Return dh/df for each profile of the data, up to a constant (notes/standard_errors.md, equation 5)."""
+        potentials = self._adjoint(gradient)
+        found = np.zeros(len(self.f))
+        for dependence in self.dependences:
+            found += dependence.pulled_back(potentials)
+        if self.place is not None:
+            found[self.place] += self.q * (gradient - self._spread(potentials)) / self.f[self.place]
+        return found
+
+    def covariance(self, one: FloatArray, other: FloatArray, size: int) -> float:
+        """Return the covariance of two numbers by their derivatives (notes/standard_errors.md, equation 6)."""
+        mean_one, mean_other = float(self.f @ one), float(self.f @ other)
+        return float(self.f @ ((one - mean_one) * (other - mean_other))) / size
+
+    def _adjoint(self, gradient: FloatArray) -> FloatArray:
+        """Return a with C diag(q) C^T a = C (q gradient), refined until rounding."""
+        wanted = row_sums(self.problem, self.q * gradient)
+        found = self.hessian.solve(wanted)
+        goal = _RELATIVE * float(np.abs(wanted).max(initial=0.0))
+        before = np.inf
+        for _ in range(_MOST_REFINEMENTS):
+            left = wanted - row_sums(self.problem, self.q * self._spread(found))
+            miss = float(np.abs(left).max())
+            if miss <= goal or not miss < before:
+                break
+            before = miss
+            found = found + self.hessian.solve(left)
+        return found
+
+    def _spread(self, potentials: FloatArray) -> FloatArray:
+        out = np.empty(len(self.q))
+        spread(self.problem.index, self.problem.offsets, potentials, out)
+        return out
