@@ -42,6 +42,15 @@ def _strip(work: FloatArray, at: int, rows: int) -> tuple[FloatArray, int]:
 
 
 @compiled
+def _lanes(slabs: int) -> int:
+    """Return how many lanes the loops run over: all of them but in the last round, whole vectors always.
+
+    A variable, not the constant: the compiler would unroll the loops instead of vectorizing them.
+    """
+    return min(LANES, (slabs + 7) // 8 * 8)
+
+
+@compiled
 def _load(
     masses: FloatArray,
     code: IntArray,
@@ -58,10 +67,11 @@ def _load(
     right: FloatArray,
     mask: FloatArray,
     side: FloatArray,
+    lanes: int,
 ) -> None:
     """Fill the lanes with the slabs begin .. end - 1: masses p, shares q = p / sum_j p, rest = 1 - q, right sides."""
-    rows, columns, lanes = p.shape
-    flat = p.reshape(rows * columns, lanes)
+    rows, columns, _ = p.shape
+    flat = p.reshape(rows * columns, LANES)
     p[:] = 0.0
     mask[:] = 0.0
     side[:] = 0.0
@@ -109,13 +119,14 @@ def _factorize(
     side: FloatArray,
     m: FloatArray,
     pivot: FloatArray,
+    lanes: int,
 ) -> None:
     """Eliminate the primary rows, then factorize what is left of the others as L D L^T.
 
     `m` gets L above its diagonal, `pivot` 1 / D (0 where the pivot is rounding), `side` the right-hand side after
     the primary rows. The diagonal is a sum of positive terms: 1 - q is taken as the other shares.
     """
-    rows, _, lanes = p.shape
+    rows = p.shape[0]
     count = used.size
     for a in range(count):
         j = used[a]
@@ -189,20 +200,21 @@ def assemble_bipartite(
     scaled, at = _carved(work, at, coupled, count)
     lanes_vector, at = _strip(work, at, coupled)
     lanes_matrix, at = _strip(work, at, coupled * (coupled + 1) // 2)
-    lanes = p.shape[2]  # not the constant: the compiler would unroll the loops over it instead of vectorizing them
     lanes_vector[:] = 0.0
     lanes_matrix[:] = 0.0
     for start in range(begin, end, LANES):
-        _load(masses, code, slab_ptr, primary, other, rhs, start, min(start + LANES, end), p, q, rest, inverse, right,
-              mask, side)  # fmt: skip
-        _factorize(p, q, rest, right, mask, used, side, m, pivot)
+        stop = min(start + LANES, end)
+        lanes = _lanes(stop - start)
+        _load(masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right,
+              mask, side, lanes)  # fmt: skip
+        _factorize(p, q, rest, right, mask, used, side, m, pivot, lanes)
         for a in range(count):
             for w in range(lanes):
                 y[a, w] = side[used[a], w]
             for b in range(a):
                 for w in range(lanes):
                     y[a, w] -= m[b, a, w] * y[b, w]
-        _forward(p, q, rest, mask, used, row_of, column_of, m, pivot, u, scaled)
+        _forward(p, q, rest, mask, used, row_of, column_of, m, pivot, u, scaled, lanes)
         for c in range(coupled):
             i, j = row_of[c], column_of[c]
             for w in range(lanes):
@@ -211,7 +223,7 @@ def assemble_bipartite(
                 for w in range(lanes):
                     lanes_vector[c, w] -= scaled[c, a, w] * y[a, w]
         if with_matrix:
-            _add_products(p, q, rest, u, scaled, row_of, column_of, lanes_matrix)
+            _add_products(p, q, rest, u, scaled, row_of, column_of, lanes_matrix, lanes)
     place = 0
     for c in range(coupled):
         vector[c] += lanes_vector[c].sum()
@@ -233,9 +245,10 @@ def _forward(
     pivot: FloatArray,
     u: FloatArray,
     scaled: FloatArray,
+    lanes: int,
 ) -> None:
     """Write L^-1 times the covariance of each coupling cell with the other rows into `u`, and D^-1 u into `scaled`."""
-    coupled, count, lanes = u.shape
+    coupled, count, _ = u.shape
     for c in range(coupled):
         i, j = row_of[c], column_of[c]
         for a in range(count):
@@ -263,12 +276,13 @@ def _add_products(
     row_of: IntArray,
     column_of: IntArray,
     lanes_matrix: FloatArray,
+    lanes: int,
 ) -> None:
     """Add what the slabs in the lanes contribute to the coupling matrix: own covariance less what is eliminated.
 
     Four pivots are taken at a time, so that the sums are loaded and stored a quarter as often.
     """
-    coupled, count, lanes = u.shape
+    coupled, count, _ = u.shape
     fours = count - count % 4
     place = 0
     for c in range(coupled):
@@ -324,10 +338,10 @@ def substitute_bipartite(
     pivot, at = _strip(work, at, count)
     mean, at = _strip(work, at, rows)
     x, at = _strip(work, at, columns)
-    lanes = p.shape[2]
     for start in range(begin, end, LANES):
         stop = min(start + LANES, end)
-        _load(masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right, mask, side)
+        lanes = _lanes(stop - start)
+        _load(masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right, mask, side, lanes)
         mean[:] = 0.0
         for i in range(rows):
             for j in range(columns):
@@ -336,7 +350,7 @@ def substitute_bipartite(
             for j in range(columns):
                 for w in range(lanes):
                     side[j, w] -= p[i, j, w] * (theta[i, j] - mean[i, w])
-        _factorize(p, q, rest, right, mask, used, side, m, pivot)
+        _factorize(p, q, rest, right, mask, used, side, m, pivot, lanes)
         x[:] = 0.0
         for a in range(count):
             for w in range(lanes):

@@ -39,6 +39,13 @@ class Bipartite:
     masses: FloatArray = field(default_factory=lambda: np.empty(0))
     factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
+    @property
+    def one_cell_a_row(self) -> bool:
+        """Whether the coupled cells are the coupling rows themselves, in order."""
+        return len(self.cells) == len(self.coupling_rows) and bool(
+            (np.diff(self.number.reshape(-1)[self.cells]) == 1).all()
+        )
+
     def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
         """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs on the kept rows and x = 0 on the others.
 
@@ -62,12 +69,12 @@ class Bipartite:
             self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, self.cells,
             self.shape, 0, self.slabs.count, with_matrix, self.work, matrix, vector,
         )  # fmt: skip
-        count = len(self.coupling_rows)
-        own = self.number.reshape(-1)[self.cells]
         gathered = rhs[self.coupling_rows]
+        if self.one_cell_a_row:
+            return matrix, gathered + vector
+        own = self.number.reshape(-1)[self.cells]
         np.add.at(gathered, own, vector)
-        if cells == count and np.array_equal(own, np.arange(count)):
-            return matrix, gathered
+        count = len(self.coupling_rows)
         full = np.triu(matrix) + np.triu(matrix, 1).T
         folded = np.zeros((count, count))
         np.add.at(folded, (own[:, None], own[None, :]), full)

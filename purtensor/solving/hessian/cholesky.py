@@ -35,16 +35,16 @@ def factorize(matrix: FloatArray) -> Factor:
     Scaled to a unit diagonal first, which takes out the range of the masses. Where Cholesky still meets a pivot
     that is not positive, eigenvalues below size * eps are rounding, and their directions are left out.
     """
+    if not len(matrix):
+        return Factor(np.zeros(0), matrix, None)
     diagonal = matrix.diagonal()
     scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0.0)
     scaled = _to_unit_diagonal(matrix, scale)
-    drowned = _drowned(scaled, diagonal)
-    if drowned.any():
-        scale = np.where(drowned, 0.0, scale)
-        scaled = _to_unit_diagonal(matrix, scale)
-    if not len(matrix):
-        return Factor(scale, scaled, None)
     triangle, failed = lapack.dpotrf(scaled, lower=0, clean=0)
+    if failed:
+        scale = np.where(_drowned(scaled, diagonal), 0.0, scale)
+        scaled = _to_unit_diagonal(matrix, scale)
+        triangle, failed = lapack.dpotrf(scaled, lower=0, clean=0)
     if not failed:
         return Factor(scale, triangle, None)
     values, vectors = np.linalg.eigh(np.triu(scaled) + np.triu(scaled, 1).T)
