@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import purtensor as pt
+from purtensor.solving.hessian.conjugate import Conjugate
 
 PROTECTED = ["sex", "race"]
 REFERENCE = {"sex": "m", "race": "w"}
@@ -62,6 +65,30 @@ def test_table__is_that_of_finite_differences(conditions: str, uniform: bool) ->
     first, second = one.values.reshape(-1), other.values.reshape(-1)
     assert errors.of(one) == pytest.approx(np.sqrt(first @ covariance @ first), rel=1e-5)
     assert errors.covariance(one, other) == pytest.approx(first @ covariance @ second, rel=1e-5)
+
+
+def test_table__on_a_support_with_zeros_is_that_of_finite_differences() -> None:
+    f = small_data()
+    f.loc[{"age": "old", "sex": "f", "race": "n"}] = 0.0
+    f.loc[{"age": "young", "sex": "m", "race": "w", "hired": "yes"}] = 0.0
+    sparse = pt.to_sparse(f / f.sum())
+    errors = pt.standard_errors(projected(sparse, "PUR"), size=500)
+    expected = np.sqrt(oracle(sparse, "PUR", 500, uniform=False).diagonal())
+    assert len(expected) == 21
+    np.testing.assert_allclose(errors.table.values, expected, rtol=1e-5)
+
+
+def test_table__of_a_projection_with_zero_targets() -> None:
+    f = small_data()
+    target = pt.marginal(f, ["sex", "race"])
+    target.loc[{"sex": "f", "race": "n"}] = 0.0
+    data = f.copy()
+    data.loc[{"sex": "f", "race": "n"}] = 0.0
+    result = pt.project(pt.uniform(f), pt.Marginal(target / target.sum()), tolerance=1e-13)
+    errors = pt.standard_errors(result, size=500, data=data).table
+    assert float(errors.sel(sex="f", race="n").max()) == 0.0
+    mass = float(target.sel(sex="m", race="w") / target.sum())
+    assert float(errors.sel(sex="m", race="w")[0, 0]) == pytest.approx(np.sqrt(mass * (1 - mass) / 500) / 6, rel=1e-9)
 
 
 def test_table__of_a_projection_that_is_the_data_is_multinomial() -> None:
@@ -160,6 +187,16 @@ def test_table__is_the_spread_of_resampled_adult_data() -> None:
     noise = 1 / np.sqrt(2 * times)
     assert abs(np.median(ratio) - 1) < 2 * noise
     assert abs(ratio - 1).max() < 5 * noise
+
+
+def test_influence__does_not_depend_on_the_form_of_the_matrix() -> None:
+    errors = pt.standard_errors(projected(small_data(), "PUR"), size=500)
+    iterative = Conjugate(errors.influence.problem.system, "conjugate gradients")
+    iterative.factor_and_solve(errors.influence.q, np.zeros(errors.influence.problem.system.rows))
+    gradient = np.random.default_rng(5).normal(size=24)
+    one, other = (form.of(gradient) for form in (errors.influence, replace(errors.influence, hessian=iterative)))
+    np.testing.assert_allclose(one - one[0], other - other[0], atol=1e-9)
+    assert np.ptp(one) > 1
 
 
 def test_standard_errors__shrink_with_the_root_of_the_size() -> None:
