@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from purtensor._typing import Table
-from purtensor.projection.labels import tables_of_potentials
+from purtensor.projection.labels import in_units_given, tables_of_potentials
 from purtensor.projection.trace import trace_of
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.loop import Run
@@ -42,8 +42,8 @@ class SolverEvidence:
     @cached_property
     def potentials(self) -> tuple[Table, ...]:
         """One table a constraint."""
-        unique = canonical_potentials(self.labelled.arrays, self.run.iterate.potentials)
-        return tables_of_potentials(self.labelled, unique)
+        given = in_units_given(self.labelled, self.run.iterate.potentials)
+        return tables_of_potentials(self.labelled, canonical_potentials(self.labelled.arrays, given))
 
     @cached_property
     def trace(self) -> xr.Dataset:

@@ -22,17 +22,26 @@ def table_of(labelled: LabelledProblem, masses: FloatArray) -> Table:
     return labelled.coded.rebuild(on_support, name="projection")
 
 
-def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> tuple[Table, ...]:
-    """Return the potentials as one table a constraint, relative to the reference and the targets as given.
+def in_units_given(labelled: LabelledProblem, potentials: FloatArray) -> FloatArray:
+    """Return the potentials relative to the reference and the targets as they were given.
 
     The solver's scaling by powers of two becomes a constant, on the rows of the first constraint.
     """
+    moved = potentials.copy()
+    moved[labelled.arrays.system.block(0)] += _log_scale(labelled)
+    return moved
+
+
+def _log_scale(labelled: LabelledProblem) -> float:
+    return (labelled.target_exponent - labelled.reference_exponent) * math.log(2.0)
+
+
+def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> tuple[Table, ...]:
+    """Return the potentials as one table a constraint, -inf on zero targets."""
     full = labelled.full
     values = np.zeros(full.rows)
     values[full.targets == 0] = -np.inf
     values[labelled.reduction.rows] = potentials
-    shift = (labelled.target_exponent - labelled.reference_exponent) * math.log(2.0)
-    values[full.block(0)] += shift
     tables = []
     for k, constraint in enumerate(labelled.constraints):
         domain = full.domain.select(full.scopes[k])
@@ -64,8 +73,7 @@ def potentials_from(labelled: LabelledProblem, tables: Sequence[Table]) -> Float
     system = labelled.reduction.system
     potentials = values[labelled.reduction.rows]
     potentials[~np.isfinite(potentials)] = 0.0
-    shift = (labelled.target_exponent - labelled.reference_exponent) * math.log(2.0)
-    potentials[system.block(0)] -= shift
+    potentials[system.block(0)] -= _log_scale(labelled)
     return potentials
 
 

@@ -67,14 +67,13 @@ class Newton:
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after one Newton step; the first step is preceded by the sweeps of the warm-up."""
-        note = ""
+        note, warmed = "", 0.0
         memory: Any = iterate.memory
         if not isinstance(memory, _Memory):
             memory = _Memory(hessian_of(problem), np.empty(problem.system.rows))
             note = memory.hessian.note
             if self.warm_up:
-                swept = IPF().step(problem, iterate, Budget(self.warm_up, 0.0, 0.0)).iterate
-                iterate = iterate_at(problem, swept.potentials)
+                iterate, warmed = _warmed(problem, iterate, self.warm_up)
             memory.residual = _measure(problem, iterate.masses, memory.sums).l1
         miss = problem.targets - memory.sums
         direction = memory.hessian.factor_and_solve(iterate.masses, miss)
@@ -84,9 +83,20 @@ class Newton:
         moved, gain = found
         residual = _measure(problem, moved.masses, memory.sums)
         moved.memory = memory
-        record = Record(1, residual.largest, residual.l1, gain / problem.total, dual_at(problem, moved))
-        return Step(moved, 1, (record,), note, stalled=is_rounding(problem, record.kl_step),
+        gain /= problem.total
+        record = Record(1, residual.largest, residual.l1, warmed + gain, dual_at(problem, moved))
+        return Step(moved, 1, (record,), note, stalled=is_rounding(problem, gain),
                     doubtful=memory.is_doubtful(residual.l1))  # fmt: skip
+
+
+def _warmed(problem: Problem, iterate: Iterate, sweeps: int) -> tuple[Iterate, float]:
+    """Return the iterate after sweeps of IPF, and what the dual has gained by them."""
+    before = dual_at(problem, iterate)
+    while sweeps > 0:
+        step = IPF().step(problem, iterate, Budget(sweeps, 0.0, 0.0))
+        iterate, sweeps = step.iterate, sweeps - step.iterations
+    iterate = iterate_at(problem, iterate.potentials)
+    return iterate, dual_at(problem, iterate) - before
 
 
 def _measure(problem: Problem, masses: FloatArray, sums: FloatArray) -> Residual:
