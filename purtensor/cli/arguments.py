@@ -79,7 +79,10 @@ def _add_reproduce(commands: Any) -> None:
         help="run a study of the paper on real data",
         description="Run a study of 'Demographic Parity: Mitigating Biases in Real-World Data' (arXiv 2309.17347).",
     )
-    parser.add_argument("study", choices=("adult",), help="adult: income in the UCI Adult data, embedded")
+    parser.add_argument(
+        "study", choices=("adult", "wage"),
+        help="adult: income in the UCI Adult data, embedded; wage: five wage ranges in the Current Population Survey",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="FOLDER", help="default: out")
     parser.add_argument(
         "--strength", type=float, default=1e-4, metavar="LAMBDA", help="of the regularization (default: 1e-4)"
@@ -87,7 +90,19 @@ def _add_reproduce(commands: Any) -> None:
     parser.add_argument(
         "--data-sets", type=int, default=100, metavar="N", help="synthetic data sets to draw (default: 100)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the synthetic data sets (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
+    parser.add_argument(
+        "--workers", type=int, default=2, metavar="N", help="threads; the numbers do not depend on them (default: 2)"
+    )
+    wage = parser.add_argument_group("wage")
+    wage.add_argument(
+        "--cps", type=Path, metavar="FILE",
+        help="the gender-pay-gap file (.csv or .dta), all its years; without it an embedded survey of 1994-95",
+    )  # fmt: skip
+    wage.add_argument(
+        "--sets", type=int, default=1000, metavar="N",
+        help="simulated training and test sets, three projections each (default: 1000)",
+    )  # fmt: skip
 
 
 def _add_info(commands: Any) -> None:

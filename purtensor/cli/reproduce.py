@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from purtensor.cli import reproduce_wage
 from purtensor.cli.output import show_facts, show_table
 from purtensor.experiments.adult import (
     DISTRIBUTIONS,
@@ -42,6 +43,9 @@ SAMPLES = {
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the study, write its files, and print its tables."""
+    if arguments.study == "wage":
+        reproduce_wage.run(arguments)
+        return
     folder = arguments.out / arguments.study
     folder.mkdir(parents=True, exist_ok=True)
     with _steps() as on_step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from purtensor._typing import FloatArray
 
@@ -12,7 +13,10 @@ NOISE_WIDTH = 2.0
 """A disparity is within noise when it is at most so many of its own standard errors from parity."""
 
 AVERAGE_WIDTH = 4.0
-"""An average over data sets is at parity when it is at most so many of its standard errors off, for every pair."""
+"""An average over many data sets is at parity when no pair is further off than so many standard errors.
+
+Over few data sets the standard error is itself uncertain: Student's quantile of the same probability takes its place.
+"""
 
 EXACT = 1e-10
 """The largest miss of a marginal, total mass 1, that counts as none: the tolerance of the projections."""
@@ -85,11 +89,12 @@ def average_claim(name: str, statement: str, off: FloatArray, deviations: FloatA
         How many there are: the standard error of a mean is the deviation over its root.
     """
     error = deviations / np.sqrt(data_sets)
+    width = float(stats.t.isf(stats.norm.sf(AVERAGE_WIDTH), data_sets - 1))
     return Claim(
         statement,
-        holds=bool((_widths(off, error) <= AVERAGE_WIDTH).all()),
-        evidence=f"over {data_sets} data sets drawn from {name}, {_most(off, error)} "
-        f"(at most {AVERAGE_WIDTH:g} count as none for {off.size} means)",
+        holds=bool((_widths(off, error) <= width).all()),
+        evidence=f"over {data_sets:,} data sets drawn from {name}, {_most(off, error)} "
+        f"(at most {width:.1f} count as none for {off.size} means)",
     )
 
 

@@ -119,7 +119,7 @@ def facts(study: WageStudy) -> dict[str, str]:
         "unseen": f"{100 * unseen.mean():.2f} % (at most {100 * unseen.max():.2f} %) of the test people have a profile "
         "that the training set never saw: predicted by q(y)",
         "left out": told or "no set: all projections were solved",
-        "SHA-256": study.identity,
+        "SHA-256 of counts and settings": study.identity,
     }
 
 

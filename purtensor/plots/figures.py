@@ -34,7 +34,10 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
     vector, pixels = path.with_suffix(".svg"), path.with_suffix(".png")
     with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}):
         figure.savefig(vector, metadata={"Date": None, "Creator": "purtensor", "Title": title})
+    engine = figure.get_layout_engine()
+    figure.set_layout_engine("none")  # the layout is in parts of the figure: it serves both files
     figure.savefig(pixels, dpi=dots_per_inch, metadata={"Software": "purtensor", "Title": title})
+    figure.set_layout_engine(engine)
     return vector, pixels
 
 

@@ -47,6 +47,13 @@ def test_average_claim__standard_error_shrinks_with_the_data_sets() -> None:
     assert not average_claim("PUR", "", off, deviations, 400).holds
 
 
+def test_average_claim__few_data_sets_prove_less() -> None:
+    # four standard errors off: beyond chance for a normal mean, not for Student's t of three data sets
+    for sets, holds in ((3, True), (10_000, False)):
+        off = np.array([4.01 / np.sqrt(sets)])
+        assert average_claim("PUR", "", off, np.ones(1), sets).holds is holds
+
+
 def test_utility_claim__compares_with_the_fluctuation() -> None:
     of_data = np.array([0.02, 0.03, 0.025, 0.022])
     assert utility_claim(of_data + 0.001, of_data).holds

@@ -134,7 +134,7 @@ def test_facts__tell_unseen_mass_and_hash(study: WageStudy) -> None:
     told = facts(study)
     assert f"{100 * study.members['unseen_mass'].mean():.2f} %" in told["unseen"]
     assert 0.001 < study.members["unseen_mass"].mean() < 0.006
-    assert told["SHA-256"] == study.identity
+    assert told["SHA-256 of counts and settings"] == study.identity
     assert told["left out"].startswith("no set")
 
 
