@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from purtensor._typing import IntArray
+from purtensor.constraints.indexing import count_codes, order_by_rank, take
 from purtensor.constraints.system import System
 from purtensor.kernels.slabs import counting_order
-from purtensor.tables.grouping import group_profiles
+from purtensor.tables.grouping import group_profiles, places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,21 +87,15 @@ def arrange(system: System, key: tuple[str, ...]) -> tuple[System, Slabs, IntArr
     main = inside[0]
     names = [name for name in system.scopes[main] if name in key]
     columns = [system.row_codes[main][system.scopes[main].index(name)] for name in names]
-    slab_of_row, _ = group_profiles(columns, [int(column.max()) + 1 for column in columns])
-    by_slab = np.lexsort((np.arange(len(slab_of_row)), slab_of_row))
+    slab_of_row, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+    slabs = len(distinct[0])
+    by_slab = counting_order(slab_of_row, slabs)
     rank = np.empty(len(by_slab), dtype=np.int64)
     rank[by_slab] = np.arange(len(by_slab))
-    profile_rank = rank[system.index[main]]
-    if np.all(profile_rank[1:] >= profile_rank[:-1]):
-        order = np.arange(system.profiles)
-        arranged = system
-    else:
-        order = counting_order(profile_rank, len(by_slab))
-        arranged = replace(system, index=np.ascontiguousarray(system.index[:, order]))
-    sizes = np.bincount(profile_rank, minlength=len(by_slab))
+    sizes = count_codes(system.index[main], len(by_slab))[by_slab]
+    arranged, order = _in_rank(system, main, rank, sizes)
     filled = np.flatnonzero(sizes)
     group_slab = slab_of_row[by_slab[filled]]
-    slabs = int(slab_of_row.max()) + 1
     slab_group_ptr = np.concatenate([[0], np.cumsum(np.bincount(group_slab, minlength=slabs))]).astype(np.int64)
     group_ptr = np.concatenate([[0], np.cumsum(sizes[filled])]).astype(np.int64)
     return (
@@ -117,6 +112,20 @@ def arrange(system: System, key: tuple[str, ...]) -> tuple[System, Slabs, IntArr
         ),
         order,
     )
+
+
+def _in_rank(system: System, k: int, rank: IntArray, sizes: IntArray) -> tuple[System, IntArray]:
+    """Return the system with its profiles in the order of their rows of constraint k, and that order.
+
+    `sizes` says how many profiles there are of each rank.
+    """
+    order = order_by_rank(system.index[k], rank, sizes)
+    if order is None:
+        return system, places(system.profiles)
+    index = np.empty_like(system.index)
+    for row, moved in zip(system.index, index, strict=True):
+        take(row, order, moved)
+    return replace(system, index=index), order
 
 
 def slab_of_rows(system: System, slabs: Slabs, k: int) -> IntArray:

@@ -6,17 +6,19 @@ This is the coefficient matrix C in its most compact form: column i of C has a o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.indexing import append_codes, mark, take
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import UnknownCategoryError
 from purtensor.tables.coded import CodedTable, described
 from purtensor.tables.domain import Domain, listed
-from purtensor.tables.grouping import group_profiles, smallest_unsigned
+from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
 from purtensor.tables.translate import category_map
 
 
@@ -73,7 +75,7 @@ class System:
         """Return for each row whether a profile of the support belongs to it."""
         found = np.zeros(self.rows, dtype=bool)
         for k in range(len(self.scopes)):
-            found[self.block(k)][self.index[k]] = True
+            mark(self.index[k], found[self.block(k)])
         return found
 
 
@@ -100,20 +102,22 @@ def align(reference: CodedTable, constraints: Sequence[Marginal]) -> System:
         A target gives mass to a category that the reference does not know, or the reference has mass in one that
         the target does not know.
     """
-    indices, targets, row_codes = [], [], []
-    for constraint in constraints:
-        index, target, codes = _align_one(reference, constraint)
-        indices.append(index)
-        targets.append(target)
+    aligned = [_target_codes(reference, constraint) for constraint in constraints]
+    profiles = len(reference.values)
+    bounds = [min(reference.domain.select(c.scope).size, profiles + len(c.coded.values)) for c in constraints]
+    index = np.empty((len(constraints), profiles), dtype=smallest_unsigned(max(bounds)))
+    targets, row_codes = [], []
+    for constraint, own, out in zip(constraints, aligned, index, strict=True):
+        sizes = reference.domain.select(constraint.scope).sizes
+        row, codes = _number_rows(reference.columns(constraint.scope), own, sizes, out)
+        values = np.zeros(len(codes[0]))
+        values[row] = constraint.coded.values
+        targets.append(values)
         row_codes.append(codes)
-    sizes = [len(target) for target in targets]
-    kind = smallest_unsigned(max(sizes))
-    index_of_all = np.empty((len(sizes), len(reference.values)), dtype=kind)
-    for k, index in enumerate(indices):
-        index_of_all[k] = index
+    counts = [len(target) for target in targets]
     return System(
-        index=index_of_all,
-        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        index=index.astype(smallest_unsigned(max(counts)), copy=False),
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         targets=np.concatenate(targets),
         domain=reference.domain,
         scopes=tuple(constraint.scope for constraint in constraints),
@@ -121,13 +125,14 @@ def align(reference: CodedTable, constraints: Sequence[Marginal]) -> System:
     )
 
 
-def _align_one(reference: CodedTable, constraint: Marginal) -> tuple[IntArray, FloatArray, tuple[IntArray, ...]]:
-    scope, target = constraint.scope, constraint.coded
-    onto = reference.domain.select(scope)
-    support = reference.columns(scope)
-    target_codes = []
+def _target_codes(reference: CodedTable, constraint: Marginal) -> list[IntArray]:
+    """Return the profiles of a target in the reference's categories, all checked to be known on both sides."""
+    target = constraint.coded
+    onto = reference.domain.select(constraint.scope)
+    support = reference.columns(constraint.scope)
+    found = []
     for name, categories, column, own, known in zip(
-        scope, onto.categories, support, target.codes, target.domain.categories, strict=True
+        constraint.scope, onto.categories, support, target.codes, target.domain.categories, strict=True
     ):
         mapping = category_map(known, categories)
         if len(own) and mapping[own].min() < 0:
@@ -138,14 +143,36 @@ def _align_one(reference: CodedTable, constraint: Marginal) -> tuple[IntArray, F
             lost = column[~reached[column]]
             if len(lost):
                 _refuse(name, categories[lost[0]], known=known, of="the reference", lacks="the target")
-        target_codes.append(mapping[own])
-    joint = [np.concatenate([column, codes]) for column, codes in zip(support, target_codes, strict=True)]
-    group, row_codes = group_profiles(joint, onto.sizes)
-    count = len(row_codes[0])
-    values = np.zeros(count)
-    profiles = len(reference.values)
-    values[group[profiles:]] = target.values
-    return group[:profiles].astype(smallest_unsigned(count)), values, row_codes
+        found.append(mapping[own])
+    return found
+
+
+def _number_rows(
+    support: Sequence[IntArray], target: Sequence[IntArray], sizes: Sequence[int], out: IntArray
+) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """Write the row of each profile of the support; return that of each target, and the codes of every row.
+
+    Where all combinations of the scope's categories can be listed nothing is sorted, and nothing is made for every
+    profile but its row.
+    """
+    bound = math.prod(sizes)
+    if bound > max(1 << 16, 4 * len(out)):
+        group, row_codes = group_profiles([np.concatenate(pair) for pair in zip(support, target, strict=True)], sizes)
+        out[:] = group[: len(out)]
+        return group[len(out) :], row_codes
+    out[:] = 0
+    for code, size in zip(support, sizes, strict=True):
+        append_codes(out, code, size)
+    own, _ = profile_keys(target, sizes)
+    present = np.zeros(bound, dtype=bool)
+    mark(out, present)
+    present[own] = True
+    rows = np.flatnonzero(present)
+    if len(rows) < bound:
+        number = np.cumsum(present) - 1
+        take(number, out, out)
+        own = number[own]
+    return own, tuple(np.asarray(code) for code in np.unravel_index(rows, tuple(sizes)))
 
 
 def _refuse(attribute: str, category: object, *, known: Iterable[object], of: str, lacks: str) -> None:
@@ -163,27 +190,26 @@ def reduce_system(system: System) -> Reduction:
     """
     zero = system.targets == 0.0
     if not zero.any():
-        return Reduction(system, np.arange(system.profiles), np.arange(system.rows))
-    keep = np.ones(system.profiles, dtype=bool)
-    for k in range(len(system.scopes)):
-        keep &= ~zero[system.block(k)][system.index[k]]
-    profiles = np.flatnonzero(keep)
-    indices, sizes, row_codes, targets = [], [], [], []
-    for k, codes in enumerate(system.row_codes):
-        block = system.block(k)
-        stays = ~zero[block]
-        new_row = np.cumsum(stays) - 1
-        indices.append(new_row[system.index[k][profiles]])
-        sizes.append(int(stays.sum()))
-        row_codes.append(tuple(code[stays] for code in codes))
-        targets.append(system.targets[block][stays])
+        return Reduction(system, places(system.profiles), np.arange(system.rows))
+    gone = np.zeros(system.profiles, dtype=bool)
+    stays = [~zero[system.block(k)] for k in range(len(system.scopes))]
+    for stay, rows in zip(stays, system.index, strict=True):
+        if not stay.all():
+            gone |= ~stay[rows]
+    profiles = places(system.profiles)[~gone]
+    sizes = [int(stay.sum()) for stay in stays]
+    index = np.empty((len(sizes), len(profiles)), dtype=smallest_unsigned(max(sizes)))
+    for stay, rows, kept in zip(stays, system.index, index, strict=True):
+        take(np.cumsum(stay) - 1, rows[profiles], kept)
     reduced = System(
-        index=np.array(indices, dtype=smallest_unsigned(max(sizes))),
+        index=index,
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        targets=np.concatenate(targets),
+        targets=system.targets[~zero],
         domain=system.domain,
         scopes=system.scopes,
-        row_codes=tuple(row_codes),
+        row_codes=tuple(
+            tuple(code[stay] for code in codes) for codes, stay in zip(system.row_codes, stays, strict=True)
+        ),
     )
     return Reduction(reduced, profiles, np.flatnonzero(~zero))
 

@@ -15,6 +15,7 @@ from purtensor.constraints.slabs import Slabs, arrange, choose_key
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
 from purtensor.tables.coded import CodedTable, encode
+from purtensor.tables.grouping import places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +134,7 @@ def build_problem(
     reduction = reduce_system(full)
     _require_support(full, reduction, bare_rows=bare_rows)
     system, slabs, order = _arranged(reduction.system)
-    profiles = reduction.profiles[order]
+    profiles = order if reduction.system is full else reduction.profiles[order]
     scaled, reference_exponent = _scaled(coded.values[profiles])
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
     targets = np.ldexp(system.targets, -target_exponent)
@@ -148,15 +149,15 @@ def build_problem(
 def _arranged(system: System) -> tuple[System, Slabs | None, IntArray]:
     key = choose_key(system)
     if key is None:
-        return system, None, np.arange(system.profiles)
+        return system, None, places(system.profiles)
     return arrange(system, key)
 
 
 def _emptied(coded: CodedTable, full: System, reduction: Reduction, exponent: int) -> Emptied | None:
+    if reduction.system is full:
+        return None
     gone = np.ones(full.profiles, dtype=bool)
     gone[reduction.profiles] = False
-    if not gone.any():
-        return None
     rows = np.empty((len(full.scopes), int(gone.sum())), dtype=np.int64)
     for k in range(len(full.scopes)):
         stays = full.targets[full.block(k)] != 0.0
@@ -166,8 +167,9 @@ def _emptied(coded: CodedTable, full: System, reduction: Reduction, exponent: in
 
 
 def _scaled(values: FloatArray) -> tuple[FloatArray, int]:
+    """Divide the values in place by a power of two, which is returned as its exponent with them."""
     exponent = math.frexp(float(values.sum()))[1]
-    return np.ldexp(values, -exponent), exponent
+    return np.ldexp(values, -exponent, out=values), exponent
 
 
 def _require_support(full: System, reduction: Reduction, *, bare_rows: bool) -> None:

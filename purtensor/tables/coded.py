@@ -14,7 +14,7 @@ import xarray as xr
 from purtensor._typing import FloatArray, IntArray, Profile, Table
 from purtensor.errors import InvalidTableError
 from purtensor.tables.domain import PROFILE, Domain, listed
-from purtensor.tables.grouping import first_repeated, profile_keys
+from purtensor.tables.grouping import first_repeated, places, profile_keys
 
 _LARGEST_EXACT_INTEGER = 2**53
 
@@ -149,20 +149,38 @@ def encode(table: Table, *, allow_empty: bool = False) -> CodedTable:
         raise InvalidTableError(f"profile ({described(domain, codes)}) {what}")
 
     values = as_masses(np.asarray(table.values).reshape(-1), fail)
-    positions = np.flatnonzero(values)
+    positions = _support(values)
     if len(positions) == 0 and not allow_empty:
         raise InvalidTableError("the table is empty: no profile has positive mass")
-    codes = (
-        tuple(code[positions] for code in stored)
-        if stored
-        else tuple(np.asarray(c) for c in np.unravel_index(positions, table.shape))
-    )
+    codes = tuple(code[positions] for code in stored) if stored else _dense_codes(table.shape, positions)
     support = values[positions]
     with np.errstate(over="ignore"):
         total = support.sum()
     if not np.isfinite(total):
         raise InvalidTableError("the total mass is beyond what float64 can hold; divide the table by a constant")
     return CodedTable(domain, codes, support, table, positions)
+
+
+def _support(values: FloatArray) -> IntArray:
+    """Return where the values are positive, without a temporary array where all are."""
+    return places(len(values)) if np.count_nonzero(values) == len(values) else np.flatnonzero(values)
+
+
+def _dense_codes(shape: tuple[int, ...], positions: IntArray) -> tuple[IntArray, ...]:
+    """Return the codes of positions in a dense table, in the types that pandas takes for codes."""
+    if len(positions) < np.prod(shape, dtype=object) // 4:
+        unravelled = np.unravel_index(positions, shape)
+        return tuple(code.astype(_code_type(size)) for code, size in zip(unravelled, shape, strict=True))
+    found = []
+    for axis, size in enumerate(shape):
+        along = np.arange(size, dtype=_code_type(size)).reshape((size, *[1] * (len(shape) - axis - 1)))
+        everywhere = np.broadcast_to(along, shape).reshape(-1)
+        found.append(everywhere if len(positions) == len(everywhere) else everywhere[positions])
+    return tuple(found)
+
+
+def _code_type(size: int) -> np.dtype[np.signedinteger[Any]]:
+    return next(np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64) if size <= np.iinfo(kind).max)
 
 
 def stored_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:

@@ -70,3 +70,8 @@ def smallest_unsigned(count: int) -> np.dtype[np.unsignedinteger]:
         if count <= np.iinfo(kind).max + 1:
             return np.dtype(kind)
     return np.dtype(np.uint64)
+
+
+def places(count: int) -> IntArray:
+    """Return 0 .. count - 1 in the smallest signed type of 32 or 64 bits: numbers of profiles, to index with."""
+    return np.arange(count, dtype=np.int32 if count <= np.iinfo(np.int32).max else np.int64)

@@ -14,14 +14,21 @@ from purtensor.tables.domain import Domain, is_boolean
 
 def category_map(source: pd.Index[Any], onto: pd.Index[Any]) -> IntArray:
     """Return for each category of `source` its code in `onto`, -1 where it is unknown there."""
-    if source is onto:
+    if source is onto or (_is_plain(source) and source.dtype == onto.dtype and source.equals(onto)):
         return np.arange(len(source))
+    if _is_plain(source) and source.dtype == onto.dtype:
+        return np.asarray(onto.get_indexer(source))
     found: IntArray = np.asarray(onto.astype(object).get_indexer(source.astype(object)))
     known = np.flatnonzero(found >= 0)
     # 1 == True in Python, and so in pandas; as categories they differ
     confused = [i for i in known.tolist() if is_boolean(source[i]) != is_boolean(onto[int(found[i])])]
     found[confused] = -1
     return found
+
+
+def _is_plain(index: pd.Index[Any]) -> bool:
+    """Tell whether labels of this type are equal only to themselves: numbers of one type, or nothing but booleans."""
+    return isinstance(index.dtype, np.dtype) and index.dtype.kind in "biuf"
 
 
 def translated(coded: CodedTable, onto: Domain) -> tuple[IntArray, ...]:

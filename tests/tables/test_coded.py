@@ -34,6 +34,19 @@ def test_encode__both_layouts_have_the_same_support(table):
     assert sorted(zip(*ours.codes, ours.values, strict=True)) == sorted(zip(*full.codes, full.values, strict=True))
 
 
+@pytest.mark.parametrize("kept", [1.0, 0.5, 0.02])
+def test_encode__codes_are_those_of_the_positions(kept):
+    """Full tables, half empty ones and nearly empty ones take different ways."""
+    values = np.where(np.random.default_rng(0).random((3, 200, 2)) < kept, 1.5, 0.0)
+    values[0, 0, 0] = 2.5
+    coded = encode(dense(values, sex=range(3), age=range(200), race=range(2)))
+    assert coded.positions.tolist() == np.flatnonzero(values).tolist()
+    assert [code.tolist() for code in coded.codes] == [code.tolist() for code in np.nonzero(values)]
+    assert [code.dtype for code in coded.codes] == [np.int8, np.int16, np.int8]
+    values[0, 0, 0] = 9.0
+    assert coded.values[0] == 2.5
+
+
 @given(sparse_tables())
 def test_rebuild__writes_on_the_support_and_zero_elsewhere(table):
     for layout in (table, pt.to_dense(table), pt.to_dense(table).T):

@@ -20,6 +20,9 @@ from purtensor.tables.translate import category_map, translated
         ([1, 0], [True, False], [-1, -1]),
         ([True, False], [False, True], [1, 0]),
         ([1, 2], [2.0, 1.0], [1, 0]),
+        ([3, 1, 2], [1, 2, 4], [-1, 0, 1]),
+        ([0.5, 1.5], [1.5, 0.5], [1, 0]),
+        (range(3), range(3), [0, 1, 2]),
         (np.array([1, 2], dtype=np.int8), np.array([2, 1], dtype=np.uint64), [1, 0]),
     ],
 )

@@ -1,0 +1,63 @@
+"""Indexing by codes: by numpy where arrays are short, by kernels where numpy's int64 temporaries would count.
+
+Kernels are compiled for every pair of integer types that comes, which short arrays should not wait for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from purtensor._typing import BoolArray, IntArray
+from purtensor.kernels import indexing as kernels
+
+LONG = 1 << 18
+"""From so many codes on the kernels are taken."""
+
+
+def append_codes(keys: IntArray, codes: IntArray, size: int) -> None:
+    """Replace every key by key * size + code in place; the type of the keys holds that."""
+    if len(keys) >= LONG:
+        kernels.append_codes(keys, codes, size)
+    else:
+        keys *= keys.dtype.type(size)
+        np.add(keys, codes, out=keys, casting="unsafe")
+
+
+def mark(codes: IntArray, marked: BoolArray) -> None:
+    """Set `marked` at every code."""
+    if len(codes) >= LONG:
+        kernels.mark(codes, marked)
+    else:
+        marked[codes] = True
+
+
+def take(values: npt.NDArray[Any], places: IntArray, out: npt.NDArray[Any]) -> None:
+    """Write the values at the places, which may be `out` itself; the type of `out` holds them."""
+    if len(places) >= LONG:
+        kernels.take(values, places, out)
+    else:
+        out[:] = values[places]
+
+
+def count_codes(codes: IntArray, count: int) -> IntArray:
+    """Return how often each of the codes 0 .. count - 1 occurs."""
+    return kernels.count_codes(codes, count) if len(codes) >= LONG else np.bincount(codes, minlength=count)
+
+
+def order_by_rank(codes: IntArray, rank: IntArray, sizes: IntArray) -> IntArray | None:
+    """Return the stable order that sorts the ranks of the codes, None where they ascend already.
+
+    `sizes` says how many codes have each rank.
+    """
+    if len(codes) < LONG:
+        ranks = rank[codes]
+        ascends = bool(np.all(ranks[1:] >= ranks[:-1]))
+        return None if ascends else np.argsort(ranks, kind="stable").astype(np.int32)
+    if kernels.is_ascending(codes, rank):
+        return None
+    order = np.empty(len(codes), dtype=np.int32 if len(codes) <= np.iinfo(np.int32).max else np.int64)
+    kernels.order_by_rank(codes, rank, np.cumsum(sizes) - sizes, order)
+    return order
