@@ -104,7 +104,11 @@ def align(reference: CodedTable, constraints: Sequence[Marginal]) -> System:
     """
     aligned = [_target_codes(reference, constraint) for constraint in constraints]
     profiles = len(reference.values)
-    bounds = [min(reference.domain.select(c.scope).size, profiles + len(c.coded.values)) for c in constraints]
+    bounds = []
+    for constraint in constraints:
+        size = reference.domain.select(constraint.scope).size
+        listed_all = size <= _listed_combinations(profiles)  # then the index holds combinations before it holds rows
+        bounds.append(size if listed_all else min(size, profiles + len(constraint.coded.values)))
     index = np.empty((len(constraints), profiles), dtype=smallest_unsigned(max(bounds)))
     targets, row_codes = [], []
     for constraint, own, out in zip(constraints, aligned, index, strict=True):
@@ -147,6 +151,11 @@ def _target_codes(reference: CodedTable, constraint: Marginal) -> list[IntArray]
     return found
 
 
+def _listed_combinations(profiles: int) -> int:
+    """Return how many combinations of categories may be listed to number the rows of so many profiles."""
+    return max(1 << 16, 4 * profiles)
+
+
 def _number_rows(
     support: Sequence[IntArray], target: Sequence[IntArray], sizes: Sequence[int], out: IntArray
 ) -> tuple[IntArray, tuple[IntArray, ...]]:
@@ -156,7 +165,7 @@ def _number_rows(
     profile but its row.
     """
     bound = math.prod(sizes)
-    if bound > max(1 << 16, 4 * len(out)):
+    if bound > _listed_combinations(len(out)):
         group, row_codes = group_profiles([np.concatenate(pair) for pair in zip(support, target, strict=True)], sizes)
         out[:] = group[: len(out)]
         return group[len(out) :], row_codes
