@@ -88,7 +88,7 @@ def _add_reproduce(commands: Any) -> None:
         "--strength", type=float, default=1e-4, metavar="LAMBDA", help="of the regularization (default: 1e-4)"
     )
     parser.add_argument(
-        "--data-sets", type=int, default=100, metavar="N", help="synthetic data sets to draw (default: 100)"
+        "--data-sets", type=int, default=100, metavar="N", help="adult: data sets to generate (default: 100)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
     parser.add_argument(

@@ -16,7 +16,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.tables.memory import available_memory, readable
 
 REQUIRED = ("numpy", "scipy", "numba", "xarray", "pandas", "narwhals")
-OPTIONAL = ("netCDF4", "zarr", "pyarrow", "matplotlib", "rich", "scikit-learn", "polars", "duckdb", "dask")
+OPTIONAL = ("netCDF4", "zarr", "pyarrow", "matplotlib", "jinja2", "rich", "scikit-learn", "polars", "duckdb", "dask")
 
 
 def run(arguments: argparse.Namespace) -> None:

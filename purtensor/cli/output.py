@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 try:
     from rich import box
@@ -14,6 +15,25 @@ except ImportError:  # an optional extra
     RichTable = None  # type: ignore[assignment, misc]
 
 _WIDEST = 1000
+
+
+class Claim(Protocol):
+    """A claim with what the numbers say of it."""
+
+    @property
+    def statement(self) -> str:
+        """What is claimed."""
+        ...
+
+    @property
+    def verdict(self) -> str:
+        """Whether it holds, in words."""
+        ...
+
+    @property
+    def evidence(self) -> str:
+        """The numbers."""
+        ...
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -31,6 +51,13 @@ def show_facts(title: str, facts: Mapping[str, str]) -> None:
     print(f"\n{title}")
     for name, text in told.items():
         print(f"  {name:<{width}}  {text}")
+
+
+def show_claims(claims: Sequence[Claim]) -> None:
+    """Print the verdict on each claim, with its evidence below."""
+    print("\nclaims of the paper")
+    for claim in claims:
+        print(f"  {claim.verdict}: {claim.statement}\n    {claim.evidence}")
 
 
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

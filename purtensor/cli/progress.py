@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 try:
     from rich.console import Console
@@ -20,18 +21,24 @@ except ImportError:  # an optional extra
     Console = None  # type: ignore[assignment, misc]
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a bar is told: by `step` what is being done, by `done` how many members are finished."""
+
+    step: Callable[[str], object]
+    done: Callable[[int], object]
+
+
 @contextmanager
-def bar(text: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how many of `total` are done."""
+def bar(text: str, total: int) -> Iterator[Shown]:
+    """Yield what tells a bar how far the work has come; it is gone when the work is done."""
     if Console is None or not sys.stderr.isatty():
-        yield lambda done: None
+        yield Shown(lambda step: None, lambda done: None)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                TimeRemainingColumn())  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text, total=total)
-
-        def show(done: int) -> None:
-            progress.update(task, completed=done)
-
-        yield show
+        yield Shown(
+            lambda step: progress.update(task, description=step), lambda done: progress.update(task, completed=done)
+        )

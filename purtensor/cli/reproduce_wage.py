@@ -12,12 +12,11 @@ from matplotlib.axes import Axes
 
 from purtensor._typing import Table
 from purtensor.cli.info import versions
-from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.output import show_claims, show_facts, show_table
 from purtensor.cli.progress import bar
 from purtensor.datasets.census_income import census_wage
 from purtensor.datasets.pay_gap import gender_pay_gap
 from purtensor.errors import UnknownCategoryError
-from purtensor.experiments.claims import Claim
 from purtensor.experiments.wage import REFERENCE, WageStudy, study_wage
 from purtensor.experiments.wage_numbers import claims, facts, frames, response_shares
 from purtensor.plots.boxes import plot_boxes
@@ -53,10 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
     for survey, counts, source in surveys(arguments.cps):
         folder = out if arguments.cps is None else out / survey.removeprefix("CPS ")
         folder.mkdir(exist_ok=True)
-        with bar(f"{survey}: simulated sets", arguments.sets) as on_member:
+        with bar(f"{survey}: simulated sets", arguments.sets) as shown:
             study = study_wage(
                 counts, survey, strength=arguments.strength, sets=arguments.sets, seed=arguments.seed,
-                workers=arguments.workers, folder=folder, on_member=on_member,
+                workers=arguments.workers, folder=folder, on_member=shown.done,
             )  # fmt: skip
         parts.append(_told(study, folder, source))
     settings = {
@@ -132,13 +131,6 @@ def show_certificates(certificates: pd.DataFrame) -> None:
     ]  # fmt: skip
     show_table("projections of simulated sets; miss and proved distance for total mass 1",
                ("", "solved", "infeasible", "not converged", "largest miss", "TV proved"), rows)  # fmt: skip
-
-
-def show_claims(verdicts: list[Claim]) -> None:
-    """Print the verdicts with their evidence."""
-    print("\nclaims of the paper")
-    for claim in verdicts:
-        print(f"  {claim.verdict}: {claim.statement}\n    {claim.evidence}")
 
 
 def exhibits(study: WageStudy, numbers: Mapping[str, pd.DataFrame], folder: Path) -> Iterator[Exhibit]:

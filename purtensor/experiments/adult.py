@@ -8,35 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from purtensor._typing import Profile, Table
+from purtensor._typing import FloatArray, Profile, Table
 from purtensor.datasets.uci_adult import adult
 from purtensor.errors import InvalidOptionError
+from purtensor.experiments.adult_drawn import Drawing, learn, others, reference, simulated_noise
+from purtensor.experiments.adult_question import DATA, MAX_ENT, POSITIVE, PROTECTED, REFERENCE, RESPONSE
+from purtensor.experiments.population import Population, population_of
 from purtensor.fairness.disparity import disparity_ratio, utility_error
 from purtensor.fairness.predict import predict
 from purtensor.fairness.pur import pur
 from purtensor.information import kl_divergence
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
-from purtensor.sampling import sample
 from purtensor.solving.solvers.ipf import IPF
-from purtensor.tables.marginal import marginal
 from purtensor.tables.regularize import empirical, regularize, uniform
 
-RESPONSE = "income"
-PROTECTED = ("gender", "race")
-REFERENCE: Mapping[str, str] = MappingProxyType({"gender": "male", "race": "white"})
-"""The protected profile that the others are compared with."""
-
-POSITIVE = ">50K"
-"""The response whose disparities are told."""
-
-DATA = "f"
-MAX_ENT = "MaxEnt"
 QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {"P": ("P", DATA), "PU": ("PU", DATA), "PUR": ("PUR", DATA), MAX_ENT: ("PUR", "uniform")}
 )
@@ -44,8 +34,11 @@ QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 DISTRIBUTIONS = (DATA, *QUESTIONS)
 
+DRAWN = ("synthetic", "forest")
+"""What is told of generated data: they themselves, and the probabilities that random forests trained on them give to
+the people of the test split."""
 
-SAMPLES = ("itself", "train", "test", "synthetic")
+SAMPLES = ("itself", "train", "test", *DRAWN)
 """Where a disparity is told: in the distribution itself, in what its natural classifier predicts on UCI's train or
 test split, or in data drawn from it."""
 
@@ -118,6 +111,17 @@ class AdultStudy:
         The figures.
     unseen
         The mass of the test split on predictor profiles that training never saw, left out of its predictions.
+    data_sets, seed
+        How many data sets were generated from each distribution, from which seed.
+    groups
+        The protected profiles but the reference.
+    noise
+        For f, P, PU and PUR the standard deviation, over simulated training and test sets, of the ratio that the
+        natural classifier predicts on test people, in the order of `groups`; empty without data sets.
+    utility_noise
+        The standard deviation of the utility error of f over the same sets, in nats.
+    identity
+        SHA-256 of the data and the settings that the drawn numbers depend on.
     """
 
     strength: float
@@ -128,6 +132,12 @@ class AdultStudy:
     disparities: tuple[Disparity, ...]
     costs: tuple[Cost, ...]
     unseen: float
+    data_sets: int
+    seed: int
+    groups: tuple[tuple[str, ...], ...]
+    noise: Mapping[str, FloatArray]
+    utility_noise: float
+    identity: str
 
 
 def study_adult(
@@ -135,7 +145,10 @@ def study_adult(
     strength: float = 1e-4,
     data_sets: int = 100,
     seed: int = 0,
+    workers: int = 1,
+    folder: Path | None = None,
     on_step: Callable[[str], object] = lambda step: None,
+    on_member: Callable[[int], object] = lambda done: None,
 ) -> AdultStudy:
     """Return the whole study.
 
@@ -144,19 +157,25 @@ def study_adult(
     strength
         Lambda of the regularization, the paper's 1e-4 unless given.
     data_sets
-        How many synthetic data sets are drawn from each distribution; none when 0.
+        How many synthetic data sets are drawn from each distribution, a forest trained on each; none when 0.
     seed
-        Of the synthetic data sets; the same seed gives the same numbers.
+        Of all that is drawn; the same seed gives the same numbers, whatever the number of workers.
+    workers
+        How many threads compute.
+    folder
+        Where finished data sets are kept, so that an interrupted study goes on where it was; None keeps nothing.
     on_step
         Called with a few words before each step.
+    on_member
+        Called with the number of finished data sets.
 
     Raises
     ------
     InvalidOptionError
-        `data_sets` is negative.
+        `data_sets` is negative, or 1, which has no fluctuation.
     """
-    if data_sets < 0:
-        raise InvalidOptionError(f"data_sets is a count, this is {data_sets}")
+    if data_sets < 0 or data_sets == 1:
+        raise InvalidOptionError(f"data_sets is 2 or more, or 0 for none, this is {data_sets}")
     train, test = adult(split="train"), adult(split="test")
     data_of = {"train": empirical(train), "test": empirical(test)}
     f = regularize(train, strength, response=RESPONSE)
@@ -170,8 +189,12 @@ def study_adult(
         for name, table in distributions.items()
         for split, data in data_of.items()
     }
-    on_step(f"drawing {data_sets} data sets from each distribution")
-    size = round(float(train.sum()))
+    population = population_of(f, response=RESPONSE, protected=PROTECTED)
+    on_step(f"drawing {data_sets} data sets from each distribution, training forests on them")
+    drawing = Drawing(train, test, strength, seed, data_sets, workers, folder)
+    learned = learn(drawing, distributions, on_member) if data_sets else {}
+    on_step("simulating training and test sets")
+    noise, utility_noise = simulated_noise(drawing) if data_sets else ({}, float("nan"))
     return AdultStudy(
         strength=strength,
         train=train,
@@ -180,13 +203,19 @@ def study_adult(
         projections=projections,
         disparities=(
             *_fixed_disparities(distributions, predictions),
-            *synthetic_disparities(distributions, size=size, data_sets=data_sets, seed=seed),
+            *_drawn_disparities(learned, population),
         ),
         costs=tuple(
             _cost(f, name, table, projections.get(name), _utility_errors(data_of, name, predictions))
             for name, table in distributions.items()
         ),
         unseen=1.0 - float(predictions[DATA, "test"].sum()),
+        data_sets=data_sets,
+        seed=seed,
+        groups=tuple(group for _, group in others(population)),
+        noise=noise,
+        utility_noise=utility_noise,
+        identity=drawing.identity,
     )
 
 
@@ -209,18 +238,13 @@ def ratios(table: Table) -> dict[Profile, float]:
     }
 
 
-def synthetic_disparities(
-    distributions: Mapping[str, Table], *, size: int, data_sets: int, seed: int
-) -> Iterator[Disparity]:
-    """Yield mean and standard deviation of the disparity ratios of data drawn from each distribution."""
-    streams = np.random.SeedSequence(seed).spawn(len(distributions))
-    for (name, table), stream in zip(distributions.items(), streams, strict=True):
-        pairs = marginal(table, (RESPONSE, *PROTECTED))  # the counts of (y, s) are multinomial on their own
-        generators = [np.random.default_rng(child) for child in stream.spawn(data_sets)]
-        drawn = [ratios(sample(pairs, size, seed=generator)) for generator in generators]
-        for gender, race in drawn[0] if drawn else ():
-            values = [found[gender, race] for found in drawn]
-            yield Disparity(name, "synthetic", gender, race, float(np.mean(values)), float(np.std(values)))
+def _drawn_disparities(learned: Mapping[str, FloatArray], population: Population) -> Iterator[Disparity]:
+    """Yield mean and standard deviation of the disparity ratios of generated data, and of forests trained on them."""
+    for sample, values in learned.items():
+        for d, name in enumerate(DISTRIBUTIONS):
+            for s, (gender, race) in others(population):
+                ratio = values[:, d, s] / values[:, d, reference(population)]
+                yield Disparity(name, sample, gender, race, float(ratio.mean()), float(ratio.std(ddof=1)))
 
 
 def _fixed_disparities(

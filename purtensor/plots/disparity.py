@@ -116,11 +116,12 @@ def _draw_distribution(
     if deviations is not None:
         axes.errorbar(values, heights, xerr=deviations, fmt="none", ecolor=colour, elinewidth=1, capsize=3, zorder=2)
     axes.scatter(values, heights, s=46, color=colour, zorder=3, linewidth=0)
-    for value, height in zip(values, heights, strict=True):
-        # beside the dot, on the side away from parity
+    reach = np.zeros_like(values) if deviations is None else deviations
+    for value, height, bar in zip(values, heights, reach, strict=True):
+        # beside the dot and its bar, on the side away from parity
         shift, side = (-8, "right") if value <= 1 else (8, "left")
         axes.annotate(
-            f"{value:.3f}", (value, height), xytext=(shift, 0), textcoords="offset points",
+            f"{value:.3f}", (value - bar if value <= 1 else value + bar, height), xytext=(shift, 0), textcoords="offset points",
             ha=side, va="center_baseline", fontsize="small", color=INK, path_effects=[_HALO], zorder=4,
         )  # fmt: skip
 

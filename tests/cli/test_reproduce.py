@@ -74,3 +74,15 @@ def test_reproduce__draws_the_picture_in_both_forms(printed: str, out: Path) -> 
 def test_reproduce__refuses_a_negative_strength(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "adult", "--out", str(tmp_path), "--strength", "-1"]) == BAD_INPUT
     assert "strength" in capsys.readouterr().err
+
+
+def test_reproduce__writes_a_report_with_every_figure_and_verdict(printed: str, out: Path) -> None:
+    page = (out / "adult" / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/svg+xml;base64,") == 4
+    assert not re.search(r"(src|href)=\"(?!data:|#)", page)
+    assert page.count('class="holds"') + page.count('class="fails"') == 11
+    (digest,) = re.findall(r"[0-9a-f]{64}", printed)
+    assert digest in page
+    assert "n_estimators=10" in page
+    for name in ("prevalences", "disparities", "synthetic", "forests"):
+        assert (out / "adult" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import purtensor as pt
 from purtensor.experiments.adult import (
     DISTRIBUTIONS,
-    PROTECTED,
-    RESPONSE,
+    DRAWN,
     SAMPLES,
     AdultStudy,
     project_adult,
     ratios,
     study_adult,
-    synthetic_disparities,
 )
+from purtensor.experiments.adult_question import PROTECTED, RESPONSE
 
 GROUPS = (("male", "non-white"), ("female", "white"), ("female", "non-white"))
 
@@ -98,7 +99,7 @@ def test_study_adult__one_unseen_profile_is_told(study: AdultStudy) -> None:
 def test_study_adult__has_a_row_for_every_distribution_sample_and_group(study: AdultStudy) -> None:
     keys = {(d.distribution, d.sample, d.gender, d.race) for d in study.disparities}
     assert len(keys) == len(study.disparities) == len(DISTRIBUTIONS) * len(SAMPLES) * len(GROUPS)
-    assert all((d.deviation is not None) == (d.sample == "synthetic") for d in study.disparities)
+    assert all((d.deviation is not None) == (d.sample in DRAWN) for d in study.disparities)
 
 
 def test_study_adult__tells_its_steps() -> None:
@@ -109,9 +110,10 @@ def test_study_adult__tells_its_steps() -> None:
     ]
 
 
-def test_study_adult__refuses_a_negative_count() -> None:
+@pytest.mark.parametrize("wrong", [-1, 1])
+def test_study_adult__refuses_a_count_without_fluctuation(wrong: int) -> None:
     with pytest.raises(pt.InvalidOptionError, match="data_sets"):
-        study_adult(data_sets=-1)
+        study_adult(data_sets=wrong)
 
 
 def test_project_adult__stronger_regularization_asks_less() -> None:
@@ -120,24 +122,27 @@ def test_project_adult__stronger_regularization_asks_less() -> None:
     assert strong.divergence < weak.divergence
 
 
-def test_synthetic_disparities__mean_and_spread_are_those_of_the_distribution(study: AdultStudy) -> None:
-    chosen = {"f": study.distributions["f"], "PUR": study.distributions["PUR"]}
-    drawn = list(synthetic_disparities(chosen, size=30_725, data_sets=40, seed=1))
-    for row in drawn:
-        truth = ratios(chosen[row.distribution])[row.gender, row.race]
-        assert row.deviation is not None
-        assert row.deviation > 0
-        # forty draws: their mean is within four of its own standard errors
-        assert abs(row.ratio - truth) < 4 * row.deviation / np.sqrt(40)
+def test_study_adult__generated_data_have_the_ratios_of_their_distribution(study: AdultStudy) -> None:
+    for row in study.disparities:
+        if row.sample == "synthetic":
+            truth = ratios(study.distributions[row.distribution])[row.gender, row.race]
+            # a mean of three draws: within eight of the deviations that simulated splits tell
+            noise = study.noise.get(row.distribution, study.noise["PUR"])[study.groups.index((row.gender, row.race))]
+            assert abs(row.ratio - truth) < 8 * max(noise, 0.01)
 
 
-def test_synthetic_disparities__same_seed_same_numbers(study: AdultStudy) -> None:
-    options = {"size": 1000, "data_sets": 2}
-    one, again, other = (
-        list(synthetic_disparities({"f": study.distributions["f"]}, seed=seed, **options)) for seed in (1, 1, 2)
-    )
-    assert one == again
-    assert one != other
+def test_study_adult__forests_follow_their_data(study: AdultStudy) -> None:
+    assert max(found(study, "f", "forest")) < 0.8
+    assert found(study, "PUR", "forest") == pytest.approx([1.0] * 3, abs=0.2)
+    assert found(study, "f", "forest") == pytest.approx(found(study, "f", "test"), abs=0.1)
+
+
+def test_study_adult__same_seed_same_numbers_whatever_the_workers(study: AdultStudy, tmp_path: Path) -> None:
+    again = study_adult(data_sets=3, seed=7, workers=3, folder=tmp_path)
+    assert again.disparities == study.disparities
+    assert all(np.array_equal(again.noise[name], study.noise[name]) for name in study.noise)
+    assert study_adult(data_sets=3, seed=7, folder=tmp_path).disparities == study.disparities
+    assert again.identity == study.identity != study_adult(data_sets=0, seed=8).identity
 
 
 def test_ratios__are_those_of_plain_sums(study: AdultStudy) -> None:

@@ -1,0 +1,183 @@
+"""`purtensor reproduce adult`: the paper's study of the Adult data, as tables, files, pictures and a report."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from purtensor.cli.info import versions
+from purtensor.cli.output import show_claims, show_facts, show_table
+from purtensor.cli.progress import bar
+from purtensor.experiments.adult import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity, study_adult
+from purtensor.experiments.adult_numbers import claims, costs, disparities, prevalences
+from purtensor.experiments.adult_question import POSITIVE, PROTECTED, REFERENCE
+from purtensor.experiments.claims import Claim
+from purtensor.experiments.forests import FOREST
+from purtensor.plots.disparity import plot_disparity_ratios
+from purtensor.plots.figures import save_figure
+from purtensor.plots.prevalence import plot_prevalences
+from purtensor.projection.files import save
+from purtensor.report.page import Exhibit, Part, Report, write_report
+from purtensor.tables.coded import encode
+
+NAMES = {"f": "data, f", "P": "P", "PU": "P + U", "PUR": "P + U + R", "MaxEnt": "MaxEnt-PUR"}
+SAMPLES = {
+    "itself": "in the distribution itself",
+    "train": "predicted by the natural classifier, train split",
+    "test": "predicted by the natural classifier, test split",
+    "synthetic": "in data drawn from it, mean(deviation in its digits)",
+    "forest": "predicted by forests trained on such data, test split",
+}
+PICTURES = {
+    "test": ("disparities", "Who is predicted to earn more than 50K? Adult, test split",
+             "Predicted by the natural classifiers of f and of its projections for the people of the test split.",
+             "disparity ratio of the natural classifier"),
+    "synthetic": ("synthetic", "Who earns more than 50K in generated data?",
+                  "Data sets of the size of the train split, drawn from f and from its projections.",
+                  "control experiment: disparity ratio of the generated data"),
+    "forest": ("forests", "Whom do random forests trained on generated data predict to earn more?",
+               "The mean probability that the forests give to the people of the test split.",
+               "disparity ratio of random forests"),
+}  # fmt: skip
+"""For each sample the file's name, the heading, what is shown, and what it is in the paper."""
+
+ATTRIBUTES = {"age_group": "age group"}
+SUMMARY = (
+    "Income in the UCI Adult data is projected onto demographic parity (P), decision utility (U) and social realism "
+    "(R): the nearest distribution in which income does not depend on gender and race. Everything is fitted on UCI's "
+    "train split; natural classifiers and random forests predict on its test split. After 'Demographic Parity: "
+    "Mitigating Biases in Real-World Data' (O. Loukas and H. R. Chung, arXiv 2309.17347)."
+)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Compute the study, write its files and its report, and print its tables."""
+    folder = arguments.out / arguments.study
+    folder.mkdir(parents=True, exist_ok=True)
+    with bar("reading the data", arguments.data_sets) as shown:
+        study = study_adult(
+            strength=arguments.strength, data_sets=arguments.data_sets, seed=arguments.seed, workers=arguments.workers,
+            folder=folder, on_step=shown.step, on_member=shown.done,
+        )  # fmt: skip
+        shown.step("writing files")
+        written = write_files(study, folder)
+    verdicts = claims(study)
+    show_facts("Adult, UCI's train split, the paper's sample", facts(study))
+    for sample, text in SAMPLES.items():
+        show_disparities(study, sample, text)
+    show_costs(study)
+    show_claims(verdicts)
+    report = write_report(as_report(study, verdicts, folder), folder / "report.html")
+    show_facts(f"written to {folder}", {"files": ", ".join(path.name for path in [*written, report])})
+
+
+def facts(study: AdultStudy) -> dict[str, str]:
+    """Return what was computed from what."""
+    coded = encode(study.distributions["f"])
+    return {
+        "persons": f"{float(study.train.sum()):,.0f} train, {float(study.test.sum()):,.0f} test",
+        "profiles": f"{len(coded.values)} supported of {coded.domain.size}",
+        "lambda": f"{study.strength:g}",
+        "unseen": f"{study.unseen:.2e} of the test mass, on predictor profiles that train never saw: left out",
+        "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
+        "SHA-256 of counts and settings": study.identity,
+    }
+
+
+def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
+    """Print the disparity ratios of one sample, a line a protected profile."""
+    found = {(d.group, d.distribution): d for d in study.disparities if d.sample == sample}
+    groups = list(dict.fromkeys(group for group, _ in found))
+    rows = [(group, *(_ratio(found[group, name]) for name in DISTRIBUTIONS)) for group in groups]
+    title = f"{POSITIVE}: ratio to {', '.join(REFERENCE.values())}; {text}"
+    if rows:
+        show_table(title, (", ".join(PROTECTED), *(NAMES[name] for name in DISTRIBUTIONS)), rows)
+
+
+def _ratio(disparity: Disparity) -> str:
+    mean = f"{disparity.ratio:.3f}"
+    return mean if disparity.deviation is None else f"{mean}({1000 * disparity.deviation:.0f})"
+
+
+def show_costs(study: AdultStudy) -> None:
+    """Print what each projection costs and how well it is solved."""
+    rows = [
+        (
+            NAMES[cost.distribution],
+            f"{cost.divergence:.9f}",
+            f"{cost.utility_error_train:.2e}",
+            f"{cost.utility_error_test:.2e}",
+            "" if cost.residual is None else f"{cost.residual:.1e}",
+            "" if cost.tv_bound is None else f"{cost.tv_bound:.1e}",
+            "" if cost.sweeps is None else str(cost.sweeps),
+        )
+        for cost in study.costs
+    ]
+    columns = ("", "KL paid", "error train", "error test", "residual", "TV proved", "sweeps")
+    show_table("KL(q || f) and utility error in nats; residual and distance for total mass 1", columns, rows)
+
+
+def write_files(study: AdultStudy, folder: Path) -> list[Path]:
+    """Write the distributions and the numbers, and return the paths."""
+    written = []
+    for name, table in study.distributions.items():
+        written += [folder / f"{name}.csv", folder / f"{name}.nc"]
+        save(table, written[-2])
+        save(study.projections.get(name, table), written[-1])
+    frames = {"disparities": disparities(study), "costs": costs(study), "prevalences": prevalences(study)}
+    for name, frame in frames.items():
+        written.append(folder / f"{name}.csv")
+        frame.to_csv(written[-1], index=False)
+    return written
+
+
+def as_report(study: AdultStudy, verdicts: Sequence[Claim], folder: Path) -> Report:
+    """Draw the figures, write them, and return the report that shows them."""
+    settings = {
+        "lambda": f"{study.strength:g}",
+        "generated data sets": f"{study.data_sets} from each distribution, of the size of the train split",
+        "seed": str(study.seed),
+        "random forests": ", ".join(f"{name}={value}" for name, value in FOREST.items()),
+        "projections": "iterative proportional fitting, to a residual of 1e-10, with a certificate",
+    }
+    part = Part("Adult, UCI's train and test splits", facts(study), verdicts, list(exhibits(study, folder)))
+    return Report(
+        "Income without disparity: the Adult study of arXiv 2309.17347", SUMMARY, [part], settings, versions()
+    )
+
+
+def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
+    """Draw and write every figure, and yield it for the report."""
+    axes = plot_prevalences(prevalences(study), names=ATTRIBUTES, title="Who is in the Adult data? Train split")
+    vector, _ = save_figure(axes, folder / "prevalences", title="Adult: prevalences")
+    yield Exhibit("Prevalences", "The share of people in each category of the train split.",
+                  "prevalence of the predictors and of the response", vector, numbers="prevalences.csv")  # fmt: skip
+    for sample, (name, title, text, paper) in PICTURES.items():
+        if any(d.sample == sample for d in study.disparities):
+            vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
+            yield Exhibit(title, text, paper, vector, numbers="disparities.csv")
+    yield Exhibit("Costs and certificates", "Divergence from f and utility errors in nats; residual and proved "
+                  "distance (total variation) for total mass 1.", table=costs(study), numbers="costs.csv")  # fmt: skip
+
+
+def picture(study: AdultStudy, sample: str, title: str) -> Axes:
+    """Return the picture of the disparity ratios in one sample."""
+    found = [d for d in study.disparities if d.sample == sample]
+    ratios, deviations = (
+        pd.DataFrame(
+            {name: {d.group: getattr(d, value) for d in found if d.distribution == name} for name in DISTRIBUTIONS}
+        )
+        for value in ("ratio", "deviation")
+    )
+    order = ratios["f"].sort_values(ascending=False).index
+    compared = f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())})"
+    if sample in DRAWN:
+        compared += f"; bars: one standard deviation over {study.data_sets} data sets"
+    return plot_disparity_ratios(
+        ratios.loc[order], deviations=deviations.loc[order] if sample in DRAWN else None, names=NAMES, title=title,
+        compared=compared,
+    )  # fmt: skip
