@@ -120,8 +120,9 @@ def _draw_distribution(
     for value, height, bar in zip(values, heights, reach, strict=True):
         # beside the dot and its bar, on the side away from parity
         shift, side = (-8, "right") if value <= 1 else (8, "left")
+        end = value - bar if value <= 1 else value + bar
         axes.annotate(
-            f"{value:.3f}", (value - bar if value <= 1 else value + bar, height), xytext=(shift, 0), textcoords="offset points",
+            f"{value:.3f}", (end, height), xytext=(shift, 0), textcoords="offset points",
             ha=side, va="center_baseline", fontsize="small", color=INK, path_effects=[_HALO], zorder=4,
         )  # fmt: skip
 
