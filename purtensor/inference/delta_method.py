@@ -29,7 +29,7 @@ from purtensor.tables.coded import (
 )
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.matching import places
+from purtensor.tables.matching import lookup
 from purtensor.tables.memory import available_memory
 from purtensor.tables.translate import category_map, translated
 
@@ -123,7 +123,7 @@ class StandardErrors:
         columns = [column[self.labelled.profiles] for column in coded.columns(names)]
         s, of_s = group_profiles(columns, coded.domain.select(names).sizes)
         chosen = [coded.domain.code(name, reference[name]) for name in names]
-        base = places(of_s, [np.array([code]) for code in chosen])[0]
+        base = lookup(of_s, [np.array([code]) for code in chosen])[0]
         if base < 0:
             profile = described(coded.domain.select(names), chosen)
             raise UnknownCategoryError(f"the reference profile ({profile}) has no mass in the projection")
@@ -161,7 +161,7 @@ class StandardErrors:
         for name, categories in zip(own.domain.attributes, own.domain.categories, strict=True):
             position = domain.position(name)
             columns.append(category_map(domain.categories[position], categories)[codes[position]])
-        place = places([code[self.labelled.profiles] for code in own.codes], columns)
+        place = lookup([code[self.labelled.profiles] for code in own.codes], columns)
         found = np.zeros(len(self.influence.q))
         found[place[place >= 0]] = values[place >= 0]
         return found
@@ -239,7 +239,7 @@ def _place_in(labelled: LabelledProblem, sample: CodedTable, f: FloatArray) -> I
     coded = labelled.coded
     if len(sample.values) != len(coded.values) or set(sample.domain.attributes) != set(coded.domain.attributes):
         return None
-    place = places(translated(sample, coded.domain), coded.codes)
+    place = lookup(translated(sample, coded.domain), coded.codes)
     if (place < 0).any() or not np.allclose(f[place], coded.values / coded.values.sum(), rtol=1e-9, atol=0):
         return None
     return np.asarray(place[labelled.profiles])

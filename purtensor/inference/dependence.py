@@ -12,7 +12,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.sums import group_sums
 from purtensor.solving.problem import Problem
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.matching import places
+from purtensor.tables.matching import lookup
 
 KINDS = ("marginal", "parity", "fixed")
 _ROUNDING = 1e-9
@@ -103,7 +103,7 @@ def _dependence(
     system = problem.system
     block, row_codes = system.block(k), system.row_codes[k]
     target = system.targets[block] / problem.total
-    row = places(row_codes, codes)
+    row = lookup(row_codes, codes)
     empty = np.empty(0, dtype=np.int64)
     plain = Dependence("marginal", block, row, empty, empty, empty, empty, np.empty(0), np.empty(0))
     if kind == "fixed":

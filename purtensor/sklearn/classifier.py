@@ -14,7 +14,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.sklearn.base import ProjectingEstimator, described_row
 from purtensor.tables.coded import encode
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.matching import places
+from purtensor.tables.matching import lookup
 
 
 class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
@@ -101,7 +101,7 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
             A row with a profile that the training data do not have, with `unseen="raise"`.
         """
         codes = self._row_codes(X)
-        place = places(self._profiles, codes)
+        place = lookup(self._profiles, codes)
         unseen = np.flatnonzero(place < 0)
         if len(unseen) and self.unseen == "raise":
             names = [column.name for column in self.columns_]

@@ -10,7 +10,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import UnknownCategoryError
 from purtensor.sklearn.base import ProjectingEstimator, described_row
 from purtensor.tables.coded import encode
-from purtensor.tables.matching import places
+from purtensor.tables.matching import lookup
 
 
 class PURReweigher(ProjectingEstimator):
@@ -69,7 +69,7 @@ class PURReweigher(ProjectingEstimator):
         place[place == len(self.classes_)] = 0
         response = np.where(self.classes_[place] == labels, place, -1)
         codes = [response, *columns]
-        strange = np.flatnonzero(places(self._profiles, codes) < 0)
+        strange = np.flatnonzero(lookup(self._profiles, codes) < 0)
         if len(strange) and self.unseen == "raise":
             names = [self.response_, *(column.name for column in self.columns_)]
             raise UnknownCategoryError(
@@ -79,5 +79,5 @@ class PURReweigher(ProjectingEstimator):
         return self._weights(codes)
 
     def _weights(self, codes: list[IntArray]) -> FloatArray:
-        place = places(self._profiles, codes)
+        place = lookup(self._profiles, codes)
         return np.asarray(np.where(place >= 0, self._ratio[place], 1.0))

@@ -10,7 +10,7 @@ from purtensor._typing import IntArray
 from purtensor.tables.grouping import group_profiles
 
 
-def places(known: Sequence[IntArray], wanted: Sequence[IntArray]) -> IntArray:
+def lookup(known: Sequence[IntArray], wanted: Sequence[IntArray]) -> IntArray:
     """Return for each wanted profile where among the distinct known ones it stands, -1 where it does not.
 
     Both are in codes of the same categories; a wanted code of -1 is a category that is not known.

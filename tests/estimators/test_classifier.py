@@ -113,9 +113,9 @@ def test_fit__infeasible_conditions_come_with_advice() -> None:
         PURClassifier("sex", strength=0).fit(X, [0, 0, 1, 1])
     proxy = pd.DataFrame({"sex": np.repeat(["f", "m"], 50), "name": np.repeat(["f", "m"], 50)})
     hired = np.repeat([0, 1, 0, 1], [30, 20, 10, 40])
-    with pytest.raises((pt.InfeasibleError, pt.NotConvergedError)) as told:
+    with pytest.raises(pt.InfeasibleError, match=r"conditions='PR'.*relax") as told:
         PURClassifier("sex").fit(proxy, hired)
-    assert "conditions='PR'" in str(told.value) + "".join(getattr(told.value, "__notes__", []))
+    assert told.value.diagnosis is not None
     assert PURClassifier("sex", conditions="PR").fit(proxy, hired).projection_.converged
 
 
