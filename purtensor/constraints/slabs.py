@@ -57,17 +57,14 @@ def choose_key(system: System) -> tuple[str, ...] | None:
     """
     rows = np.diff(system.offsets)
     scopes = [frozenset(scope) for scope in system.scopes]
-    candidates = {one & other for one in scopes for other in scopes} - {frozenset()}
-    best: tuple[tuple[int, int], frozenset[str]] | None = None
-    for key in sorted(candidates, key=sorted):
-        outside = sum(int(n) for n, scope in zip(rows, scopes, strict=True) if not key <= scope)
-        cost = (outside, len(key) * 0 - _slab_bound(system, key))
-        if best is None or cost < best[0]:
-            best = (cost, key)
-    if best is None:
+    candidates = sorted({one & other for one in scopes for other in scopes} - {frozenset()}, key=sorted)
+    if not candidates:
         return None
-    key_scope = next(scope for scope in system.scopes if best[1] <= set(scope))
-    return tuple(name for name in key_scope if name in best[1])
+    outside = [int(rows[[not key <= scope for scope in scopes]].sum()) for key in candidates]
+    fewest = [key for key, count in zip(candidates, outside, strict=True) if count == min(outside)]
+    best = fewest[0] if len(fewest) == 1 else max(fewest, key=lambda key: _slab_bound(system, key))
+    key_scope = next(scope for scope in system.scopes if best <= set(scope))
+    return tuple(name for name in key_scope if name in best)
 
 
 def _slab_bound(system: System, key: frozenset[str]) -> int:

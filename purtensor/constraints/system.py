@@ -18,7 +18,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.errors import UnknownCategoryError
 from purtensor.tables.coded import CodedTable, described
 from purtensor.tables.domain import Domain, listed
-from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
+from purtensor.tables.grouping import codes_of_keys, group_profiles, places, profile_keys, smallest_unsigned
 from purtensor.tables.translate import category_map
 
 
@@ -181,7 +181,7 @@ def _number_rows(
         number = np.cumsum(present) - 1
         take(number, out, out)
         own = number[own]
-    return own, tuple(np.asarray(code) for code in np.unravel_index(rows, tuple(sizes)))
+    return own, codes_of_keys(rows, sizes)
 
 
 def _refuse(attribute: str, category: object, *, known: Iterable[object], of: str, lacks: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.feasibility.targets import ROUNDING, ExactTargets
+from purtensor.kernels.feasibility_sums import raise_to
 
 _LARGEST = 2**60
 
@@ -54,18 +55,34 @@ class Proof:
 
 
 def prove(system: System, targets: ExactTargets, weights: IntArray) -> Proof:
-    """Return what weights prove, after the least constant that makes C^T t >= 0 is added to the first constraint."""
+    """Return what weights prove once they are repaired: raised until C^T t >= 0, where that costs least of b.t."""
     weights = fitted(weights, len(system.scopes))
     costs = spread_whole(system, weights)
-    lowest = costs.min(initial=0)
-    if lowest < 0:
-        weights = weights.copy()
-        weights[system.block(0)] -= lowest
-        costs = costs - lowest
+    if len(costs) and costs.min() < 0:
+        weights = repaired(system, weights, costs)
+        costs = spread_whole(system, weights)
     rounding = targets.rounding(weights)
     if not targets.exact and not costs.any():  # a relation among rows: these agree within a share of the total
         rounding = max(rounding, ROUNDING * int(np.abs(weights).max(initial=0)))
     return Proof(weights, costs, targets.dot(weights), rounding)
+
+
+def repaired(system: System, weights: IntArray, costs: IntArray) -> IntArray:
+    """Return weights with the rows of one constraint raised by what their profiles lack; the cheapest constraint."""
+    best: tuple[float, int, IntArray] | None = None
+    for k in range(len(system.scopes)):
+        lacking = np.zeros(system.block(k).stop - system.block(k).start, dtype=weights.dtype)
+        if weights.dtype == object:
+            np.maximum.at(lacking, system.index[k], -costs)
+        else:
+            raise_to(lacking, system.index[k], costs)
+        price = float(system.targets[system.block(k)] @ lacking.astype(np.float64))
+        if best is None or price < best[0]:
+            best = (price, k, lacking)
+    weights = weights.copy()
+    if best is not None:
+        weights[system.block(best[1])] += best[2]
+    return fitted(weights, len(system.scopes))
 
 
 def spread_whole(system: System, weights: IntArray) -> IntArray:
@@ -99,16 +116,17 @@ def extended(system: System, proof: IntArray, earlier: IntArray | None) -> IntAr
 
 
 def tidy(system: System, weights: IntArray) -> IntArray:
-    """Return the same proof in a standard form: no common factor, the least weight of each later constraint 0.
+    """Return the same proof in a standard form: no common factor, and 0 the commonest weight of each later constraint.
 
     What a constraint loses on all of its rows the first one gets: both sum to the total mass.
     """
     weights = weights.copy()
     for k in range(1, len(system.scopes)):
-        block = system.block(k)
-        least = weights[block].min(initial=0) if block.stop == block.start else weights[block].min()
-        weights[block] -= least
-        weights[system.block(0)] += least
+        values, counts = np.unique(weights[system.block(k)], return_counts=True)
+        if len(values):
+            commonest = values[np.argmax(counts)]
+            weights[system.block(k)] -= commonest
+            weights[system.block(0)] += commonest
     factor = int(np.gcd.reduce(weights)) if len(weights) else 0
     return weights // factor if factor > 1 else weights
 

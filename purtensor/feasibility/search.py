@@ -1,9 +1,9 @@
 """Newton's method as a search for evidence: a positive solution, or a direction in which the dual does not end.
 
 At masses p let d solve C diag(p) C^T d = b - C p. Where w = C^T d stays above -1, p (1 + w) is a positive solution.
-Where b.d > T max(w), the weights max(w) - d prove that there is none. On the boundary d tends to whole numbers: each
-step takes e off the masses that must vanish (notes/feasibility.md, equations 3 to 5). All of these are candidates,
-which the exact checks judge.
+Where b.d is positive, and more than it costs to lower d until w <= 0, the weights -d prove that there is none. On the
+boundary d tends to whole numbers: each step takes a factor e off the masses that must vanish (notes/feasibility.md,
+equations 3 to 5). All of these are candidates, which the exact checks judge.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import TooLargeError
+from purtensor.kernels.feasibility_sums import repair_price
 from purtensor.kernels.ipf import measure
 from purtensor.kernels.newton import curvature
 from purtensor.kernels.spread import spread
@@ -69,13 +70,23 @@ def evidence(problem: Problem, iterations: int) -> Iterator[Evidence]:
         if not (np.isfinite(lowest) and np.isfinite(highest)):
             return
         gain = float(problem.targets @ direction)
-        unbounded = gain > max(highest, 0.0) * problem.total and gain > 1e-12 * np.abs(direction).max()
+        unbounded = gain > 1e-12 * np.abs(direction).max() and gain > _price(problem, change)
         solution = _refined(problem, hessian, iterate.masses, direction) if lowest > -_NEAR_ONE else None
         yield Evidence(direction, change, solution, unbounded)
         moved = _moved(problem, iterate, direction, change, float(miss @ direction))
         if moved is None:
             return
         iterate = moved
+
+
+def _price(problem: Problem, change: FloatArray) -> float:
+    """Return what it costs of b.d to make C^T d <= 0, by the rows of the cheapest constraint."""
+    system = problem.system
+    highest = np.empty(system.rows)
+    return min(
+        float(repair_price(change, system.index[k], problem.targets[system.block(k)], highest[system.block(k)]))
+        for k in range(len(system.scopes))
+    )
 
 
 def _refined(problem: Problem, hessian: Hessian, masses: FloatArray, direction: FloatArray) -> FloatArray | None:

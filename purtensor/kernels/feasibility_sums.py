@@ -52,3 +52,25 @@ def add_whole(values: IntArray, index: IntArray, out: IntArray) -> None:
     """Add each int64 to its row."""
     for i in range(values.size):
         out[index[i]] += values[i]
+
+
+@compiled
+def raise_to(lacking: IntArray, index: IntArray, costs: IntArray) -> None:
+    """Raise each row to what the profile of the lowest cost in it lacks to 0."""
+    for i in range(costs.size):
+        row = index[i]
+        if -costs[i] > lacking[row]:
+            lacking[row] = -costs[i]
+
+
+@compiled
+def repair_price(change: FloatArray, index: IntArray, targets: FloatArray, highest: FloatArray) -> float:
+    """Return what it costs to lower each row by the highest positive change in it: sum b_r max_i (w_i, 0)."""
+    highest[:] = 0.0
+    for i in range(change.size):
+        row = index[i]
+        highest[row] = max(highest[row], change[i])
+    total = 0.0
+    for r in range(targets.size):
+        total += targets[r] * highest[r]
+    return total

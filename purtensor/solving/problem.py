@@ -10,6 +10,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.consistency import check_consistency
+from purtensor.constraints.indexing import take
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.slabs import Slabs, arrange, choose_key
 from purtensor.constraints.system import Reduction, System, align, reduce_system
@@ -135,7 +136,7 @@ def build_problem(
     _require_support(full, reduction, bare_rows=bare_rows)
     system, slabs, order = _arranged(reduction.system)
     profiles = order if reduction.system is full else reduction.profiles[order]
-    scaled, reference_exponent = _scaled(coded.values[profiles])
+    scaled, reference_exponent = _scaled(coded.values, profiles)
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
     targets = np.ldexp(system.targets, -target_exponent)
     total = float(targets[system.block(0)].sum())
@@ -166,10 +167,12 @@ def _emptied(coded: CodedTable, full: System, reduction: Reduction, exponent: in
     return Emptied(np.ldexp(coded.values[gone], -exponent), rows)
 
 
-def _scaled(values: FloatArray) -> tuple[FloatArray, int]:
-    """Divide the values in place by a power of two, which is returned as its exponent with them."""
-    exponent = math.frexp(float(values.sum()))[1]
-    return np.ldexp(values, -exponent, out=values), exponent
+def _scaled(values: FloatArray, profiles: IntArray) -> tuple[FloatArray, int]:
+    """Return the values of the profiles divided by a power of two, and its exponent."""
+    scaled = np.empty(len(profiles))
+    take(values, profiles, scaled)
+    exponent = math.frexp(float(scaled.sum()))[1]
+    return np.ldexp(scaled, -exponent, out=scaled), exponent
 
 
 def _require_support(full: System, reduction: Reduction, *, bare_rows: bool) -> None:

@@ -153,7 +153,7 @@ def encode(table: Table, *, allow_empty: bool = False) -> CodedTable:
     if len(positions) == 0 and not allow_empty:
         raise InvalidTableError("the table is empty: no profile has positive mass")
     codes = tuple(code[positions] for code in stored) if stored else _dense_codes(table.shape, positions)
-    support = values[positions]
+    support = values.copy() if len(positions) == len(values) else values[positions]
     with np.errstate(over="ignore"):
         total = support.sum()
     if not np.isfinite(total):

@@ -29,7 +29,7 @@ def profile_keys(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntAr
 
 def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
     """Return the position of the first profile of each distinct key, keys ascending, and each profile's group."""
-    if bound <= max(1 << 16, 4 * len(keys)):
+    if bound <= _most_listed(len(keys)):
         first = np.full(bound, -1, dtype=np.int64)
         first[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)
         present = np.flatnonzero(first >= 0)
@@ -47,8 +47,29 @@ def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
 def group_profiles(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, tuple[IntArray, ...]]:
     """Return each profile's group (equal codes), and the codes of each group in lexicographic order."""
     keys, bound = profile_keys(codes, sizes)
-    first, group = distinct_keys(keys, bound)
-    return group, tuple(code[first] for code in codes)
+    if bound > _most_listed(len(keys)):
+        first, group = distinct_keys(keys, bound)
+        return group, tuple(code[first] for code in codes)
+    present = np.zeros(bound, dtype=bool)
+    present[keys] = True
+    distinct = np.flatnonzero(present)
+    group = keys if len(distinct) == bound else (np.cumsum(present) - 1)[keys]
+    unravelled = codes_of_keys(distinct, sizes)
+    return group, tuple(own.astype(code.dtype) for own, code in zip(unravelled, codes, strict=True))
+
+
+def codes_of_keys(keys: IntArray, sizes: Sequence[int]) -> tuple[IntArray, ...]:
+    """Return the codes of every key of `profile_keys`, for any number of attributes."""
+    codes: list[IntArray] = []
+    for size in reversed(sizes):
+        keys, code = np.divmod(keys, size)
+        codes.insert(0, code)
+    return tuple(codes)
+
+
+def _most_listed(count: int) -> int:
+    """Return up to how many possible keys of so many profiles are listed rather than sorted."""
+    return max(1 << 16, 4 * count)
 
 
 def first_repeated(codes: Sequence[IntArray], sizes: Sequence[int]) -> int | None:
