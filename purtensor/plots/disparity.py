@@ -56,7 +56,7 @@ def plot_disparity_ratios(
     --------
     >>> import pandas as pd
     >>> ratios = pd.DataFrame({"f": [0.38], "PUR": [0.998]}, index=["female, white"])
-    >>> plot_disparity_ratios(ratios).get_xlim()[0]
+    >>> float(plot_disparity_ratios(ratios).get_xlim()[0])
     0.0
     """
     values = ratios.to_numpy(dtype=np.float64)
