@@ -37,6 +37,8 @@ from .projection.files import load as load
 from .projection.files import save as save
 from .projection.parameters import log_linear_parameters as log_linear_parameters
 from .projection.project import project as project
+from .projection.relax import relax as relax
+from .projection.relaxation import Relaxation as Relaxation
 from .projection.result import Projection as Projection
 from .sampling import round_counts as round_counts
 from .sampling import sample as sample

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from purtensor.projection.relaxation import Relaxation
     from purtensor.projection.result import Projection
 
 
@@ -76,10 +77,10 @@ class NotConvergedError(PurtensorError, RuntimeError):
     Attributes
     ----------
     projection
-        The state so far, with its residual, trace and potentials.
+        The state so far, with its residual: a Projection with trace and potentials, or a Relaxation.
     """
 
-    def __init__(self, message: str, projection: Projection | None = None) -> None:
+    def __init__(self, message: str, projection: Projection | Relaxation | None = None) -> None:
         super().__init__(message)
         self.projection = projection
 

@@ -1,0 +1,210 @@
+"""Newton's method for absolute penalties: an interior-point method on the bounds of the soft rows' potentials.
+
+The dual keeps |t| <= c on the soft rows. With a = c - t and e = c + t, excess u and lack v of the marginals
+(b - m = u - v), every step solves for u a = mu, v e = mu and b - m = u - v at once, and mu falls to 0; the duality gap
+on the way is 2 mu a row. The bound c is the strength, or, where the misses may sum up to a slack, its multiplier:
+one unknown more (notes/relaxation.md, equations 10 to 13).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.lanes import inner_product
+from purtensor.solving.soft_ascent import SoftEnding, SoftPoint, SoftRun, climb, hard_residual, is_met, start_at
+from purtensor.solving.soft_penalty import log_loss
+from purtensor.solving.soft_problem import SoftProblem
+
+_NEAR = 10.0
+"""mu falls when the equations are met to so many times mu."""
+
+_SLOWER, _FASTER = 0.2, 1.5
+"""mu becomes the smaller of 0.2 mu and mu^1.5, both relative: superlinear at the end."""
+
+_ROUNDING = 1e-14
+_UNIT = 2.0**-50
+_SHARE = 0.99
+_INSIDE = 0.99
+_MOST_OFF = 1e10
+"""u a and v e are kept within this factor of mu."""
+
+
+@dataclass(slots=True, eq=False)
+class _Interior:
+    """Where the method stands, every number positive.
+
+    Attributes
+    ----------
+    level
+        The bound c on the potentials of the soft rows.
+    upper, lower
+        a = c - t and e = c + t, kept as numbers of their own: near a bound the difference has no digits.
+    excess, lack
+        u and v.
+    unused
+        What the misses leave of the slack; nothing where the strength is given.
+    mu
+        What u a, v e and unused * c are to be.
+    """
+
+    level: float
+    upper: FloatArray
+    lower: FloatArray
+    excess: FloatArray
+    lack: FloatArray
+    unused: FloatArray
+    mu: float
+
+    def off_centre(self) -> float:
+        """Return the largest error of the products, as masses."""
+        errors = (self.excess * self.upper, self.lack * self.lower, self.unused * self.level)
+        return max(float(np.abs(product - self.mu).max(initial=0.0)) for product in errors) / self.level
+
+    def centre(self) -> None:
+        """Give the misses the values that the potentials ask for: the dual is at its maximum for this mu."""
+        self.excess, self.lack = self.mu / self.upper, self.mu / self.lower
+        self.unused = np.full(len(self.unused), self.mu / self.level)
+
+    def smaller_mu(self) -> float:
+        """Return the next mu."""
+        relative = self.mu / self.level
+        return float(self.level * min(_SLOWER * relative, relative**_FASTER))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """What is given: the strength c, or the slack that the misses may sum up to; the other is None."""
+
+    strength: float | None = None
+    slack: float | None = None
+
+
+def ascend_absolute(
+    soft: SoftProblem,
+    given: Bounded,
+    *,
+    tolerance: float,
+    gap: float,
+    max_iterations: int,
+    start: tuple[FloatArray, float] | None = None,
+) -> SoftRun:
+    """Return the point where the hard rows are met and the duality gap is at most `gap` nats, the total mass being 1.
+
+    `start` has potentials and the bound on the soft ones, such as those of a run with another slack.
+    """
+    point, at = _begin(soft, given, start)
+    least = 0.5 * gap * soft.problem.total / max(1, len(soft.rows))
+    iterations = 0
+    while True:
+        residual = hard_residual(soft, point.sums)
+        if not (point.finite and residual.finite):
+            return SoftRun(point, residual, SoftEnding.NOT_FINITE, iterations, at.level)
+        missed = _missed(soft, given, point, at)
+        rounding = _ROUNDING + _UNIT * at.level
+        while at.mu > least and max(missed, at.off_centre()) <= max(_NEAR * at.mu / at.level, rounding):
+            at.mu = max(least, at.smaller_mu())
+        off = max(missed, at.off_centre())
+        good = at.mu <= least and is_met(residual, tolerance) and off <= tolerance
+        if good and off <= rounding:
+            return SoftRun(point, residual, SoftEnding.CONVERGED, iterations, at.level)
+        if iterations == max_iterations:
+            ending = SoftEnding.CONVERGED if good else SoftEnding.ITERATION_LIMIT
+            return SoftRun(point, residual, ending, iterations, at.level)
+        moved = _stepped(soft, given, point, at)
+        if moved is not None:
+            point = moved
+        elif at.off_centre() > rounding:
+            at.centre()
+        else:
+            return SoftRun(point, residual, SoftEnding.CONVERGED if good else SoftEnding.STALLED, iterations, at.level)
+        iterations += 1
+
+
+def _begin(soft: SoftProblem, given: Bounded, start: tuple[FloatArray, float] | None) -> tuple[SoftPoint, _Interior]:
+    """Return a point strictly inside of the bounds, and misses that fit it."""
+    potentials, level = (None, 1.0) if start is None else start
+    if given.strength is not None:
+        level = given.strength
+    if potentials is not None:
+        potentials = potentials.copy()
+        potentials[soft.rows] = np.clip(potentials[soft.rows], -_INSIDE * level, _INSIDE * level)
+    point = start_at(soft, potentials)
+    t = point.potentials[soft.rows]
+    misses = (soft.problem.targets - point.sums)[soft.rows]
+    size = 0.1 * max(float(np.abs(misses).sum()) / max(1, len(misses)), 1e-6)
+    excess, lack = np.maximum(misses, 0.0) + size, np.maximum(-misses, 0.0) + size
+    unused = np.empty(0) if given.slack is None else np.array([max(given.slack, size)])
+    at = _Interior(level, level - t, level + t, excess, lack, unused, 0.0)
+    products = np.concatenate([excess * at.upper, lack * at.lower, unused * level])
+    at.mu = 0.1 * float(products.mean()) if len(products) else 0.0
+    return point, at
+
+
+def _missed(soft: SoftProblem, given: Bounded, point: SoftPoint, at: _Interior) -> float:
+    """Return the largest error of the linear equations, as a mass of total 1."""
+    misses = soft.problem.targets - point.sums
+    split = misses[soft.rows] - at.excess + at.lack
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (misses[: soft.hard_count], split))
+    if given.slack is not None:
+        largest = max(largest, abs(given.slack - float((at.excess + at.lack).sum() + at.unused.sum())))
+    return largest / soft.problem.total
+
+
+def _stepped(soft: SoftProblem, given: Bounded, point: SoftPoint, at: _Interior) -> SoftPoint | None:
+    """Make one step, of `at` in place, and return the new point; None where there is no better one."""
+    direction, rise, slope = _direction(soft, given, point, at)
+    change = direction[soft.rows]
+    relative = [(rise - change) / at.upper, (rise + change) / at.lower, np.full(len(at.unused), rise / at.level)]
+    logs = np.concatenate(relative)
+    moved = climb(soft, point, direction, slope, lambda step: at.mu * log_loss(step * logs), _reach(logs, at))
+    if moved is None:
+        return None
+    _follow(at, relative, moved[1])
+    at.level += moved[1] * rise
+    return moved[0]
+
+
+def _direction(soft: SoftProblem, given: Bounded, point: SoftPoint, at: _Interior) -> tuple[FloatArray, float, float]:
+    """Return Newton's direction for the potentials and for the bound, and the slope of the dual along it."""
+    rows, mu = soft.rows, at.mu
+    gradient = soft.problem.targets - point.sums
+    gradient[soft.hard_count :] = 0.0
+    gradient[rows] = soft.soft_targets - point.sums[rows] - mu / at.upper + mu / at.lower
+    ridge = np.zeros(soft.problem.system.rows)
+    ridge[rows] = at.excess / at.upper + at.lack / at.lower
+    direction = soft.hessian.factor_and_solve(point.masses, gradient, ridge)
+    if given.slack is None:
+        return direction, 0.0, inner_product(gradient, direction)
+    lean = np.zeros_like(ridge)
+    lean[rows] = at.excess / at.upper - at.lack / at.lower
+    want = float((mu / at.upper + mu / at.lower).sum()) + mu / at.level - given.slack
+    across = soft.hessian.solve(lean)
+    stiffness = float(ridge[rows].sum() + at.unused.sum() / at.level) - inner_product(lean, across)
+    rise = (want + inner_product(lean, direction)) / stiffness
+    direction = direction + rise * across
+    return direction, rise, inner_product(gradient, direction) + want * rise
+
+
+def _reach(relative: FloatArray, at: _Interior) -> float:
+    """Return the longest step that leaves every positive number some of its size, given relative changes."""
+    lowest = float(relative.min(initial=0.0))
+    return 1.0 if lowest >= 0.0 else min(1.0, max(_SHARE, 1.0 - at.mu / at.level) / -lowest)
+
+
+def _follow(at: _Interior, relative: list[FloatArray], step: float) -> None:
+    """Move what is positive along with the potentials: the bounds' distances by the step, the misses by their own."""
+    products = (at.excess * at.upper, at.lack * at.lower, at.unused * at.level)
+    parts = [at.mu / product - 1.0 - moved for product, moved in zip(products, relative, strict=True)]
+    own = _reach(np.concatenate(parts), at)
+    at.excess, at.lack, at.unused = (
+        value * (1.0 + own * part) for value, part in zip((at.excess, at.lack, at.unused), parts, strict=True)
+    )
+    at.upper, at.lower = at.upper * (1.0 + step * relative[0]), at.lower * (1.0 + step * relative[1])
+    level = at.level * (1.0 + step * relative[2])
+    # the products stay within a factor of mu, so that the ridge stays a sensible one
+    at.excess = np.clip(at.excess, at.mu / (_MOST_OFF * at.upper), _MOST_OFF * at.mu / at.upper)
+    at.lack = np.clip(at.lack, at.mu / (_MOST_OFF * at.lower), _MOST_OFF * at.mu / at.lower)
+    at.unused = np.clip(at.unused, at.mu / (_MOST_OFF * level), _MOST_OFF * at.mu / level)
