@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
@@ -12,12 +13,15 @@ import numpy as np
 
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
-from purtensor.errors import InvalidOptionError, NotConvergedError, NotConvergedWarning
+from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
+from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.feasible import explained
 from purtensor.projection.relaxation import Relaxation, make_relaxation
-from purtensor.solving.soft_ascent import SoftRun
+from purtensor.solving.soft_ascent import SoftEnding, SoftRun
 from purtensor.solving.soft_certificate import certify_soft
 from purtensor.solving.soft_penalty import Absolute, Divergence, Penalty, Squares
-from purtensor.solving.soft_problem import SoftProblem, build_soft_problem
+from purtensor.solving.soft_problem import LabelledSoftProblem, SoftProblem, build_soft_problem
 from purtensor.solving.soft_solve import relax_absolutely, relax_smoothly
 
 PENALTIES = ("kl", "l1", "quadratic")
@@ -99,27 +103,59 @@ def relax(
         reference, [flat[k] for k in hard], [flat[k] for k in chosen], empties=penalty == "kl"
     )  # fmt: skip
     most = _MOST_ITERATIONS if max_iterations is None else max_iterations
+    feasibility = _Hard(labelled, [flat[k] for k in hard])
     started = time.perf_counter()
-    run, cost = _solved(labelled.arrays, penalty, float(strength), tolerance, most)
+    run, cost = _solved(labelled.arrays, penalty, float(strength), tolerance, most, feasibility.is_hopeless)
     seconds = time.perf_counter() - started
+    if run.ending in (SoftEnding.STALLED, SoftEnding.NOT_FINITE) and feasibility.is_hopeless():
+        run = replace(run, ending=SoftEnding.INFEASIBLE)
     proof = certify_soft(labelled.arrays, run.point, cost)
     result = make_relaxation(
         reference, flat, (hard, chosen), labelled, run, proof,
-        penalty=penalty, strength=float(strength), seconds=seconds,
+        penalty=penalty, strength=float(strength), seconds=seconds, diagnosis=feasibility.diagnosis,
     )  # fmt: skip
     return _delivered(result, on_failure)
 
 
+@dataclass(slots=True)
+class _Hard:
+    """The hard constraints on the profiles that may have mass, and whether they can be met."""
+
+    labelled: LabelledSoftProblem
+    constraints: Sequence[Marginal]
+    diagnosis: Diagnosis | None = None
+
+    def is_hopeless(self) -> bool:
+        """Return whether it is proved that nothing meets the hard constraints; found out on the first call."""
+        if not self.constraints:
+            return False
+        if self.diagnosis is None:
+            coded, profiles = self.labelled.coded, self.labelled.profiles
+            values = np.zeros(len(coded.values))
+            values[profiles] = coded.values[profiles]
+            self.diagnosis = diagnose(coded.rebuild(values), self.constraints)
+        return self.diagnosis.verdict is Verdict.INFEASIBLE
+
+
 def _solved(
-    soft: SoftProblem, penalty: str, strength: float, tolerance: float, max_iterations: int
+    soft: SoftProblem,
+    penalty: str,
+    strength: float,
+    tolerance: float,
+    max_iterations: int,
+    is_hopeless: Callable[[], bool],
 ) -> tuple[SoftRun, Penalty]:
     """Return the run and the penalty at the strength that it reached."""
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         if penalty == "l1":
-            run = relax_absolutely(soft, strength, tolerance=tolerance, max_iterations=max_iterations)
+            run = relax_absolutely(
+                soft, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
+            )  # fmt: skip
             return run, Absolute(run.level)
         make = Divergence if penalty == "kl" else _squares_of(soft)
-        run = relax_smoothly(soft, make, strength, tolerance=tolerance, max_iterations=max_iterations)
+        run = relax_smoothly(
+            soft, make, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
+        )  # fmt: skip
         return run, make(run.level)
 
 
@@ -176,6 +212,9 @@ def _check_options(
 def _delivered(result: Relaxation, on_failure: str) -> Relaxation:
     if result.converged or on_failure == "return":
         return result
+    if result.termination is SoftEnding.INFEASIBLE and on_failure == "raise":
+        message = f"the hard constraints cannot be met: {explained(result.diagnosis)}; make another one soft"
+        raise InfeasibleError(message, result.diagnosis)
     message = (
         f"not converged after {result.iterations} iterations: {result.termination.value}; residual of the hard "
         f"constraints {result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1"

@@ -9,6 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
+from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.kernels.ipf import sum_rows
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.gauge import canonical_potentials
@@ -54,6 +55,8 @@ class Relaxation:
         Newton steps, and the time of the solve.
     notes
         What was done that a reader should know.
+    diagnosis
+        The verdict on the hard constraints, where one was needed.
     soft, penalty, strength
         The positions of the soft constraints, and what was asked.
     reference, constraints
@@ -76,6 +79,7 @@ class Relaxation:
     iterations: int
     seconds: float
     notes: tuple[str, ...]
+    diagnosis: Diagnosis | None = field(repr=False)
     soft: tuple[int, ...]
     penalty: str
     strength: float
@@ -116,6 +120,7 @@ def make_relaxation(
     penalty: str,
     strength: float,
     seconds: float,
+    diagnosis: Diagnosis | None,
 ) -> Relaxation:
     """Return the labelled answer of a run; `positions` are those of the hard and of the soft constraints."""
     hard, soft = positions
@@ -148,6 +153,7 @@ def make_relaxation(
         iterations=run.iterations,
         seconds=seconds,
         notes=_notes(labelled, run, penalty, strength),
+        diagnosis=diagnosis,
         soft=soft,
         penalty=penalty,
         strength=strength,

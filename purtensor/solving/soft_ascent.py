@@ -22,6 +22,9 @@ _LARGEST_GROWTH = 40.0
 
 _MOST_HALVINGS = 40
 
+_DOUBTFUL_AFTER, _DOUBTFUL_MISS = 40, 1e-6
+"""Hard rows that are still missed by so much in L1 after so many steps may be impossible to meet."""
+
 
 class SoftEnding(Enum):
     """How a relaxation can end; the value is the sentence that the user reads."""
@@ -29,7 +32,8 @@ class SoftEnding(Enum):
     CONVERGED = "the hard constraints are met to the tolerance, and the objective is the least to the tolerance"
     ITERATION_LIMIT = "the iteration limit came first: raise max_iterations"
     STALLED = "rounding leaves no better step: the tolerance is below what float64 can reach here"
-    NOT_FINITE = "a number is not finite any more: the hard constraints may be infeasible, or the potentials overflow"
+    INFEASIBLE = "no distribution on the support of the reference meets the hard constraints"
+    NOT_FINITE = "a number is not finite any more: the potentials overflow, take a smaller strength"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +110,11 @@ def hard_residual(soft: SoftProblem, sums: FloatArray) -> Residual:
 def is_met(residual: Residual, tolerance: float) -> bool:
     """Tell whether the hard rows are met, by the rule that `project` has."""
     return residual.largest <= tolerance and residual.l1 <= L1_FACTOR * tolerance
+
+
+def is_doubtful(residual: Residual, iterations: int) -> bool:
+    """Tell whether it is time to ask, once in a run, if the hard rows can be met at all."""
+    return iterations == _DOUBTFUL_AFTER and residual.l1 > _DOUBTFUL_MISS
 
 
 def climb(

@@ -8,13 +8,23 @@ one unknown more (notes/relaxation.md, equations 10 to 13).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.lanes import inner_product
-from purtensor.solving.soft_ascent import SoftEnding, SoftPoint, SoftRun, climb, hard_residual, is_met, start_at
+from purtensor.solving.soft_ascent import (
+    SoftEnding,
+    SoftPoint,
+    SoftRun,
+    climb,
+    hard_residual,
+    is_doubtful,
+    is_met,
+    start_at,
+)
 from purtensor.solving.soft_penalty import log_loss
 from purtensor.solving.soft_problem import SoftProblem
 
@@ -89,11 +99,13 @@ def ascend_absolute(
     tolerance: float,
     gap: float,
     max_iterations: int,
+    is_hopeless: Callable[[], bool],
     start: tuple[FloatArray, float] | None = None,
 ) -> SoftRun:
     """Return the point where the hard rows are met and the duality gap is at most `gap` nats, the total mass being 1.
 
-    `start` has potentials and the bound on the soft ones, such as those of a run with another slack.
+    `start` has potentials and the bound on the soft ones, such as those of a run with another slack; `is_hopeless`
+    tells, where progress raises the doubt, whether the hard rows cannot be met.
     """
     point, at = _begin(soft, given, start)
     least = 0.5 * gap * soft.problem.total / max(1, len(soft.rows))
@@ -110,6 +122,8 @@ def ascend_absolute(
         good = at.mu <= least and is_met(residual, tolerance) and off <= tolerance
         if good and off <= rounding:
             return SoftRun(point, residual, SoftEnding.CONVERGED, iterations, at.level)
+        if is_doubtful(residual, iterations) and is_hopeless():
+            return SoftRun(point, residual, SoftEnding.INFEASIBLE, iterations, at.level)
         if iterations == max_iterations:
             ending = SoftEnding.CONVERGED if good else SoftEnding.ITERATION_LIMIT
             return SoftRun(point, residual, ending, iterations, at.level)

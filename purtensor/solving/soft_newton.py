@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.lanes import inner_product
-from purtensor.solving.soft_ascent import SoftEnding, SoftPoint, SoftRun, climb, hard_residual, is_met, start_at
+from purtensor.solving.soft_ascent import (
+    SoftEnding,
+    SoftPoint,
+    SoftRun,
+    climb,
+    hard_residual,
+    is_doubtful,
+    is_met,
+    start_at,
+)
 from purtensor.solving.soft_penalty import SmoothPenalty
 from purtensor.solving.soft_problem import SoftProblem
 
@@ -17,11 +28,13 @@ def ascend_smooth(
     *,
     tolerance: float,
     max_iterations: int,
+    is_hopeless: Callable[[], bool],
     start: FloatArray | None = None,
 ) -> SoftRun:
     """Return the point where the hard rows are met and every soft marginal is the one its potential asks for.
 
-    Both are judged by the tolerance, the total mass being 1. Each step solves
+    Both are judged by the tolerance, the total mass being 1; `is_hopeless` tells, where progress raises the doubt,
+    whether the hard rows cannot be met. Each step solves
     (C diag(p) C^T + diag(-psi'')) d = gradient (notes/relaxation.md, equation 9).
     """
     point = start_at(soft, start)
@@ -36,6 +49,8 @@ def ascend_smooth(
         unrest = float(np.abs(gradient[rows]).max(initial=0.0)) / soft.problem.total
         if is_met(residual, tolerance) and unrest <= tolerance:
             return SoftRun(point, residual, SoftEnding.CONVERGED, iterations)
+        if is_doubtful(residual, iterations) and is_hopeless():
+            return SoftRun(point, residual, SoftEnding.INFEASIBLE, iterations)
         if iterations == max_iterations:
             return SoftRun(point, residual, SoftEnding.ITERATION_LIMIT, iterations)
         potentials = point.potentials[rows]

@@ -41,16 +41,21 @@ def relax_smoothly(
     *,
     tolerance: float,
     max_iterations: int,
+    is_hopeless: Callable[[], bool],
 ) -> SoftRun:
     """Return the least of divergence and a smooth penalty, made by `penalty` of a strength."""
 
     def rung(level: float, start: FloatArray | None, left: int) -> SoftRun:
-        return ascend_smooth(soft, penalty(level), tolerance=tolerance, max_iterations=left, start=start)
+        return ascend_smooth(
+            soft, penalty(level), tolerance=tolerance, max_iterations=left, is_hopeless=is_hopeless, start=start
+        )  # fmt: skip
 
     return _up_the_ladder(soft, rung, _ladder(strength, _FIRST_SMOOTH), max_iterations, lambda before, now: False)
 
 
-def relax_absolutely(soft: SoftProblem, strength: float, *, tolerance: float, max_iterations: int) -> SoftRun:
+def relax_absolutely(
+    soft: SoftProblem, strength: float, *, tolerance: float, max_iterations: int, is_hopeless: Callable[[], bool]
+) -> SoftRun:
     """Return the least of divergence and strength times the misses; its `level` is the strength that was reached.
 
     The ladder ends early where the misses have their smallest sum: a larger strength changes no mass any more.
@@ -59,7 +64,7 @@ def relax_absolutely(soft: SoftProblem, strength: float, *, tolerance: float, ma
     def rung(level: float, start: FloatArray | None, left: int) -> SoftRun:
         return ascend_absolute(
             soft, Bounded(strength=level), tolerance=tolerance, gap=tolerance**2, max_iterations=left,
-            start=None if start is None else (start, level),
+            is_hopeless=is_hopeless, start=None if start is None else (start, level),
         )  # fmt: skip
 
     def settled(before: SoftRun, now: SoftRun) -> bool:

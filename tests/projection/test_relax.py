@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import purtensor as pt
+from purtensor.feasibility.diagnose import diagnose
 from tests import oracles
 from tests.strategies import random_case, random_masses, table_from
 
@@ -349,3 +350,18 @@ def test_relaxation__tells_its_facts():
     assert result.objective == pytest.approx(result.divergence + result.penalty_paid)
     assert result.divergence == pytest.approx(pt.kl_divergence(result.table, problem.reference))
     assert Fraction(result.strength) == 1
+
+
+def test_relax__hard_constraints_that_cannot_be_met():
+    # parity and utility of b_inf conflict already
+    problem = pt.problems.load("b_inf")
+    realism = next(c for c in problem.constraints if c.scope == ("s", "x"))
+    hard = [c for c in problem.constraints if c is not realism]
+    assert diagnose(problem.reference, hard).verdict == "infeasible"
+    for penalty in PENALTIES:
+        with pytest.raises(pt.InfeasibleError, match="hard constraints") as caught:
+            pt.relax(problem.reference, problem.constraints, soft=realism, penalty=penalty, strength=30.0)
+        assert caught.value.diagnosis.verify()
+    returned = pt.relax(problem.reference, problem.constraints, soft=realism, on_failure="return")
+    assert not returned.converged
+    assert "hard constraints" in returned.summary()["ending"]
