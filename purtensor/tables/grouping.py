@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,7 +48,7 @@ def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
 def group_profiles(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, tuple[IntArray, ...]]:
     """Return each profile's group (equal codes), and the codes of each group in lexicographic order."""
     keys, bound = profile_keys(codes, sizes)
-    if bound > _most_listed(len(keys)):
+    if math.prod(sizes) > _most_listed(len(keys)):  # not the bound: that may be one of ranks
         first, group = distinct_keys(keys, bound)
         return group, tuple(code[first] for code in codes)
     present = np.zeros(bound, dtype=bool)

@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from purtensor.tables.grouping import distinct_keys, first_repeated, group_profiles, profile_keys, smallest_unsigned
+from purtensor.tables.grouping import (
+    codes_of_keys,
+    distinct_keys,
+    first_repeated,
+    group_profiles,
+    profile_keys,
+    smallest_unsigned,
+)
 
 rows = st.integers(1, 4).flatmap(
     lambda width: st.lists(st.tuples(*[st.integers(0, 5)] * width), min_size=1, max_size=40)
@@ -64,3 +71,19 @@ def test_distinct_keys__first_positions_and_groups(keys, bound):
 )
 def test_smallest_unsigned__holds_the_largest_code(count, kind):
     assert smallest_unsigned(count) == np.dtype(kind)
+
+
+def test_group_profiles__where_keys_were_replaced_by_ranks_on_the_way():
+    """62 attributes of two categories leave two ranks, and then two keys each: few, but no mixed radix."""
+    codes = [np.array([1, 0, 1, 1]) for _ in range(62)] + [np.array([0, 1, 1, 0])]
+    group, distinct = group_profiles(codes, [2] * 63)
+    assert group.tolist() == [1, 0, 2, 1]
+    assert [code.tolist() for code in distinct] == [[0, 1, 1]] * 62 + [[1, 0, 1]]
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.data())
+def test_codes_of_keys__undo_profile_keys(sizes, data):
+    count = data.draw(st.integers(1, 9))
+    codes = [np.array(data.draw(st.lists(st.integers(0, size - 1), min_size=count, max_size=count))) for size in sizes]
+    keys, _ = profile_keys(codes, sizes)
+    assert [code.tolist() for code in codes_of_keys(keys, sizes)] == [code.tolist() for code in codes]
