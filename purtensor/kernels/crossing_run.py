@@ -20,6 +20,7 @@ from purtensor.kernels.crossing import (
     pass_over,
     place_masses,
 )
+from purtensor.kernels.goal import Goal
 from purtensor.kernels.ipf import is_recorded
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.logarithm import divergence_gain, fast_log, linear_sum
@@ -50,15 +51,6 @@ class Plan(NamedTuple):
 
     leading: int
     split: bool
-
-
-class Goal(NamedTuple):
-    """When sweeps may end, in the units of the targets, how densely they are recorded, and the reference's total."""
-
-    tolerance: float
-    tolerance_l1: float
-    dense: int
-    start: float
 
 
 @compiled
@@ -202,14 +194,12 @@ def worst_block(layout: Layout, state: State, now: int, begin: int, end: int) ->
 
 
 @compiled
-def verdict(layout: Layout, goal: Goal, table: FloatArray, misses: FloatArray) -> tuple[float, float, bool, bool]:
-    """Return the residual, also in L1, whether the goal is met, and whether all is finite, of what was measured."""
+def residuals(layout: Layout, table: FloatArray, misses: FloatArray) -> tuple[float, float]:
+    """Return the residual over all constraints, and that in L1, of what was measured; NaN where it is not finite."""
     largest, l1 = outside_misses(layout, table)
     if not np.isfinite(l1 + misses[2] + misses[3] + table.sum()):
-        return np.nan, np.nan, False, False
-    residual = max(largest, misses[0], misses[1])
-    residual_l1 = max(l1, misses[2], misses[3])
-    return residual, residual_l1, residual <= goal.tolerance and residual_l1 <= goal.tolerance_l1, True
+        return np.nan, np.nan
+    return max(largest, misses[0], misses[1]), max(l1, misses[2], misses[3])
 
 
 @compiled
@@ -246,8 +236,9 @@ def run_crossing_sweeps(
         if not (due or hopeful):
             continue
         measure_blocks(layout, state, now, 0, blocks, table, misses)
-        residual, residual_l1, met, finite = verdict(layout, goal, table, misses)
-        if due or met or not finite:
+        residual, residual_l1 = residuals(layout, table, misses)
+        ended = np.isnan(residual_l1) or (residual <= goal.tolerance and residual_l1 <= goal.tolerance_l1)
+        if due or ended:
             if gain < 0.0:
                 gain = outside_gain(layout, state, now) + gain_of_blocks(layout, state, now, 0, blocks)
             linear = outside_linear(source, layout, state, now) + linear_of_blocks(layout, state, now, 0, blocks)
@@ -260,7 +251,7 @@ def run_crossing_sweeps(
             record[4] = linear / total - np.log(mass / goal.start)
             record[5] = mass
             written += 1
-        if met or not finite or written == records.shape[0]:
+        if ended or written == records.shape[0]:
             return n, written
         if hopeful:
             witness = worst_block(layout, state, now, 0, blocks)

@@ -49,7 +49,7 @@ def rebuild_masses(
 
 
 @compiled
-def _is_crowded(row: IntArray) -> bool:
+def is_crowded(row: IntArray) -> bool:
     """Tell whether neighbouring profiles mostly belong to one row, by a sample of 64 pairs."""
     stride = row.size // 64
     if stride < 2:
@@ -65,7 +65,7 @@ def sum_rows(masses: FloatArray, row: IntArray, sums: FloatArray) -> None:
     """Write the marginal of the masses over one constraint into `sums`."""
     sums[:] = 0.0
     start = 0
-    if sums.size <= FEW_ROWS and _is_crowded(row):
+    if sums.size <= FEW_ROWS and is_crowded(row):
         lanes = np.zeros((4, sums.size))
         lane0, lane1, lane2, lane3 = lanes[0], lanes[1], lanes[2], lanes[3]
         start = masses.size - masses.size % 4
@@ -87,7 +87,7 @@ def scale_and_sum(masses: FloatArray, row: IntArray, factor: FloatArray, next_ro
     """
     sums[:] = 0.0
     start = 0
-    if sums.size <= FEW_ROWS and _is_crowded(next_row):
+    if sums.size <= FEW_ROWS and is_crowded(next_row):
         lanes = np.zeros((4, sums.size))
         lane0, lane1, lane2, lane3 = lanes[0], lanes[1], lanes[2], lanes[3]
         start = masses.size - masses.size % 4

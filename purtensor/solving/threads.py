@@ -12,8 +12,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 
 VARIABLE = "PURTENSOR_THREADS"
@@ -63,6 +66,11 @@ def for_each_chunk(work: Callable[[int, int, int], object], chunks: Sequence[Chu
         wait(others)
     for other in others:
         other.result()
+
+
+def added_up(parts: FloatArray) -> Any:
+    """Return the sum over the first axis, the chunks added one after the other."""
+    return np.add.accumulate(parts, axis=0)[-1]
 
 
 def _work_off(work: Callable[[int, int, int], object], left: deque[tuple[int, int, int]]) -> None:

@@ -15,11 +15,14 @@ from purtensor.kernels.ipf import run_sweeps, sum_rows
 from purtensor.kernels.relaxation import run_relaxed_sweeps
 from purtensor.solving.crossing import crossing_of
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
+from purtensor.solving.merging import merged_of
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.anderson import accelerated_step
 from purtensor.solving.solvers.first_sweep import first_sweep, is_first
-from purtensor.solving.solvers.one_pass import OnePass, one_pass_step
+from purtensor.solving.solvers.merged import MergedSweeps
+from purtensor.solving.solvers.one_pass import OnePass
 from purtensor.solving.solvers.records import empty_records, recorded_per_octave, records_of
+from purtensor.solving.solvers.sweeping import step_of
 
 _USUAL_DEPTH = 10
 """The memory of Anderson acceleration where only its name is given."""
@@ -87,19 +90,23 @@ class IPF:
         if problem.emptied is not None and is_first(problem, iterate):
             return first_sweep(problem, problem.emptied, iterate, self._checked_order(len(problem.index)))
         if self.acceleration is None:
-            run = self._one_pass(problem, iterate)
-            return self._swept(problem, iterate, budget) if run is None else one_pass_step(problem, run, budget)
+            sweeper = self._sweeper(problem, iterate)
+            return self._swept(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
         depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration)
         return accelerated_step(self._swept, depth, problem, iterate)
 
-    def _one_pass(self, problem: Problem, iterate: Iterate) -> OnePass | None:
-        """Return the sweeps that read the masses once, at this iterate; None where they are not possible."""
-        if isinstance(iterate.memory, OnePass):
+    def _sweeper(self, problem: Problem, iterate: Iterate) -> OnePass | MergedSweeps | None:
+        """Return the faster sweeps that the problem allows, at this iterate; None where they are one pass a step."""
+        if isinstance(iterate.memory, (OnePass, MergedSweeps)):
             return iterate.memory
         if self.relaxation != 1.0 or isinstance(iterate.memory, _Sweeping):
             return None
-        crossing = crossing_of(problem, tuple(self._checked_order(len(problem.index)).tolist()))
-        return None if crossing is None else OnePass.at(crossing, iterate.potentials)
+        order = tuple(self._checked_order(len(problem.index)).tolist())
+        crossing = crossing_of(problem, order)
+        if crossing is not None:
+            return OnePass.at(crossing, iterate.potentials)
+        merged = merged_of(problem, order)
+        return None if merged is None else MergedSweeps.at(problem, merged, iterate.potentials)
 
     def _swept(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after the sweeps, all made inside compiled code."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from purtensor._typing import FloatArray
 from purtensor.kernels.crossing import BOTH, ONLY_A, ONLY_B, State, measure_blocks, outside_step, pass_over
 from purtensor.kernels.crossing_run import (
     SWEEPS_PER_LOOK,
-    Goal,
     add_logarithms,
     add_outside_logarithms,
     gain_of_blocks,
@@ -22,17 +20,15 @@ from purtensor.kernels.crossing_run import (
     outside_gain,
     outside_linear,
     rebuild,
+    residuals,
     run_crossing_sweeps,
-    verdict,
     worst_block,
 )
-from purtensor.kernels.ipf import is_recorded
+from purtensor.kernels.goal import Goal
 from purtensor.kernels.octets import WIDTH
 from purtensor.solving.crossing import Crossing
-from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, iterate_at
-from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.records import empty_records, recorded_per_octave, records_of
-from purtensor.solving.threads import for_each_chunk
+from purtensor.solving.solvers.sweeping import Measured, make_sweeps
+from purtensor.solving.threads import added_up, for_each_chunk
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +39,8 @@ class OnePass:
     state: State
     start: float
     done: int = 0
+    witness: int = 0
+    gain_before_fold: float | None = None
 
     @classmethod
     def at(cls, crossing: Crossing, potentials: FloatArray) -> OnePass:
@@ -58,8 +56,13 @@ class OnePass:
             table=np.empty((rows, columns)),
         )
         made = cls(crossing, state, float(crossing.source.reference.sum()))
-        _rebuild(made)
+        made._rebuild()
         return made
+
+    @property
+    def total(self) -> float:
+        """The total of the targets."""
+        return self.crossing.total
 
     @property
     def now(self) -> int:
@@ -69,134 +72,96 @@ class OnePass:
     def potentials(self) -> FloatArray:
         """Return the potentials after the sweeps made so far."""
         t = self.state.t.copy()
-        _add_logarithms(self, t)
+        self._add_logarithms(t)
         return t
 
     def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
         """Make at most `limit` sweeps; return how many, and how many records were written."""
         if len(self.crossing.chunks) > 1:
-            return _sweep_in_chunks(self, goal, limit, records)
+            return make_sweeps(self, goal, limit, records)
         made, written = run_crossing_sweeps(
             self.crossing.source, self.crossing.layout, self.state, self.crossing.plan, goal, self.done, limit, records
         )
         self.done += made
         return made, written
 
+    def sweep_once(self) -> None:
+        """Make one more sweep, and fold where factors have grown large."""
+        layout, state, plan = self.crossing.layout, self.state, self.crossing.plan
+        self.done += 1
+        state.w[self.now] = state.w[1 - self.now]
+        for k in range(plan.leading):
+            outside_step(layout, state, self.now, k)
+        self._pass_over(ONLY_B if plan.split else BOTH)
+        for k in range(plan.leading, len(layout.cell_rows)):
+            outside_step(layout, state, self.now, k)
+        if plan.split:
+            self._pass_over(ONLY_A)
+        self.gain_before_fold = None
+        if self.done % SWEEPS_PER_LOOK == 0 and has_large_factors(state, self.now, 0, self.crossing.blocks):
+            self.gain_before_fold = self.gain()
+            self._add_logarithms(state.t)
+            self._rebuild()
 
-def one_pass_step(problem: Problem, run: OnePass, budget: Budget) -> Step:
-    """Return the iterate after at most `budget.iterations` sweeps; its arrays are made when they are asked for."""
-    goal = Goal(
-        budget.residual * problem.total, budget.residual_l1 * problem.total, recorded_per_octave(problem), run.start
-    )
-    records, done = empty_records(), run.done
-    sweeps, written = run.sweep(goal, budget.iterations, records)
-    made = records_of(problem, records[:written], done)
-    moved = Iterate(run.potentials, lambda: iterate_at(problem, moved.potentials).masses, run)
-    return Step(moved, sweeps, made, stalled=bool(made) and is_rounding(problem, made[-1].kl_step), judged=True)
+    def may_be_met(self, goal: Goal) -> bool:
+        """Tell whether the misses outside, and those of the block that missed most, meet the goal."""
+        return may_be_met(self.crossing.layout, self.state, self.crossing.plan, goal, self.now, self.witness)
 
-
-def _sweep_in_chunks(run: OnePass, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
-    """Do what `run_crossing_sweeps` does, on as many threads as there are to use."""
-    layout, state, plan = run.crossing.layout, run.state, run.crossing.plan
-    written = 0
-    witness = 0
-    for n in range(1, limit + 1):
-        _sweep_once(run)
-        gain = None
-        if run.done % SWEEPS_PER_LOOK == 0 and has_large_factors(state, run.now, 0, run.crossing.blocks):
-            gain = _gain(run)
-            _fold(run)
-        due = is_recorded(run.done, goal.dense)
-        hopeful = may_be_met(layout, state, plan, goal, run.now, witness)
-        if not (due or hopeful):
-            continue
-        table, misses = _measured(run)
-        residual, residual_l1, met, finite = verdict(layout, goal, table, misses)
-        if due or met or not finite:
-            mass = table.sum()
-            dual = _linear(run) / run.crossing.total - np.log(mass / goal.start)
-            records[written] = run.done, residual, residual_l1, _gain(run) if gain is None else gain, dual, mass
-            written += 1
-        if met or not finite or written == len(records):
-            return n, written
+    def measured(self, hopeful: bool) -> Measured:
+        """Return the residual over all constraints; a block that raised false hope gives way to the worst one."""
+        table, misses = self._measured()
         if hopeful:
-            witness = worst_block(layout, state, run.now, 0, run.crossing.blocks)
-    return limit, written
+            self.witness = worst_block(self.crossing.layout, self.state, self.now, 0, self.crossing.blocks)
+        return Measured(*residuals(self.crossing.layout, table, misses), float(table.sum()))
 
+    def gain(self) -> float:
+        """Return what the dual gained by the last sweep."""
+        if self.gain_before_fold is not None:
+            return self.gain_before_fold
+        layout, state = self.crossing.layout, self.state
+        inside = self._summed(lambda b, e: gain_of_blocks(layout, state, self.now, b, e))
+        return outside_gain(layout, state, self.now) + inside
 
-def _sweep_once(run: OnePass) -> None:
-    layout, state, plan = run.crossing.layout, run.state, run.crossing.plan
-    run.done += 1
-    state.w[run.now] = state.w[1 - run.now]
-    for k in range(plan.leading):
-        outside_step(layout, state, run.now, k)
-    _pass_over(run, ONLY_B if plan.split else BOTH)
-    for k in range(plan.leading, len(layout.cell_rows)):
-        outside_step(layout, state, run.now, k)
-    if plan.split:
-        _pass_over(run, ONLY_A)
+    def linear(self) -> float:
+        """Return the targets times the potentials."""
+        layout, state = self.crossing.layout, self.state
+        inside = self._summed(lambda b, e: linear_of_blocks(layout, state, self.now, b, e))
+        return outside_linear(self.crossing.source, layout, state, self.now) + inside
 
+    def _pass_over(self, steps: int) -> None:
+        layout, state, chunks = self.crossing.layout, self.state, self.crossing.chunks
+        tables = np.zeros((len(chunks), *state.table.shape))
+        for_each_chunk(lambda c, b, e: pass_over(layout, state, self.now, steps, b, e, tables[c]), chunks)
+        if steps != ONLY_A:
+            state.table[:] = added_up(tables)
 
-def _pass_over(run: OnePass, steps: int) -> None:
-    layout, state, chunks = run.crossing.layout, run.state, run.crossing.chunks
-    tables = np.zeros((len(chunks), *state.table.shape))
-    for_each_chunk(lambda c, b, e: pass_over(layout, state, run.now, steps, b, e, tables[c]), chunks)
-    if steps != ONLY_A:
-        state.table[:] = _total(tables)
+    def _measured(self) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of the cells and the misses of A and of B."""
+        layout, state, chunks = self.crossing.layout, self.state, self.crossing.chunks
+        tables = np.empty((len(chunks), *state.table.shape))
+        misses = np.empty((len(chunks), 4))
+        for_each_chunk(lambda c, b, e: measure_blocks(layout, state, self.now, b, e, tables[c], misses[c]), chunks)
+        return added_up(tables), np.concatenate([misses[:, :2].max(axis=0), added_up(misses[:, 2:])])
 
+    def _summed(self, part: Callable[[int, int], float]) -> float:
+        """Return the sum over the chunks, added in their order."""
+        parts = np.empty(len(self.crossing.chunks))
 
-def _measured(run: OnePass) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of the cells and the misses of A and of B."""
-    layout, state, chunks = run.crossing.layout, run.state, run.crossing.chunks
-    tables = np.empty((len(chunks), *state.table.shape))
-    misses = np.empty((len(chunks), 4))
-    for_each_chunk(lambda c, b, e: measure_blocks(layout, state, run.now, b, e, tables[c], misses[c]), chunks)
-    return _total(tables), np.concatenate([misses[:, :2].max(axis=0), _total(misses[:, 2:])])
+        def work(c: int, b: int, e: int) -> None:
+            parts[c] = part(b, e)
 
+        for_each_chunk(work, self.crossing.chunks)
+        return float(added_up(parts))
 
-def _gain(run: OnePass) -> float:
-    layout, state = run.crossing.layout, run.state
-    inside = _summed(run, lambda b, e: gain_of_blocks(layout, state, run.now, b, e))
-    return outside_gain(layout, state, run.now) + inside
+    def _add_logarithms(self, t: FloatArray) -> None:
+        layout, state = self.crossing.layout, self.state
+        for_each_chunk(lambda c, b, e: add_logarithms(layout, state, self.now, b, e, t), self.crossing.chunks)
+        add_outside_logarithms(layout, state, self.now, t)
 
-
-def _linear(run: OnePass) -> float:
-    layout, state = run.crossing.layout, run.state
-    inside = _summed(run, lambda b, e: linear_of_blocks(layout, state, run.now, b, e))
-    return outside_linear(run.crossing.source, layout, state, run.now) + inside
-
-
-def _summed(run: OnePass, part: Callable[[int, int], float]) -> float:
-    """Return the sum over the chunks, added in their order."""
-    parts = np.empty(len(run.crossing.chunks))
-
-    def work(c: int, b: int, e: int) -> None:
-        parts[c] = part(b, e)
-
-    for_each_chunk(work, run.crossing.chunks)
-    return float(_total(parts))
-
-
-def _total(parts: FloatArray) -> Any:
-    """Return the sum over the first axis, added one after the other."""
-    return np.add.accumulate(parts, axis=0)[-1]
-
-
-def _fold(run: OnePass) -> None:
-    _add_logarithms(run, run.state.t)
-    _rebuild(run)
-
-
-def _add_logarithms(run: OnePass, t: FloatArray) -> None:
-    layout, state = run.crossing.layout, run.state
-    for_each_chunk(lambda c, b, e: add_logarithms(layout, state, run.now, b, e, t), run.crossing.chunks)
-    add_outside_logarithms(layout, state, run.now, t)
-
-
-def _rebuild(run: OnePass) -> None:
-    """Write the masses at the potentials `t`, and factors 1."""
-    state = run.state
-    for_each_chunk(lambda c, b, e: rebuild(run.crossing.source, state, b, e), run.crossing.chunks)
-    state.w[:] = 1.0
-    state.theta[:] = 1.0
-    state.table[:], _ = _measured(run)
+    def _rebuild(self) -> None:
+        """Write the masses at the potentials `t`, and factors 1."""
+        state = self.state
+        for_each_chunk(lambda c, b, e: rebuild(self.crossing.source, state, b, e), self.crossing.chunks)
+        state.w[:] = 1.0
+        state.theta[:] = 1.0
+        state.table[:], _ = self._measured()

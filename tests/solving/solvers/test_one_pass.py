@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
-from purtensor.kernels.crossing_run import Goal
-from purtensor.kernels.ipf import run_sweeps, sum_rows
+from purtensor.kernels.goal import Goal
 from purtensor.solving import crossing as layouts
 from purtensor.solving.crossing import crossing_of
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
@@ -19,6 +17,7 @@ from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.one_pass import OnePass
 from purtensor.solving.threads import VARIABLE
 from tests.solving.drawn import arrays_of, coefficients, solved
+from tests.solving.solvers.plain import plain_iterates, plain_run, stepped
 
 ORDERS = list(permutations(range(3)))
 
@@ -37,46 +36,9 @@ def drawn(seed, scopes=("ys", "yx", "sx"), sizes=None, density=0.8):
     return build_problem(kept, [pt.Marginal(pt.marginal(wanted, list(scope))) for scope in scopes]).arrays
 
 
-def plain_run(problem, order, goal, limit, *, done=0, state=None, dense=64):
-    """The plain kernel's records and state after at most `limit` sweeps."""
-    order = np.array(order)
-    rows = problem.system.rows
-    if state is None:
-        masses = iterate_at(problem, starting_potentials(problem)).masses
-        sums = np.empty(rows)
-        sum_rows(masses, problem.index[order[0]], sums[problem.system.block(order[0])])
-        state = (masses, starting_potentials(problem), np.ones(rows), sums, np.empty(rows))
-    records = np.empty((1000, 6))
-    made, written = run_sweeps(
-        problem.reference, problem.index, problem.offsets, problem.targets, order, *state, done, limit, *goal, records,
-        dense,
-    )  # fmt: skip
-    return made, records[:written], state
-
-
-def plain_iterates(problem, order, count):
-    state = None
-    for n in range(count):
-        _, _, state = plain_run(problem, order, (-1.0, -1.0), 1, done=n, state=state)
-        yield state[0].copy()
-
-
 def one_pass_at(problem, order):
     crossing = crossing_of(problem, order)
     return None if crossing is None else OnePass.at(crossing, starting_potentials(problem))
-
-
-def stepped(problem, order, batches):
-    """The iterate after the batches, and all its records by their number."""
-    iterate = iterate_at(problem, starting_potentials(problem))
-    records, done = {}, 0
-    for end in np.cumsum(batches):
-        while done < end:
-            step = pt.IPF(order=order).step(problem, iterate, Budget(int(end - done), -1.0, -1.0))
-            made = [replace(record, iteration=done + record.iteration) for record in step.records]
-            records |= {record.iteration: record for record in made}
-            done, iterate = done + step.iterations, step.iterate
-    return iterate, records
 
 
 @pytest.mark.parametrize("order", ORDERS)
