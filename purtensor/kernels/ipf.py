@@ -20,6 +20,9 @@ SWEEPS_PER_FOLD = 50
 FEW_ROWS = 512
 """Up to so many rows of a constraint its sums are kept four times, which still fits the fastest cache."""
 
+PROFILES_PER_BLOCK = 1 << 15
+"""After so many profiles the partial sums of few rows are added to the totals."""
+
 RECORD_WIDTH = 6
 """Columns of a record: sweep, residual, residual in L1, KL of the sweep, dual value, mass."""
 
@@ -61,22 +64,43 @@ def is_crowded(row: IntArray) -> bool:
 
 
 @compiled
+def _sum_crowded(masses: FloatArray, row: IntArray, begin: int, end: int, lanes: FloatArray) -> None:
+    """Add the masses begin .. end - 1 to four partial sums side by side: neighbours in one row do not wait."""
+    lane0, lane1, lane2, lane3 = lanes[0], lanes[1], lanes[2], lanes[3]
+    fours = begin + (end - begin) // 4 * 4
+    for i in range(begin, fours, 4):
+        lane0[row[i]] += masses[i]
+        lane1[row[i + 1]] += masses[i + 1]
+        lane2[row[i + 2]] += masses[i + 2]
+        lane3[row[i + 3]] += masses[i + 3]
+    for i in range(fours, end):
+        lane0[row[i]] += masses[i]
+
+
+@compiled
 def sum_rows(masses: FloatArray, row: IntArray, sums: FloatArray) -> None:
-    """Write the marginal of the masses over one constraint into `sums`."""
+    """Write the marginal of the masses over one constraint into `sums`.
+
+    Few rows have many terms each: they are summed in blocks, so that no chain of additions is long.
+    """
     sums[:] = 0.0
-    start = 0
-    if sums.size <= FEW_ROWS and is_crowded(row):
-        lanes = np.zeros((4, sums.size))
-        lane0, lane1, lane2, lane3 = lanes[0], lanes[1], lanes[2], lanes[3]
-        start = masses.size - masses.size % 4
-        for i in range(0, start, 4):
-            lane0[row[i]] += masses[i]
-            lane1[row[i + 1]] += masses[i + 1]
-            lane2[row[i + 2]] += masses[i + 2]
-            lane3[row[i + 3]] += masses[i + 3]
-        sums[:] = (lane0 + lane1) + (lane2 + lane3)
-    for i in range(start, masses.size):
-        sums[row[i]] += masses[i]
+    if sums.size > FEW_ROWS:
+        for i in range(masses.size):
+            sums[row[i]] += masses[i]
+        return
+    lanes = np.zeros((4, sums.size))
+    crowded = is_crowded(row)
+    for begin in range(0, masses.size, PROFILES_PER_BLOCK):
+        end = min(begin + PROFILES_PER_BLOCK, masses.size)
+        if crowded:
+            _sum_crowded(masses, row, begin, end, lanes)
+        else:
+            single = lanes[0]
+            for i in range(begin, end):
+                single[row[i]] += masses[i]
+        for r in range(sums.size):
+            sums[r] += (lanes[0, r] + lanes[1, r]) + (lanes[2, r] + lanes[3, r])
+        lanes[:] = 0.0
 
 
 @compiled
