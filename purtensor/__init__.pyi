@@ -26,6 +26,7 @@ from .fairness.pur import parity as parity
 from .fairness.pur import pur as pur
 from .fairness.pur import realism as realism
 from .fairness.pur import utility as utility
+from .feasibility.diagnose import diagnose as diagnose
 from .inference.delta_method import standard_errors as standard_errors
 from .information import entropy as entropy
 from .information import kl_divergence as kl_divergence

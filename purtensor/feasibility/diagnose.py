@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from purtensor._typing import IntArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.feasibility import checking
+from purtensor.feasibility.explanation import Explanation, explain
 from purtensor.feasibility.finding import Finding, find
 from purtensor.feasibility.verdict import Verdict
 from purtensor.tables.coded import dense_table, is_sparse, sparse_table
@@ -49,11 +51,19 @@ class Diagnosis:
     constraints: tuple[Marginal, ...] = field(repr=False)
     finding: Finding = field(repr=False, compare=False)
 
+    @cached_property
+    def explanation(self) -> Explanation:
+        """The verdict in words; for a contradiction the smallest set of attributes and constraints that show it."""
+        return explain(self.finding)
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{self.verdict}</b></p>{self.explanation._repr_html_()}"
+
     @property
     def zeros_beyond_targets(self) -> Table:
         """The implied zeros that no target of zero tells at once: only the constraints together empty them."""
-        found = self.finding
-        return self.implied_zeros[~found.by_target[found.zeros]]
+        settled = self.finding.settled
+        return self.implied_zeros[~settled.by_target[settled.zeros]]
 
     def verify(self) -> bool:
         """Return whether the witness proves the verdict; checked again from the tables in rational arithmetic.
@@ -62,7 +72,7 @@ class Diagnosis:
         exact solution is summed label by label. An open verdict has no witness.
         """
         targets = [self.finding.exact_targets(k) for k in range(len(self.constraints))]
-        units = self.finding.targets.denominator
+        units = self.finding.settled.targets.denominator
         read = (
             checking.stands_for(constraint.target, exact, units)
             for constraint, exact in zip(self.constraints, targets, strict=True)
@@ -81,7 +91,7 @@ class Diagnosis:
                       targets: list[checking.Whole]) -> bool:  # fmt: skip
         costs = checking.costs_of(support, checking.attributes_of(self.reference), self.certificate)
         value, absolute = checking.value_of(self.certificate, targets)
-        allowed = Fraction(0) if self.finding.targets.exact else checking.ROUNDING * absolute
+        allowed = Fraction(0) if self.finding.settled.targets.exact else checking.ROUNDING * absolute
         if min(costs.values()) < 0:
             return False
         if self.verdict is Verdict.INFEASIBLE:
@@ -89,11 +99,11 @@ class Diagnosis:
         return abs(value) <= allowed and {profile for profile, cost in costs.items() if cost > 0} == empty
 
     def _is_solved(self, support: set[tuple[object, ...]], targets: list[checking.Whole]) -> bool:
-        point = self.finding.point
+        point = self.finding.settled.point
         if point is None:
             return False
         masses = self.finding.exact_masses()
-        scale = point.denominator // self.finding.targets.denominator
+        scale = point.denominator // self.finding.settled.targets.denominator
         allowed = checking.ROUNDING * point.denominator * (self.exact != "rational")
         attributes = checking.attributes_of(self.reference)
         return (
@@ -132,21 +142,21 @@ def diagnose(reference: Table, constraints: Constraints) -> Diagnosis:
     """
     flat = as_constraints(constraints)
     found = find(reference, flat)
-    coded = found.coded
-    rows = np.flatnonzero(found.zeros)
+    coded, settled = found.coded, found.settled
+    rows = np.flatnonzero(settled.zeros)
     empty = sparse_table(coded.domain, [code[rows] for code in coded.codes], coded.values[rows], name="implied zeros")
     certificate: tuple[Table, ...] = ()
-    if found.weights is not None:
-        certificate = tuple(_weights_table(found, found.weights, k, target) for k, target in enumerate(flat))
+    if settled.weights is not None:
+        certificate = tuple(_weights_table(found, settled.weights, k, target) for k, target in enumerate(flat))
     solution = None
-    if found.solution is not None:
-        solution = coded.rebuild(found.solution * flat[0].total, name="solution")
+    if settled.solution is not None:
+        solution = coded.rebuild(settled.solution * flat[0].total, name="solution")
     return Diagnosis(
-        verdict=found.verdict,
+        verdict=settled.verdict,
         implied_zeros=empty,
         certificate=certificate,
         solution=solution,
-        exact=found.arithmetic,
+        exact=settled.arithmetic,
         reference=reference,
         constraints=flat,
         finding=found,

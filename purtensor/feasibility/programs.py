@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 
-from purtensor._typing import FloatArray
+from purtensor._typing import BoolArray, FloatArray
 from purtensor.constraints.system import System
 
 _TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": True}
@@ -20,16 +20,48 @@ def coefficient_matrix(system: System) -> csr_array:
     return csr_array((np.ones(rows.size), (rows, columns)), shape=(system.rows, profiles))
 
 
-def refuting_weights(system: System) -> FloatArray | None:
-    """Return weights in [-1, 1] with C^T t >= 0 that make b.t as small as it gets; None where the program fails.
+def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatArray | None:
+    """Return weights with C^T t >= 0 that make b.t as small as it gets; None where the program fails.
 
-    Minus the smallest b.t is the smallest L1 miss over all rows that any table on the support has.
+    They lie in [-1, 1] on the rows that are counted, all of them by default. Minus the smallest b.t is then the
+    smallest L1 miss over these rows that any table on the support has, if it meets all others.
     """
-    scaled = system.targets / np.median(system.targets)
+    scaled = system.targets / np.median(system.targets[system.targets > 0])
     matrix = coefficient_matrix(system).T.tocsr()
-    found = linprog(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=(-1.0, 1.0), method="highs",
-                    options=_TOLERANCES)  # fmt: skip
+    lowest = np.full(system.rows, -1.0) if counted is None else np.where(counted, -1.0, -np.inf)
+    found = linprog(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1),
+                    method="highs", options=_TOLERANCES)  # fmt: skip
     return None if found.x is None else np.asarray(found.x)
+
+
+def sparse_weights(system: System) -> FloatArray | None:
+    """Return weights with C^T t >= 0 and b.t = -1 whose absolute values sum to the least; None on failure.
+
+    They tell a contradiction in few rows, the largest one for their number.
+    """
+    return _sparse(system, -1.0, np.zeros(system.profiles))
+
+
+def sparse_emptying_weights(system: System, profile: int) -> FloatArray | None:
+    """Return weights with C^T t >= 0, at least 1 at a profile, and b.t = 0, of least absolute sum; None on failure."""
+    least = np.zeros(system.profiles)
+    least[profile] = 1.0
+    return _sparse(system, 0.0, least)
+
+
+def _sparse(system: System, value: float, least: FloatArray) -> FloatArray | None:
+    shares = system.targets / system.targets[system.block(0)].sum()
+    matrix = coefficient_matrix(system).T.tocsr()
+    found = linprog(
+        np.ones(2 * system.rows), A_ub=hstack([-matrix, matrix]).tocsr(), b_ub=-least,
+        A_eq=csr_array(np.concatenate([shares, -shares])[None, :]), b_eq=[value], bounds=(0.0, None), method="highs",
+        options=_TOLERANCES,
+    )  # fmt: skip
+    if found.x is None:
+        return None
+    raised, lowered = np.split(np.asarray(found.x), 2)
+    weights: FloatArray = raised - lowered
+    return weights
 
 
 def emptying_weights(system: System) -> FloatArray | None:

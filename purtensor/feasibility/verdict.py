@@ -9,8 +9,10 @@ from enum import StrEnum
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.redundancy import redundant
 from purtensor.constraints.slabs import arrange
 from purtensor.constraints.system import submatrix
+from purtensor.feasibility.flows import crossing_of, minimum_cut
 from purtensor.feasibility.points import ExactPoint, exact_point
 from purtensor.feasibility.programs import emptying_weights, refuting_weights
 from purtensor.feasibility.proof import Proof, extended, prove, rounded
@@ -128,11 +130,19 @@ def _bare_row(problem: Problem, targets: ExactTargets) -> Proof | None:
 
 
 def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
+    cut = _refuting_cut(problem, targets)
+    if cut is not None:
+        return cut
+    asked = False
     for step in evidence(problem, _ITERATIONS):
         if step.solution is not None:
             point = exact_point(problem.system, targets, step.solution)
             if point is not None:
                 return _Solved(step.solution, point)
+            broken = None if asked else _broken_relation(problem, targets)
+            if broken is not None:
+                return broken
+            asked = True
         for weights in _candidates(step):
             proof = prove(problem.system, targets, weights)
             if proof.infeasible or proof.zeros.any():
@@ -149,6 +159,30 @@ def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
                 continue
             proof = prove(problem.system, targets, candidate)
             if proof.infeasible or proof.zeros.any():
+                return proof
+    return None
+
+
+def _refuting_cut(problem: Problem, targets: ExactTargets) -> Proof | None:
+    """Return the proof by the minimum cut, where the constraints are a flow and it falls short."""
+    crossing = crossing_of(problem.system)
+    cut = None if crossing is None else minimum_cut(problem.system, targets, crossing)
+    if cut is None or cut.deficit <= 0:
+        return None
+    proof = prove(problem.system, targets, cut.weights)
+    return proof if proof.infeasible else None
+
+
+def _broken_relation(problem: Problem, targets: ExactTargets) -> Proof | None:
+    """Return the proof by a row that follows from others on this support, but has another target than they say."""
+    for row in redundant(problem.system):
+        weights = np.zeros(problem.system.rows, dtype=np.int64)
+        weights[row.row] = row.multiplier
+        weights[row.rows] -= row.weights
+        value = targets.dot(weights)
+        if value:
+            proof = prove(problem.system, targets, weights if value < 0 else -weights)
+            if proof.infeasible:
                 return proof
     return None
 

@@ -93,7 +93,14 @@ def numbered_domain(attributes: Sequence[str], sizes: Sequence[int]) -> Domain:
 
 
 def marginal_targets(masses: FloatArray, scopes: Sequence[tuple[int, ...]]) -> tuple[Target, ...]:
-    """Return the marginals of a dense array over scopes of axes in ascending order."""
-    return tuple(
-        (axes, masses.sum(axis=tuple(axis for axis in range(masses.ndim) if axis not in axes))) for axes in scopes
-    )
+    """Return the marginals of a dense array over scopes of axes in ascending order.
+
+    One axis is summed after the other: over many axes at once numpy loses more than consistent targets may differ by.
+    """
+    targets = []
+    for axes in scopes:
+        target = masses
+        for axis in sorted(set(range(masses.ndim)) - set(axes), reverse=True):
+            target = target.sum(axis=axis)
+        targets.append((axes, target))
+    return tuple(targets)

@@ -1,0 +1,98 @@
+"""A contradiction in few words: as few attributes and constraints as it takes, and few rows of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from purtensor._typing import IntArray
+from purtensor.feasibility.coarse import Question, coarsened, without_constraint
+from purtensor.feasibility.programs import sparse_weights
+from purtensor.feasibility.proof import prove, rounded, tidy
+from purtensor.feasibility.settled import Settled, settle
+from purtensor.feasibility.verdict import Verdict
+
+_LARGEST_PROGRAM = 100_000
+_MOST_CONSTRAINTS = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conflict:
+    """What cannot be: the rows of negative weight need more mass than its only places, those of positive weight, have.
+
+    Attributes
+    ----------
+    question
+        The rows, of few attributes.
+    weights
+        Shape (rows,): whole numbers t with C^T t >= 0.
+    needed, room
+        The sums of |t| b over the negative and the positive weights; the total mass is 1.
+    irreducible
+        Whether the contradiction is gone without any one of the question's constraints.
+    """
+
+    question: Question
+    weights: IntArray
+    needed: Fraction
+    room: Fraction
+    irreducible: bool
+
+    @property
+    def missing(self) -> Fraction:
+        """What has no place."""
+        return self.needed - self.room
+
+
+def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
+    """Return a contradiction of few attributes, constraints and rows, from the proof that there is one.
+
+    Attributes are left out one by one, those of many categories first, then constraints, as long as a contradiction
+    remains; in what is left that of the fewest rows for its size is taken.
+    """
+    sizes = dict(zip(question.system.domain.attributes, question.system.domain.sizes, strict=True))
+    for name in sorted(question.attributes, key=lambda name: (-sizes[name], name)):
+        kept = [other for other in question.attributes if other != name]
+        simpler = coarsened(question, kept) if kept else None
+        found = None if simpler is None else _refutation(_settled(simpler))
+        if simpler is not None and found is not None:
+            question, weights = simpler, found
+    certain = len(question.origin) <= _MOST_CONSTRAINTS
+    for origin in question.origin if certain else ():
+        if len(question.origin) > 1:
+            simpler = without_constraint(question, question.origin.index(origin))
+            settled = _settled(simpler)
+            certain = certain and settled.verdict is not Verdict.OPEN
+            found = _refutation(settled)
+            if found is not None:
+                question, weights = simpler, found
+    return _fewest_rows(question, weights, certain)
+
+
+def _refutation(settled: Settled) -> IntArray | None:
+    return settled.weights if settled.verdict is Verdict.INFEASIBLE else None
+
+
+def _settled(question: Question) -> Settled:
+    return settle(question.system, np.ones(question.system.profiles), targets=question.targets)
+
+
+def _fewest_rows(question: Question, weights: IntArray, irreducible: bool) -> Conflict:
+    system, targets = question.system, question.targets
+    best = tidy(system, weights)
+    if system.index.size <= _LARGEST_PROGRAM:
+        found = sparse_weights(system)
+        if found is not None and np.abs(found).max() > 0:
+            used = np.abs(found)[np.abs(found) > 1e-9 * np.abs(found).max()]
+            for scale in (1.0, 2.0, 3.0, 6.0):
+                candidate = rounded(found, scale / float(used.min()))
+                if candidate is None:
+                    continue
+                proof = prove(system, targets, candidate)
+                if proof.infeasible and np.count_nonzero(proof.weights) <= np.count_nonzero(best):
+                    best = proof.weights // max(1, int(np.gcd.reduce(proof.weights)))
+                    break
+    needed = targets.dot(np.where(best < 0, -best, 0))
+    return Conflict(question, best, needed, targets.dot(np.where(best > 0, best, 0)), irreducible)

@@ -1,0 +1,238 @@
+"""A verdict in words: which categories need how much mass, how much the constraints allow, by how much it fails."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from purtensor._typing import IntArray
+from purtensor.constraints.system import System
+from purtensor.feasibility.coarse import Question
+from purtensor.feasibility.conflict import Conflict, simplest_conflict
+from purtensor.feasibility.emptied import emptying_proof
+from purtensor.feasibility.finding import Finding
+from purtensor.feasibility.flows import crossing_of
+from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.violation import smallest_miss, smallest_violation
+
+_Row = tuple[str, str, str, float]
+
+_SHOWN_ROWS = 3
+_SHOWN_PROFILES = 8
+_LARGEST_PROGRAM = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a verdict is as it is; text on a terminal, HTML in a notebook.
+
+    Attributes
+    ----------
+    sentences
+        The story; masses are in the targets' own units.
+    rows
+        What it is about: whether a row needs mass or has it, its labels, the scope of its target, and the mass.
+    constraints
+        The scopes of the constraints that conflict.
+    needed, room, missing
+        The mass that must be somewhere, what its only places can hold, and the difference; nan where nothing conflicts.
+    """
+
+    sentences: tuple[str, ...]
+    rows: tuple[_Row, ...] = ()
+    constraints: tuple[tuple[str, ...], ...] = ()
+    needed: float = math.nan
+    room: float = math.nan
+    missing: float = math.nan
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    def _repr_html_(self) -> str:
+        text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
+        if not self.rows:
+            return text
+        cells = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(entry))}</td>" for entry in (*row[:3], f"{row[3]:.6g}")) + "</tr>"
+            for row in self.rows
+        )
+        head = "<tr><th></th><th>profiles</th><th>target over</th><th>mass</th></tr>"
+        return f"{text}<table>{head}{cells}</table>"
+
+
+def explain(finding: Finding) -> Explanation:
+    """Return the verdict in words."""
+    verdict = finding.settled.verdict
+    if verdict is Verdict.INFEASIBLE and finding.settled.weights is not None:
+        return _why_infeasible(finding, finding.settled.weights)
+    if verdict is Verdict.BOUNDARY:
+        return _why_boundary(finding)
+    if verdict is Verdict.INTERIOR:
+        return _why_interior(finding)
+    return Explanation((f"{_capital(verdict.sentence)}.",))
+
+
+def _why_infeasible(finding: Finding, weights: IntArray) -> Explanation:
+    system = finding.system
+    question = Question(system, finding.settled.targets, tuple(range(len(system.scopes))))
+    conflict = simplest_conflict(question, weights)
+    total = _total(system)
+    needed, room, missing = (float(share) * total for share in (conflict.needed, conflict.room, conflict.missing))
+    texts = _distinct(needed, room)
+    unit = "of the mass" if abs(total - 1) < 1e-9 else f"of {_number(total)}"
+    scopes = tuple(system.scopes[k] for k in conflict.question.origin)
+    sentences = [
+        f"{_capital(Verdict.INFEASIBLE.sentence)}: {_number(missing)} {unit} has no place.",
+        _contradiction(conflict, system, texts),
+        _conflicting(scopes, conflict.irreducible),
+        *_how_far(finding),
+    ]
+    rows = _listed_rows(conflict, system, -1, "needs") + _listed_rows(conflict, system, 1, "has room for")
+    return Explanation(tuple(sentences), tuple(rows), scopes, needed, room, missing)
+
+
+def _contradiction(conflict: Conflict, system: System, texts: tuple[str, str]) -> str:
+    needs, places = _listed_rows(conflict, system, -1, ""), _listed_rows(conflict, system, 1, "")
+    if not places:
+        return f"{_needing(needs, texts[0])}, and the support has no profile there."
+    return f"{_needing(needs, texts[0])}. It can only lie in {_places(places, texts[1])}."
+
+
+def _needing(rows: Sequence[_Row], amount: str) -> str:
+    return f"{_rows_text(rows, 'and')} {'need' if len(rows) > 1 else 'needs'} {amount}"
+
+
+def _places(rows: Sequence[_Row], amount: str) -> str:
+    return f"{_rows_text(rows, 'or')}, which {'together ' if len(rows) > 1 else ''}may hold {amount}"
+
+
+def _conflicting(scopes: Sequence[tuple[str, ...]], irreducible: bool) -> str:
+    if len(scopes) == 1:
+        return f"The target over {_scope(scopes[0])} alone cannot be met."
+    known = "; without any one of them this contradiction is gone" if irreducible else ""
+    return f"It takes the targets over {_enumerated([_scope(scope) for scope in scopes], 'and')}{known}."
+
+
+def _how_far(finding: Finding) -> list[str]:
+    """Return the sentence about the smallest violation, where it is found at little cost."""
+    system, targets, total = finding.system, finding.settled.targets, _total(finding.system)
+    crossing = crossing_of(system)
+    if system.index.size > _LARGEST_PROGRAM:
+        return []
+    if crossing is not None:
+        least = smallest_violation(system, targets, [crossing.parity])
+        if least is not None:
+            scope = _scope(system.scopes[crossing.parity])
+            return [f"While all others hold, the target over {scope} is missed by at least "
+                    f"{_number(least.value * total)} in L1."]  # fmt: skip
+    least = smallest_miss(system, targets)
+    return [] if least is None else [f"At best the misses of all targets sum to {_number(least.value * total)}."]
+
+
+def _why_boundary(finding: Finding) -> Explanation:
+    settled = finding.settled
+    zeros = np.flatnonzero(settled.zeros)
+    hidden = np.flatnonzero(settled.zeros & ~settled.by_target)
+    count = f"{len(zeros)} of the {len(settled.zeros)} profiles"
+    sentences = [f"The constraints can be met, but they leave {count} of the support without mass."]
+    known = len(zeros) - len(hidden)
+    if known:
+        sentences.append(f"{known} of them {'lie' if known > 1 else 'lies'} in rows whose target is 0.")
+    if not len(hidden):
+        return Explanation(tuple(sentences))
+    which = _enumerated([f"({_profile(finding, i)})" for i in hidden[:_SHOWN_PROFILES]], "and")
+    more = f", and {len(hidden) - _SHOWN_PROFILES} more" if len(hidden) > _SHOWN_PROFILES else ""
+    together = "No target of 0 says so, but together they empty" if known else "Together they empty"
+    sentences.append(f"{together} {which}{more}.")
+    proof = emptying_proof(finding.system, settled, int(hidden[0]))
+    if proof is None:
+        return Explanation(tuple(sentences))
+    amount = _number(float(proof.needed) * _total(finding.system))
+    needs, places = _listed_rows(proof, finding.system, -1, ""), _listed_rows(proof, finding.system, 1, "")
+    sentences.append(
+        f"For instance, {_needing(needs, amount)}. It can only lie in {_places(places, 'just that')}; "
+        f"so nothing is left for ({_profile(finding, int(hidden[0]))})."
+    )
+    rows = _listed_rows(proof, finding.system, -1, "needs") + _listed_rows(proof, finding.system, 1, "has room for")
+    return Explanation(tuple(sentences), tuple(rows))
+
+
+def _why_interior(finding: Finding) -> Explanation:
+    solution = finding.settled.solution
+    text = f"The constraints can be met with mass on each of the {len(finding.settled.zeros)} profiles of the support"
+    if solution is None:
+        return Explanation((f"{text}.",))
+    least = int(np.argmin(solution))
+    mass = _number(float(solution[least]) * _total(finding.system))
+    return Explanation((f"{text}; the solution that was found has least at ({_profile(finding, least)}), {mass}.",))
+
+
+def _listed_rows(conflict: Conflict, system: System, sign: int, role: str) -> list[_Row]:
+    """Return the rows of one sign, largest first."""
+    question, total = conflict.question, _total(system)
+    listed = []
+    for k, origin in enumerate(question.origin):
+        block = question.system.block(k)
+        for row in block.start + np.flatnonzero(sign * conflict.weights[block] > 0):
+            mass = total * float(Fraction(int(question.targets.numerators[row]), question.targets.denominator))
+            times = abs(int(conflict.weights[row]))
+            many = "" if times == 1 else f"{times} times"
+            role_text = " ".join(part for part in (role, many) if part)
+            listed.append((role_text, question.system.row_label(int(row)), _scope(system.scopes[origin]), mass))
+    return sorted(listed, key=lambda entry: -entry[3])
+
+
+def _rows_text(rows: Sequence[_Row], word: str) -> str:
+    """Return rows by their labels, with their masses where there are several; of many only the largest."""
+    if len(rows) == 1:
+        return f"{rows[0][0]} {rows[0][1]}".strip()
+    shown = rows[: len(rows) if len(rows) <= _SHOWN_ROWS + 1 else _SHOWN_ROWS]
+    texts = [f"{role} {label} ({_number(mass)})".strip() for role, label, _, mass in shown]
+    if len(rows) > len(shown):
+        rest = math.fsum(row[3] for row in rows[len(shown) :])
+        texts.append(f"{len(rows) - len(shown)} more ({_number(rest)})")
+    return _enumerated(texts, word)
+
+
+def _profile(finding: Finding, i: int) -> str:
+    names, label = finding.coded.domain.attributes, finding.coded.label(i)
+    return ", ".join(f"{name}={value}" for name, value in zip(names, label, strict=True))
+
+
+def _total(system: System) -> float:
+    return math.fsum(system.targets[system.block(0)].tolist())
+
+
+def _scope(names: Sequence[str]) -> str:
+    return f"({', '.join(names)})"
+
+
+def _enumerated(parts: Sequence[str], word: str) -> str:
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+def _number(value: float, digits: int = 4) -> str:
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return f"{value:.{digits}g}"
+
+
+def _distinct(one: float, two: float) -> tuple[str, str]:
+    """Return two numbers with as few digits as tell them apart, four at least."""
+    texts = _number(one), _number(two)
+    for digits in range(5, 18):
+        if texts[0] != texts[1]:
+            break
+        texts = _number(one, digits), _number(two, digits)
+    return texts
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

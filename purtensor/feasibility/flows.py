@@ -1,0 +1,188 @@
+"""Parity, utility and realism with two responses as a maximum flow, and its minimum cut as the contradiction.
+
+The mass of one response at each x flows to the protected profiles s: no more than f(s, x) fits between x and s, and
+parity wants f(y) f(s) to arrive at s. What cannot be sent is the deficit: both responses miss it at two protected
+profiles each, so the smallest L1 violation of parity is four times as large (notes/feasibility.md, equation 7).
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from purtensor._typing import BoolArray, IntArray
+from purtensor.constraints.system import System
+from purtensor.feasibility.targets import ExactTargets
+from purtensor.kernels.feasibility_flow import blocking_flow, layers
+from purtensor.tables.grouping import group_profiles
+
+_LARGEST = 2**61
+_STEPS = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crossing:
+    """Three constraints over two of three groups of attributes each, (y, s), (y, x) and (s, x), whatever these are.
+
+    Attributes
+    ----------
+    parity, utility, realism
+        Constraint numbers; parity is the one whose groups are independent, else the one of the fewest rows.
+    response
+        The attributes that parity and utility share.
+    """
+
+    parity: int
+    utility: int
+    realism: int
+    response: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """A minimum cut: what it is short of, and the weights that prove it.
+
+    Attributes
+    ----------
+    deficit
+        The share of the mass that cannot be sent; exact where the cut is minimal, a lower bound in any case.
+    weights
+        Shape (D,): -1, 0 and 1; b.t is minus the deficit.
+    """
+
+    deficit: Fraction
+    weights: IntArray
+
+    @property
+    def violation(self) -> Fraction:
+        """The smallest L1 violation of parity when utility and realism hold."""
+        return 4 * self.deficit
+
+
+def crossing_of(system: System) -> Crossing | None:
+    """Return how three constraints cross each other, None where they do not; a binary group is the response."""
+    if len(system.scopes) != 3:
+        return None
+    rows = np.diff(system.offsets)
+    scopes = [frozenset(scope) for scope in system.scopes]
+    found: list[tuple[bool, bool, int, Crossing]] = []
+    for parity, utility, realism in itertools.permutations(range(3)):
+        response, protected = scopes[parity] & scopes[utility], scopes[parity] & scopes[realism]
+        key = scopes[utility] & scopes[realism]
+        apart = not (response & protected or response & key or protected & key)
+        if not (apart and response and protected and scopes[parity] == response | protected):
+            continue
+        if scopes[utility] != response | key or scopes[realism] != protected | key:
+            continue
+        names = tuple(name for name in system.scopes[parity] if name in response)
+        crossing = Crossing(parity, utility, realism, names)
+        apart = _is_independent(system, parity, names)
+        found.append((not apart, _responses(system, crossing) is None, int(rows[parity]), crossing))
+    return min(found, key=lambda entry: entry[:3])[3] if found else None
+
+
+def _is_independent(system: System, k: int, names: tuple[str, ...]) -> bool:
+    """Tell whether the target of a constraint is the product of its marginals over `names` and over the others."""
+    shares = system.targets[system.block(k)] / system.targets[system.block(k)].sum()
+    product = np.ones(len(shares))
+    for part in (names, tuple(name for name in system.scopes[k] if name not in names)):
+        columns = [system.row_codes[k][system.scopes[k].index(name)] for name in part]
+        group, _ = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+        product *= np.bincount(group, weights=shares)[group]
+    return bool(np.all(np.abs(product - shares) <= 1e-9 * shares))
+
+
+def _responses(system: System, crossing: Crossing) -> tuple[BoolArray, BoolArray] | None:
+    """Return the rows of the rarer response in parity and in utility as masks; None where there are not two of them."""
+    pair = (crossing.parity, crossing.utility)
+    columns: list[IntArray] = [
+        np.concatenate([system.row_codes[k][system.scopes[k].index(name)] for k in pair]) for name in crossing.response
+    ]
+    group, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+    if len(distinct[0]) != 2:
+        return None
+    block = system.block(crossing.parity)
+    rows = block.stop - block.start
+    masses = np.bincount(group[:rows], weights=system.targets[block], minlength=2)
+    chosen = group == int(np.argmin(masses))
+    return chosen[:rows], chosen[rows:]
+
+
+def minimum_cut(system: System, targets: ExactTargets, crossing: Crossing) -> Cut | None:
+    """Return the cut that the maximum flow leaves; None where the response is not binary, or has profiles of its own.
+
+    Capacities are the targets' whole numbers, rounded to 61 bits where they are larger; the cut is judged exactly.
+    """
+    masks = _responses(system, crossing)
+    if masks is None:
+        return None
+    sent = masks[1][system.index[crossing.utility]]
+    realism = system.index[crossing.realism].astype(np.int64)
+    rows = system.block(crossing.realism).stop - system.block(crossing.realism).start
+    carries, other = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
+    carries[realism[sent]] = True
+    other[realism[~sent]] = True
+    if np.any(carries & ~other):
+        return None
+    tails, heads = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
+    tails[realism[sent]] = system.index[crossing.utility][sent]
+    heads[realism[sent]] = system.index[crossing.parity][sent]
+    arcs = np.flatnonzero(carries)
+    from_x, to_s = _reached(system, targets, crossing, masks, arcs, tails[arcs], heads[arcs])
+    weights = np.zeros(system.rows, dtype=np.int64)
+    weights[system.block(crossing.utility)][from_x] = -1
+    weights[system.block(crossing.parity)][to_s] = 1
+    weights[system.block(crossing.realism)][arcs[from_x[tails[arcs]] & ~to_s[heads[arcs]]]] = 1
+    return Cut(-targets.dot(weights), weights)
+
+
+def _reached(
+    system: System,
+    targets: ExactTargets,
+    crossing: Crossing,
+    masks: tuple[BoolArray, BoolArray],
+    arcs: IntArray,
+    tails: IntArray,
+    heads: IntArray,
+) -> tuple[BoolArray, BoolArray]:
+    """Return the rows of utility and of parity on the source's side of the minimum cut."""
+    demand, supply = (np.flatnonzero(mask) for mask in masks)
+    node_x, node_s = np.zeros(len(masks[1]), np.int64), np.zeros(len(masks[0]), np.int64)
+    node_x[supply] = 1 + np.arange(len(supply))
+    node_s[demand] = 1 + len(supply) + np.arange(len(demand))
+    sink = 1 + len(supply) + len(demand)
+    bits = max(0, int(targets.denominator).bit_length() - _LARGEST.bit_length())
+    numbers = [
+        (targets.numerators[system.block(k)][rows] >> bits).astype(np.int64)
+        for k, rows in ((crossing.utility, supply), (crossing.realism, arcs), (crossing.parity, demand))
+    ]
+    start = np.concatenate([np.zeros(len(supply), np.int64), node_x[tails], node_s[demand]])
+    end = np.concatenate([node_x[supply], node_s[heads], np.full(len(demand), sink)])
+    level = _maximum_flow(start, end, np.concatenate(numbers), sink)
+    from_x, to_s = np.zeros(len(node_x), dtype=bool), np.zeros(len(node_s), dtype=bool)
+    from_x[supply] = level[node_x[supply]] >= 0
+    to_s[demand] = level[node_s[demand]] >= 0
+    return from_x, to_s
+
+
+def _maximum_flow(start: IntArray, end: IntArray, capacity: IntArray, sink: int) -> IntArray:
+    """Return the last layering of a maximum flow from node 0: -1 beyond the minimum cut."""
+    nodes = sink + 1
+    tail = np.stack([start, end], axis=1).reshape(-1)
+    head = np.stack([end, start], axis=1).reshape(-1)
+    room = np.stack([capacity, np.zeros_like(capacity)], axis=1).reshape(-1)
+    out = np.argsort(tail, kind="stable")
+    begin = np.concatenate([[0], np.cumsum(np.bincount(tail, minlength=nodes))])
+    level, queue = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    path = np.empty(nodes, dtype=np.int64)
+    while True:
+        layers(head, room, begin, out, 0, level, queue)
+        if level[sink] < 0:
+            return level
+        following = begin[:-1].copy()
+        depth, done = 0, False
+        while not done:
+            _, depth, done = blocking_flow(head, room, begin, out, 0, sink, level, following, path, depth, _STEPS)
