@@ -36,6 +36,8 @@ from .projection.closed_form import closed_form as closed_form
 from .projection.evaluate import evaluate as evaluate
 from .projection.files import load as load
 from .projection.files import save as save
+from .projection.many import Ensemble as Ensemble
+from .projection.many import project_many as project_many
 from .projection.parameters import log_linear_parameters as log_linear_parameters
 from .projection.project import project as project
 from .projection.relax import relax as relax

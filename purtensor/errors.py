@@ -99,6 +99,9 @@ class TooLargeError(PurtensorError, MemoryError):
         self.bytes_needed = bytes_needed
         self.bytes_available = bytes_available
 
+    def __reduce__(self) -> tuple[Any, ...]:  # between processes all three are needed
+        return type(self), (str(self), self.bytes_needed, self.bytes_available)
+
 
 class FileFormatError(PurtensorError, ValueError):
     """A file that is damaged or that does not hold what was expected."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from purtensor.solving.loop import Progress
 
@@ -33,3 +34,44 @@ def progress_callback(
             return callback(progress) if callback is not None else None
 
         yield told
+
+
+class Told(Protocol):
+    """Is called whenever one member of many has ended."""
+
+    def __call__(self, *, failed: int) -> None:
+        """Take note of the end of a member; `failed` of all that ended so far have failed."""
+        ...
+
+
+@contextmanager
+def members_progress(shown: bool, count: int) -> Iterator[Told]:
+    """Give what to call at the end of each of `count` members: it shows how many are done, and the time that is left.
+
+    Shown with rich, when asked for, installed and on a terminal.
+    """
+    done, started = 0, time.perf_counter()
+
+    def line(failed: int) -> str:
+        nonlocal done
+        done += 1
+        return members_line(done, count, failed, time.perf_counter() - started)
+
+    if not shown or not sys.stderr.isatty():
+        yield lambda *, failed: None
+        return
+    try:
+        from rich.console import Console  # optional, and slow to import
+        from rich.status import Status
+    except ImportError:
+        yield lambda *, failed: None
+        return
+    with Status(f"0 of {count:,}", console=Console(stderr=True)) as status:
+        yield lambda *, failed: status.update(line(failed))
+
+
+def members_line(done: int, count: int, failed: int, seconds: float) -> str:
+    """Return how far a run of `count` members is: done, failed, and the time left at the mean pace so far."""
+    failures = f", {failed:,} failed" if failed else ""
+    left = seconds / done * (count - done)
+    return f"{done:,} of {count:,} done{failures}, about {left:,.0f} s left"

@@ -1,0 +1,234 @@
+"""Many projections at once, on whatever runs them: the results do not depend on it."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import as_completed
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from purtensor._typing import Table
+from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.progress import members_progress
+from purtensor.projection.project import project
+from purtensor.projection.result import Projection
+from purtensor.solving.iterate import Solver
+
+Reference: TypeAlias = "Table | Callable[[np.random.Generator], Table]"
+"""A table, or a function that draws one."""
+
+ConstraintSet: TypeAlias = "Constraints | Callable[[Table], Constraints]"
+"""A constraint set, or a function that makes it from the member's reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A member without a projection.
+
+    Attributes
+    ----------
+    member
+        Its number, counted from 0.
+    error
+        What was raised; a NotConvergedError carries the projection so far, an InfeasibleError the diagnosis.
+    traceback
+        Where, as text.
+    """
+
+    member: int
+    error: Exception
+    traceback: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """The projections of many members, in their order.
+
+    Attributes
+    ----------
+    results
+        One Projection a member; None where it failed.
+    failures
+        Those that failed, in order.
+    """
+
+    results: tuple[Projection | None, ...] = field(repr=False)
+    failures: tuple[Failure, ...]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """One projection to make: all that a worker needs."""
+
+    number: int
+    reference: Reference
+    constraints: ConstraintSet
+    seed: np.random.SeedSequence | None
+    options: dict[str, Any]
+
+
+def project_many(
+    references: Reference | Iterable[Reference],
+    constraints: ConstraintSet | Iterable[ConstraintSet],
+    *,
+    executor: Any = None,
+    seed: int | None = None,
+    solver: Solver | None = None,
+    tolerance: float = 1e-10,
+    stop_on: str = "residual",
+    max_iterations: int | None = None,
+    max_seconds: float | None = None,
+    certificate: bool = True,
+    progress: bool = False,
+) -> Ensemble:
+    """Return the projections of many references, onto one constraint set or one each, in their order.
+
+    A member that fails is reported, and the others go on. Results are those of `project` one by one, whatever runs
+    them and on however many workers.
+
+    Parameters
+    ----------
+    references
+        Tables; or one table, for many constraint sets. In place of a table a function that draws one: it is called
+        with a random generator of its member.
+    constraints
+        One constraint set for all members; or a list with one set a member, each a tuple or list of Marginals (or a
+        single Marginal where there is one reference only). In place of a set a function of the member's reference.
+    executor
+        What runs the members: None (this process, one after the other); a number of joblib workers, or a
+        `joblib.Parallel`; anything with `submit`, such as the executors of concurrent.futures and a Client of
+        dask.distributed. Other processes must be able to unpickle the members.
+    seed
+        Where functions draw references: member n gets the n-th child of this seed, whoever runs it.
+    solver, tolerance, stop_on, max_iterations, max_seconds, certificate
+        As in `project`.
+    progress
+        Whether to show on a terminal how many members are done, and an estimate of the time that is left.
+
+    Raises
+    ------
+    InvalidOptionError
+        Numbers of references and constraint sets that do not fit, functions without a seed, another executor.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> tables = [pt.tabulate({"a": [0, 1, 1], "b": [0, 0, 1]}, weights=[n, 1, 1]) for n in (1, 2)]
+    >>> target = pt.marginals_of(tables[0], ["a", "b"])
+    >>> done = pt.project_many(tables, target)
+    >>> [result.converged for result in done.results], done.failures
+    ([True, True], ())
+    """
+    options = {
+        "solver": solver, "tolerance": tolerance, "stop_on": stop_on, "max_iterations": max_iterations,
+        "max_seconds": max_seconds, "certificate": certificate,
+    }  # fmt: skip
+    members = _members(references, constraints, seed, options)
+    results: list[Projection | None] = [None] * len(members)
+    failures = []
+    with members_progress(progress, len(members)) as told:
+        for number, outcome in _outcomes(members, executor):
+            if isinstance(outcome, Failure):
+                failures.append(outcome)
+            else:
+                results[number] = outcome
+            told(failed=len(failures))
+    return Ensemble(tuple(results), tuple(sorted(failures, key=lambda failure: failure.member)))
+
+
+def _members(references: Any, constraints: Any, seed: int | None, options: dict[str, Any]) -> list[_Member]:
+    many = None if isinstance(references, Table) or callable(references) else list(references)
+    sets = _constraint_sets(constraints, one_reference=many is None)
+    if many is None:
+        many = [references] * len(sets)
+    elif len(sets) == 1:
+        sets = sets * len(many)
+    if len(many) != len(sets):
+        raise InvalidOptionError(
+            f"there are {len(many)} references and {len(sets)} constraint sets: give one set a member"
+        )
+    wrong = [one for one in many if not (isinstance(one, Table) or callable(one))]
+    if wrong:
+        raise InvalidOptionError(
+            f"a reference is a table or a function that draws one, this is {type(wrong[0]).__qualname__}"
+        )
+    draws = any(not isinstance(one, Table) for one in many)
+    if draws and seed is None:
+        raise InvalidOptionError(
+            "some references are drawn by functions: give a seed, from which each member gets its own"
+        )
+    seeds: Sequence[np.random.SeedSequence | None] = (
+        np.random.SeedSequence(seed).spawn(len(many)) if draws else [None] * len(many)
+    )
+    return [_Member(n, *given, options) for n, given in enumerate(zip(many, sets, seeds, strict=True))]
+
+
+def _constraint_sets(constraints: Any, *, one_reference: bool) -> list[ConstraintSet]:
+    """Return the sets: a flat list of Marginals is one set, unless there is one reference for many of them."""
+    if isinstance(constraints, Marginal) or callable(constraints):
+        return [constraints]
+    given = list(constraints) if isinstance(constraints, Iterable) else [constraints]
+    if not one_reference and all(isinstance(item, Marginal) for item in given):
+        return [as_constraints(given)]
+    return [item if callable(item) else as_constraints(item) for item in given]
+
+
+def _outcomes(members: list[_Member], executor: Any) -> Iterator[tuple[int, Projection | Failure]]:
+    """Yield what became of each member, in the order in which they end."""
+    if executor is None:
+        yield from map(_run, members)
+    elif isinstance(executor, int) and not isinstance(executor, bool):
+        import joblib  # optional, and not needed for anything else
+
+        yield from joblib.Parallel(n_jobs=executor, return_as="generator_unordered")(
+            joblib.delayed(_run)(member) for member in members
+        )
+    elif hasattr(executor, "submit"):
+        yield from _submitted(members, executor)
+    elif callable(executor) and hasattr(executor, "n_jobs"):
+        yield from executor((_run, (member,), {}) for member in members)
+    else:
+        raise InvalidOptionError(
+            "executor is None, a number of workers, a joblib.Parallel, or has a submit, as those of concurrent.futures "
+            f"and a Client of dask have; this is {type(executor).__qualname__}"
+        )
+
+
+def _submitted(members: list[_Member], executor: Any) -> Iterator[tuple[int, Projection | Failure]]:
+    ours = hasattr(executor, "gather")  # a Client of dask.distributed: the same call may be made twice
+    futures = [executor.submit(_run, member, **({"pure": False} if ours else {})) for member in members]
+    try:
+        for future in _ended(futures, executor if ours else None):
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _ended(futures: list[Any], client: Any) -> Iterable[Any]:
+    if client is None:
+        return as_completed(futures)
+    import distributed  # installed, where there is a Client of it
+
+    ended: Iterable[Any] = distributed.as_completed(futures)  # type: ignore[no-untyped-call]
+    return ended
+
+
+def _run(member: _Member) -> tuple[int, Projection | Failure]:
+    """Return a member's number with its projection, or with why there is none."""
+    try:
+        reference = member.reference
+        if not isinstance(reference, Table):
+            reference = reference(np.random.default_rng(member.seed))
+        wanted = member.constraints
+        constraints = wanted(reference) if callable(wanted) else wanted
+        return member.number, project(reference, constraints, **member.options)
+    except Exception as error:  # whatever a member meets is its own
+        return member.number, Failure(member.number, error, traceback.format_exc())
