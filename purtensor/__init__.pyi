@@ -33,6 +33,8 @@ from .information import kl_divergence as kl_divergence
 from .information import pythagorean_defect as pythagorean_defect
 from .information import total_variation as total_variation
 from .projection.closed_form import closed_form as closed_form
+from .projection.convergence import ConvergenceRate as ConvergenceRate
+from .projection.convergence import convergence_rate as convergence_rate
 from .projection.evaluate import evaluate as evaluate
 from .projection.files import load as load
 from .projection.files import save as save
@@ -43,6 +45,10 @@ from .projection.project import project as project
 from .projection.relax import relax as relax
 from .projection.relaxation import Relaxation as Relaxation
 from .projection.result import Projection as Projection
+from .projection.tuning import BestOrder as BestOrder
+from .projection.tuning import BestRelaxation as BestRelaxation
+from .projection.tuning import best_order as best_order
+from .projection.tuning import best_relaxation as best_relaxation
 from .sampling import round_counts as round_counts
 from .sampling import sample as sample
 from .sampling import sample_without_replacement as sample_without_replacement
@@ -52,6 +58,8 @@ from .solving.solvers.ipf import IPF as IPF
 from .solving.solvers.lbfgs import LBFGS as LBFGS
 from .solving.solvers.newton import Newton as Newton
 from .solving.termination import Termination as Termination
+from .solving.trend import SweepsToGo as SweepsToGo
+from .solving.trend import Trend as Trend
 from .tables.layouts import to_dense as to_dense
 from .tables.layouts import to_sparse as to_sparse
 from .tables.marginal import marginal as marginal

@@ -1,0 +1,195 @@
+"""How fast iterative proportional fitting converges to a projection, and what slows it down, in labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import FloatArray, Table
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.evidence import SolverEvidence
+from purtensor.projection.labels import potentials_from
+from purtensor.projection.result import Projection
+from purtensor.solving.iterate import iterate_at
+from purtensor.solving.linear_sweep import LinearSweep
+from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.solving.rates import Spectrum, distinct_rates, spectrum_of
+from purtensor.solving.trend import Trend, trend_of
+from purtensor.tables.coded import encode
+
+_PAIR = 0.05
+"""Leading rates closer than this take turns for long: both are reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergenceRate:
+    """The asymptotic rate of iterative proportional fitting at a projection (notes/rates.md).
+
+    Attributes
+    ----------
+    sweeps_per_decade
+        How many sweeps divide the error by ten in the end; 0 where a few sweeps leave none, inf where it is never.
+    pair
+        The sweeps per decade of the two slowest errors where they differ by less than 5 %, else None: what is seen lies
+        between them, often for longer than a run lasts.
+    eigenvalues
+        The leading ones of the linearised sweep, largest modulus first.
+    order, relaxation
+        Of the sweeps.
+    mode
+        The slowest error in labels: a table of the relative deviations of the profiles' masses, the largest being 1.
+    share
+        Each profile's share of the squared dual norm of the slowest error; total 1.
+    trend
+        How the residuals of the projection's own run fell, where it was a long one.
+    implied_zeros
+        The profiles that the constraints force to zero; None where none are known. With them in the support, sweeps
+        converge only sublinearly, and the rate is that without them.
+    """
+
+    sweeps_per_decade: float
+    pair: tuple[float, float] | None
+    eigenvalues: tuple[complex, ...] = field(repr=False)
+    order: tuple[int, ...]
+    relaxation: float
+    mode: Table = field(repr=False)
+    share: Table = field(repr=False)
+    trend: Trend
+    implied_zeros: Table | None = field(repr=False)
+
+    def sweeps_to_go(self, residual: float, tolerance: float = 1e-10) -> float:
+        """Return how many sweeps take the residual to the tolerance at this rate.
+
+        Raises
+        ------
+        InvalidOptionError
+            A residual or a tolerance that is not positive.
+        """
+        if not (residual > 0.0 and tolerance > 0.0):
+            raise InvalidOptionError(f"residual and tolerance are positive, these are {residual!r}, {tolerance!r}")
+        return max(0.0, math.log10(residual / tolerance)) * self.sweeps_per_decade
+
+    def slow_profiles(self, number: int = 10) -> pd.DataFrame:
+        """Return the profiles that carry most of the slowest error: their labels, `share`, and deviation `mode`."""
+        coded = encode(self.share)
+        rows = np.argsort(-coded.values, kind="stable")[:number]
+        names = coded.domain.attributes
+        labels = {
+            name: categories.take(code[rows])
+            for name, categories, code in zip(names, coded.domain.categories, coded.codes, strict=True)
+        }
+        mode = self.mode.values.reshape(-1)[coded.positions[rows]]
+        return pd.DataFrame({**labels, "share": coded.values[rows], "mode": mode})
+
+    def slow_categories(self) -> pd.DataFrame:
+        """Return the share of the slowest error that the profiles of each category carry, largest first."""
+        coded = encode(self.share)
+        parts = []
+        for name, categories, code in zip(coded.domain.attributes, coded.domain.categories, coded.codes, strict=True):
+            share = np.bincount(code, coded.values, len(categories))
+            parts.append(pd.DataFrame({"attribute": name, "category": categories.astype(object), "share": share}))
+        found = pd.concat(parts, ignore_index=True)
+        return found.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+
+
+def convergence_rate(
+    result: Projection, *, order: Sequence[int] | None = None, relaxation: float = 1.0
+) -> ConvergenceRate:
+    """Return the asymptotic rate of iterative proportional fitting at a projection, and which profiles are slow.
+
+    It comes from the leading eigenvalues of the sweep linearised there, whatever solver found the projection.
+
+    Parameters
+    ----------
+    result
+        A projection; of one that has not converged the rate at its table is returned, which is not the final one.
+    order, relaxation
+        Of the sweeps, as in `IPF`.
+
+    Raises
+    ------
+    InvalidOptionError
+        An order that is none, or a relaxation outside of (0, 2).
+    TooLargeError
+        The dependencies between the rows are beyond the memory.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> problem = pt.problems.load("b")
+    >>> rate = pt.convergence_rate(pt.project(problem.reference, problem.constraints))
+    >>> 5600 < rate.sweeps_per_decade < 5900, rate.pair is not None
+    (True, True)
+    >>> list(rate.slow_profiles(1).columns)
+    ['y', 's', 'x', 'share', 'mode']
+    """
+    labelled, sweep = sweep_of(result, order=order, relaxation=relaxation)
+    spectrum = spectrum_of(sweep)
+    rates = distinct_rates(spectrum.eigenvalues)
+    is_pair = len(rates) > 1 and rates[1] > (1.0 - _PAIR) * rates[0] and rates[0] > 0.0
+    mode, share = _slowest(sweep, spectrum)
+    diagnosis = result.diagnosis
+    zeros = None if diagnosis is None or not diagnosis.implied_zeros.size else diagnosis.implied_zeros
+    trace = result.trace
+    return ConvergenceRate(
+        sweeps_per_decade=rates[0],
+        pair=(rates[0], rates[1]) if is_pair else None,
+        eigenvalues=tuple(complex(value) for value in spectrum.eigenvalues),
+        order=tuple(sweep.order.tolist()),
+        relaxation=relaxation,
+        mode=_on_profiles(labelled, mode, "mode"),
+        share=_on_profiles(labelled, share, "share"),
+        trend=trend_of(trace["iteration"].values, trace["residual"].values),
+        implied_zeros=zeros,
+    )
+
+
+def sweep_of(
+    result: Projection, *, order: Sequence[int] | None = None, relaxation: float = 1.0
+) -> tuple[LabelledProblem, LinearSweep]:
+    """Return the linearised sweep at a projection, and the problem in whose order its profiles and rows are.
+
+    Raises
+    ------
+    InvalidOptionError
+        An order that is none, or a relaxation outside of (0, 2).
+    """
+    count = len(result.constraints)
+    if order is not None and sorted(order) != list(range(count)):
+        raise InvalidOptionError(f"order lists the positions 0 to {count - 1} of the constraints, this is {order!r}")
+    if not 0.0 < relaxation < 2.0:
+        raise InvalidOptionError(f"relaxation is an exponent in (0, 2), 1 for none, this is {relaxation!r}")
+    labelled, masses = solved_arrays(result)
+    return labelled, LinearSweep.at(labelled.arrays, masses, order, relaxation)
+
+
+def solved_arrays(result: Projection) -> tuple[LabelledProblem, FloatArray]:
+    """Return the problem that was solved, on its face where there is one, and the masses of the projection."""
+    evidence = result.evidence
+    if isinstance(evidence, SolverEvidence):
+        return evidence.labelled, evidence.run.iterate.masses
+    reference = result.reference.copy(data=np.where(result.table.values > 0, result.reference.values, 0))
+    labelled = build_problem(reference, result.constraints)
+    return labelled, iterate_at(labelled.arrays, potentials_from(labelled, result.potentials)).masses
+
+
+def _slowest(sweep: LinearSweep, spectrum: Spectrum) -> tuple[FloatArray, FloatArray]:
+    """Return the slowest error's relative deviations, scaled to a largest of 1, and the profiles' shares of it."""
+    slowest = spectrum.slowest
+    real, imaginary = (sweep.exponents(np.ascontiguousarray(part)) for part in (slowest.real, slowest.imag))
+    squares = sweep.masses * (real**2 + imaginary**2)
+    if not squares.any():
+        return np.zeros_like(real), squares
+    peak = int(np.argmax(real**2 + imaginary**2))
+    turned = np.real((real + 1j * imaginary) / (real[peak] + 1j * imaginary[peak]))
+    return np.asarray(turned), np.asarray(squares / squares.sum())
+
+
+def _on_profiles(labelled: LabelledProblem, values: FloatArray, name: str) -> Table:
+    on_support = np.zeros(len(labelled.coded.values))
+    on_support[labelled.profiles] = values
+    return labelled.coded.rebuild(on_support, name=name)

@@ -1,0 +1,124 @@
+"""The order of the constraints and the relaxation with which sweeps converge fastest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.convergence import sweep_of
+from purtensor.projection.result import Projection
+from purtensor.solving.rates import (
+    best_relaxation_of,
+    distinct_rates,
+    orders_up_to_rotation,
+    spectrum_of,
+    sweeps_per_decade,
+)
+
+_LITTLE = 0.01
+"""Orders whose rates differ by less are as good as each other: the first of them, as they are listed, is best."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestOrder:
+    """The fastest order of the constraints of those compared.
+
+    Attributes
+    ----------
+    order
+        Positions of the constraints, for `IPF(order=...)`.
+    sweeps_per_decade
+        In that order.
+    compared
+        One line an order, fastest first: `order`, `sweeps_per_decade`.
+    complete
+        Whether every order was compared, rotations and reversals aside.
+    """
+
+    order: tuple[int, ...]
+    sweeps_per_decade: float
+    compared: pd.DataFrame = field(repr=False)
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BestRelaxation:
+    """The relaxation with which late sweeps shrink the error most.
+
+    Attributes
+    ----------
+    relaxation
+        The exponent, for `IPF(relaxation=...)`.
+    sweeps_per_decade, plain
+        With it, and with 1.
+    """
+
+    relaxation: float
+    sweeps_per_decade: float
+    plain: float
+
+
+def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrder:
+    """Return the order of the constraints in which sweeps converge fastest near a projection.
+
+    Up to three constraints all orders are equally fast (notes/rates.md, equation 6).
+
+    Parameters
+    ----------
+    most
+        How many orders to compare; when there are more, so many are drawn by the seed, and the given one is among them.
+
+    Raises
+    ------
+    InvalidOptionError
+        `most` is less than 1.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> problem = pt.problems.generate("binary", seed=1, attributes=4)
+    >>> found = pt.best_order(pt.project(problem.reference, problem.constraints))
+    >>> len(found.compared), found.complete
+    (60, True)
+    """
+    if most < 1:
+        raise InvalidOptionError(f"most is how many orders to compare, at least 1, this is {most}")
+    _, sweep = sweep_of(result)
+    count = len(result.constraints)
+    orders = orders_up_to_rotation(count, most, seed)
+    rates = [
+        distinct_rates(spectrum_of(replace(sweep, order=np.array(order, dtype=np.int64))).eigenvalues)[0]
+        for order in orders
+    ]
+    fastest = min(rates)
+    best = next(n for n, rate in enumerate(rates) if rate <= (1.0 + _LITTLE) * fastest)
+    compared = pd.DataFrame({"order": orders, "sweeps_per_decade": rates})
+    compared = compared.sort_values("sweeps_per_decade", kind="stable", ignore_index=True)
+    return BestOrder(orders[best], rates[best], compared, complete=count <= 3 or most >= _orders(count))
+
+
+def _orders(count: int) -> int:
+    product = 1
+    for factor in range(3, count):
+        product *= factor
+    return product
+
+
+def best_relaxation(result: Projection) -> BestRelaxation:
+    """Return the exponent with which relaxed sweeps converge fastest near a projection, in the order as given.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> problem = pt.problems.load("b_lam0")
+    >>> best = pt.best_relaxation(pt.project(problem.reference, problem.constraints))
+    >>> 1.4 < best.relaxation < 1.55, best.sweeps_per_decade < best.plain / 4
+    (True, True)
+    """
+    _, sweep = sweep_of(result)
+    leading = spectrum_of(sweep).eigenvalues[0]
+    relaxation, factor = best_relaxation_of(sweep, complex(leading))
+    return BestRelaxation(relaxation, sweeps_per_decade(factor), sweeps_per_decade(complex(leading)))
