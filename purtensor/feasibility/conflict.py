@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from purtensor._typing import IntArray
-from purtensor.feasibility.coarse import Question, coarsened, without_constraint
+from purtensor.feasibility.coarse import Question, coarsened, with_constraints, without_constraint
 from purtensor.feasibility.programs import sparse_weights
 from purtensor.feasibility.proof import prove, rounded, tidy
 from purtensor.feasibility.settled import Settled, settle
@@ -52,6 +52,7 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     Attributes are left out one by one, those of many categories first, then constraints, as long as a contradiction
     remains; in what is left that of the fewest rows for its size is taken.
     """
+    question, weights = _used_alone(question, tidy(question.system, weights))
     sizes = dict(zip(question.system.domain.attributes, question.system.domain.sizes, strict=True))
     for name in sorted(question.attributes, key=lambda name: (-sizes[name], name)):
         kept = [other for other in question.attributes if other != name]
@@ -69,6 +70,20 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
             if found is not None:
                 question, weights = simpler, found
     return _fewest_rows(question, weights, certain)
+
+
+def _used_alone(question: Question, weights: IntArray) -> tuple[Question, IntArray]:
+    """Return the question of the constraints that have a weight, without the attributes of the others alone."""
+    system = question.system
+    used = [k for k in range(len(question.origin)) if weights[system.block(k)].any()]
+    if len(used) == len(question.origin):
+        return question, weights
+    alone = with_constraints(question, used)
+    simpler = coarsened(alone, alone.attributes)
+    found = None if simpler is None else _refutation(_settled(simpler))
+    if simpler is None or found is None:
+        return alone, weights[np.concatenate([np.arange(system.offsets[k], system.offsets[k + 1]) for k in used])]
+    return simpler, found
 
 
 def _refutation(settled: Settled) -> IntArray | None:

@@ -68,7 +68,8 @@ def _reaches(cycles: IntArray, solved: tuple[list[int], int], left: IntArray, al
     numerators, denominator = solved
     used = np.flatnonzero(cycles.any(axis=0) | (left != 0))
     reached = cycles[:, used].T.astype(object) @ np.array(numerators, dtype=object)
-    return bool(np.all(np.abs(reached - left[used] * denominator) <= allowed * denominator))
+    wanted = left[used].astype(object) * denominator
+    return bool(np.all(np.abs(reached - wanted) <= allowed * denominator))
 
 
 def _pivots(matrix: FloatArray) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,10 +11,12 @@ import numpy as np
 
 from purtensor._typing import IntArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
+from purtensor.errors import InvalidOptionError
 from purtensor.feasibility import checking
 from purtensor.feasibility.explanation import Explanation, explain
 from purtensor.feasibility.finding import Finding, find
 from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.violation import Violation, smallest_miss, smallest_violation
 from purtensor.tables.coded import dense_table, is_sparse, sparse_table
 
 
@@ -58,6 +61,30 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         return f"<p><b>{self.verdict}</b></p>{self.explanation._repr_html_()}"
+
+    def smallest_miss(self) -> Violation | None:
+        """Return the smallest sum of the misses of all targets (L1, total mass 1); None where the program fails."""
+        return smallest_miss(self.finding.system, self.finding.settled.targets)
+
+    def smallest_violation(self, soft: int | Sequence[int] = 0) -> Violation | None:
+        """Return the smallest sum of the misses of some constraints while all others are met (L1, total mass 1).
+
+        Parameters
+        ----------
+        soft
+            Positions of the constraints that may be missed; in PUR the first is parity. With two responses the answer
+            for parity is a maximum flow, and exact; else it is a linear program, with an exact lower bound.
+
+        Raises
+        ------
+        InvalidOptionError
+            No position of a constraint.
+        """
+        positions = [soft] if isinstance(soft, int) else list(soft)
+        count = len(self.constraints)
+        if not positions or any(not 0 <= k < count for k in positions):
+            raise InvalidOptionError(f"soft names constraints by position from 0 to {count - 1}, this is {soft!r}")
+        return smallest_violation(self.finding.system, self.finding.settled.targets, positions)
 
     @property
     def zeros_beyond_targets(self) -> Table:

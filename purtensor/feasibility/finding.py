@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from purtensor._typing import BoolArray, IntArray, Profile, Table
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.system import System, align
+from purtensor.feasibility.flows import crossing_of, is_binary
 from purtensor.feasibility.settled import Settled, settle
+from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.violation import smallest_violation
 from purtensor.tables.coded import CodedTable, encode
+
+_LARGEST_PROGRAM = 12_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +65,21 @@ def find(reference: Table, constraints: Sequence[Marginal]) -> Finding:
     coded = encode(reference)
     check_consistency(constraints)
     system = align(coded, constraints)
-    return Finding(coded, system, settle(system, coded.values, suggested_units(reference)))
+    settled = settle(system, coded.values, suggested_units(reference))
+    if settled.verdict is Verdict.INFEASIBLE:
+        settled = replace(settled, weights=_plainest(system, settled))
+    return Finding(coded, system, settled)
+
+
+def _plainest(system: System, settled: Settled) -> IntArray | None:
+    """Return the weights of the smallest violation of parity, where they are found at little cost: -1 and 1 there."""
+    crossing = crossing_of(system) if system.index.size <= _LARGEST_PROGRAM else None
+    if crossing is None or is_binary(system, crossing):  # a cut of zeros and ones is as plain
+        return settled.weights
+    least = smallest_violation(system, settled.targets, [crossing.parity])
+    if least is None or least.unit != 1 or least.proved <= settled.targets.rounding(least.weights):
+        return settled.weights
+    return least.weights
 
 
 def suggested_units(reference: Table) -> list[float]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.feasibility.targets import ExactTargets
+from purtensor.feasibility.targets import ExactTargets, joint_groups
 from purtensor.kernels.feasibility_flow import blocking_flow, layers
 from purtensor.tables.grouping import group_profiles
 
@@ -31,14 +31,15 @@ class Crossing:
     ----------
     parity, utility, realism
         Constraint numbers; parity is the one whose groups are independent, else the one of the fewest rows.
-    response
-        The attributes that parity and utility share.
+    response, protected
+        The attributes that parity shares with utility, and with realism.
     """
 
     parity: int
     utility: int
     realism: int
     response: tuple[str, ...]
+    protected: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,11 +56,6 @@ class Cut:
 
     deficit: Fraction
     weights: IntArray
-
-    @property
-    def violation(self) -> Fraction:
-        """The smallest L1 violation of parity when utility and realism hold."""
-        return 4 * self.deficit
 
 
 def crossing_of(system: System) -> Crossing | None:
@@ -78,10 +74,16 @@ def crossing_of(system: System) -> Crossing | None:
         if scopes[utility] != response | key or scopes[realism] != protected | key:
             continue
         names = tuple(name for name in system.scopes[parity] if name in response)
-        crossing = Crossing(parity, utility, realism, names)
+        others = tuple(name for name in system.scopes[parity] if name in protected)
+        crossing = Crossing(parity, utility, realism, names, others)
         apart = _is_independent(system, parity, names)
         found.append((not apart, _responses(system, crossing) is None, int(rows[parity]), crossing))
     return min(found, key=lambda entry: entry[:3])[3] if found else None
+
+
+def is_binary(system: System, crossing: Crossing) -> bool:
+    """Tell whether there are two responses."""
+    return _responses(system, crossing) is not None
 
 
 def _is_independent(system: System, k: int, names: tuple[str, ...]) -> bool:
@@ -97,15 +99,10 @@ def _is_independent(system: System, k: int, names: tuple[str, ...]) -> bool:
 
 def _responses(system: System, crossing: Crossing) -> tuple[BoolArray, BoolArray] | None:
     """Return the rows of the rarer response in parity and in utility as masks; None where there are not two of them."""
-    pair = (crossing.parity, crossing.utility)
-    columns: list[IntArray] = [
-        np.concatenate([system.row_codes[k][system.scopes[k].index(name)] for k in pair]) for name in crossing.response
-    ]
-    group, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
-    if len(distinct[0]) != 2:
+    group, (rows, _) = joint_groups(system, (crossing.parity, crossing.utility), crossing.response)
+    if group.max() != 1:
         return None
     block = system.block(crossing.parity)
-    rows = block.stop - block.start
     masses = np.bincount(group[:rows], weights=system.targets[block], minlength=2)
     chosen = group == int(np.argmin(masses))
     return chosen[:rows], chosen[rows:]
@@ -137,6 +134,25 @@ def minimum_cut(system: System, targets: ExactTargets, crossing: Crossing) -> Cu
     weights[system.block(crossing.parity)][to_s] = 1
     weights[system.block(crossing.realism)][arcs[from_x[tails[arcs]] & ~to_s[heads[arcs]]]] = 1
     return Cut(-targets.dot(weights), weights)
+
+
+def balanced(system: System, crossing: Crossing, cut: Cut) -> IntArray | None:
+    """Return weights of -1 and 1 on all rows of parity with the same C^T t and b.t as four times the cut's weights.
+
+    They prove that parity is violated by four times the deficit: no row of it can give more than its own miss.
+    """
+    masks = _responses(system, crossing)
+    if masks is None:
+        return None
+    parity, utility, realism = (system.block(k) for k in (crossing.parity, crossing.utility, crossing.realism))
+    group, (rows, _) = joint_groups(system, (crossing.parity, crossing.realism), crossing.protected)
+    full = np.zeros(int(group.max()) + 1, dtype=bool)
+    full[group[:rows][cut.weights[parity] > 0]] = True
+    weights = 4 * cut.weights
+    weights[parity] -= 2 * full[group[:rows]] + np.where(masks[0], 1, -1)
+    weights[realism] += 2 * full[group[rows:]]
+    weights[utility] += np.where(masks[1], 1, -1)
+    return weights
 
 
 def _reached(

@@ -218,16 +218,16 @@ def _marginal_at_rows(
     """
     source = next((j for j in whole if set(names) <= set(system.scopes[j])), None)
     if source is not None:
-        group, sizes = _joint_groups(system, (source, k), names)
+        group, sizes = joint_groups(system, (source, k), names)
         sums: FloatArray = np.bincount(group[: sizes[0]], whole[source].values, int(group.max()) + 1).astype(np.float64)
         return sums[group[sizes[0] :]]
-    group, sizes = _joint_groups(system, (k, k), names)
+    group, sizes = joint_groups(system, (k, k), names)
     sums = np.bincount(group[: sizes[0]], own).astype(np.float64)[group[: sizes[0]]]
     near = np.rint(sums)
     return near if np.all(np.abs(near - sums) <= _CLOSE * near) else None
 
 
-def _joint_groups(system: System, pair: tuple[int, int], names: Sequence[str]) -> tuple[IntArray, list[int]]:
+def joint_groups(system: System, pair: tuple[int, int], names: Sequence[str]) -> tuple[IntArray, list[int]]:
     """Return the profile over `names` of each row of two constraints, numbered together, and their row counts."""
     sizes = [system.block(k).stop - system.block(k).start for k in pair]
     if not names:
@@ -244,7 +244,7 @@ def _agree(system: System, kinds: Sequence[_Whole | _Product]) -> bool:
     factor = int(next(kind.values.sum() for kind in kinds if isinstance(kind, _Whole))) if squared else 1
     for one, two in itertools.combinations(range(len(kinds)), 2):
         names = [name for name in system.scopes[one] if name in system.scopes[two]]
-        group, sizes = _joint_groups(system, (one, two), names)
+        group, sizes = joint_groups(system, (one, two), names)
         parts = np.split(group, sizes[:1])
         pair = (kinds[one], kinds[two])
         if all(isinstance(kind, _Whole) for kind in pair):

@@ -15,7 +15,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.feasibility.flows import crossing_of, minimum_cut
+from purtensor.feasibility.flows import balanced, crossing_of, minimum_cut
 from purtensor.feasibility.programs import refuting_weights
 from purtensor.feasibility.proof import prove, rounded
 from purtensor.feasibility.targets import ExactTargets
@@ -34,7 +34,8 @@ class Violation:
     proved
         A lower bound in exact numbers.
     weights, unit
-        Shape (D,), and what they are divided by: whole numbers t with C^T t >= 0 and b.t = -unit * proved.
+        Shape (D,), and what they are divided by: whole numbers t with C^T t >= 0, b.t = -unit * proved, and no larger
+        than the unit on the rows that count.
     """
 
     value: float
@@ -56,8 +57,9 @@ def smallest_violation(system: System, targets: ExactTargets, soft: Sequence[int
     crossing = crossing_of(system)
     if crossing is not None and list(soft) == [crossing.parity]:
         cut = minimum_cut(system, targets, crossing)
-        if cut is not None:
-            return Violation(float(cut.violation), cut.violation, 4 * cut.weights, 1)
+        weights = None if cut is None else balanced(system, crossing, cut)
+        if cut is not None and weights is not None:
+            return Violation(float(4 * cut.deficit), -targets.dot(weights), weights, 1)
     counted = np.zeros(system.rows, dtype=bool)
     for k in soft:
         counted[system.block(k)] = True

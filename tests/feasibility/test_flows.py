@@ -84,10 +84,16 @@ def test_violation__is_four_times_the_deficit_by_the_linear_program_too(seed):
     finding = found(sample(seed))
     cut = minimum_cut(finding.system, finding.settled.targets, crossing_of(finding.system))
     least = smallest_violation(finding.system, finding.settled.targets, [0, 0])  # named twice: not by the flow
-    assert least.value == pytest.approx(float(cut.violation), abs=1e-9)
-    assert float(least.proved) == pytest.approx(float(cut.violation), abs=1e-9)
-    assert least.proved <= cut.violation
-    assert smallest_violation(finding.system, finding.settled.targets, [0]).proved == cut.violation
+    assert least.value == pytest.approx(float(4 * cut.deficit), abs=1e-9)
+    assert float(least.proved) == pytest.approx(float(4 * cut.deficit), abs=1e-9)
+    assert least.proved <= 4 * cut.deficit
+    of_flow = smallest_violation(finding.system, finding.settled.targets, [0])
+    assert of_flow.proved == 4 * cut.deficit
+    assert (
+        spread_whole(finding.system, of_flow.weights).tolist()
+        == (4 * spread_whole(finding.system, cut.weights)).tolist()
+    )
+    assert set(of_flow.weights[finding.system.block(0)]) <= {-1, 1}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -132,3 +138,33 @@ def test_crossing__other_constraint_sets_are_none():
     assert crossing_of(find(f, pt.pur(f, response="y", protected="s", conditions="PU")).system) is None
     assert crossing_of(find(f, pt.marginals_of(f, [("y",), ("s",), ("x",)])).system) is None
     assert crossing_of(find(f, pt.marginals_of(f, [("y", "s"), ("y", "x"), ("y", "s", "x")])).system) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_verdict__of_binary_response_and_protected_is_frechets(seed):
+    # on all of y by s by x, parity can be met with mass everywhere iff f(y) f(s) lies strictly between the bounds
+    random = Random(seed)
+    count = random.randint(1, 3)
+    kind = [random.randint(0, 1) for _ in range(count)]  # each x has mostly one s and, at times, one y: a proxy
+    counts = {
+        (y, s, x): 1 + random.choice((4, 9)) * (s == y == kind[x])
+        for y in range(2)
+        for s in range(2)
+        for x in range(count)
+    }
+    total = sum(counts.values())
+
+    def mass(**at):
+        return sum(n for profile, n in counts.items() if all(profile[NAMES.index(k)] == v for k, v in at.items()))
+
+    wanted = Fraction(mass(y=1) * mass(s=1), total)
+    least = sum(max(0, mass(y=1, x=x) + mass(s=1, x=x) - mass(x=x)) for x in range(count))
+    most = sum(min(mass(y=1, x=x), mass(s=1, x=x)) for x in range(count))
+    f = table_from(NAMES, ((0, 1), (0, 1), tuple(range(count))), counts)
+    diagnosis = pt.diagnose(f, pt.pur(f, response="y", protected="s"))
+    if least < wanted < most:
+        assert diagnosis.verdict == "interior"
+    else:
+        assert diagnosis.verdict == ("boundary" if wanted in (least, most) else "infeasible")
+    short = max(Fraction(0), least - wanted, wanted - most) / total
+    assert diagnosis.smallest_violation(0).proved == 4 * short
