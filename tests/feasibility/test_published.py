@@ -118,9 +118,7 @@ def test_project__says_what_the_empty_column_needs() -> None:
     # humanleague 50: an opaque failure there
     support = table([[0, 1, 1], [0, 1, 1], [0, 1, 1]], row=[0, 1, 2], column=[0, 1, 2])
     ones = [pt.Marginal(table([1, 1, 1], **{name: [0, 1, 2]})) for name in ("row", "column")]
-    with pytest.raises(
-        pt.InfeasibleError, match="column=0 needs 1 by the target over .column., but its support is empty"
-    ):
+    with pytest.raises(pt.InfeasibleError, match=r"column=0 needs 1 by the target over .column., but its support"):
         pt.project(support, ones)
 
 
