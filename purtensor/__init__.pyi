@@ -10,10 +10,12 @@ from .errors import InconsistentTargetsError as InconsistentTargetsError
 from .errors import InfeasibleError as InfeasibleError
 from .errors import InvalidOptionError as InvalidOptionError
 from .errors import InvalidTableError as InvalidTableError
+from .errors import NoSlabsError as NoSlabsError
 from .errors import NotConvergedError as NotConvergedError
 from .errors import NotConvergedWarning as NotConvergedWarning
 from .errors import PurtensorError as PurtensorError
 from .errors import PurtensorWarning as PurtensorWarning
+from .errors import StoreError as StoreError
 from .errors import TooLargeError as TooLargeError
 from .errors import UndefinedRatioWarning as UndefinedRatioWarning
 from .errors import UnknownAttributeError as UnknownAttributeError
@@ -66,6 +68,9 @@ from .tables.marginal import marginal as marginal
 from .tables.regularize import empirical as empirical
 from .tables.regularize import regularize as regularize
 from .tables.regularize import uniform as uniform
+from .tables.stored import StoredTable as StoredTable
+from .tables.stored import open_table as open_table
+from .tables.stored import store_table as store_table
 from .tables.tabulate import tabulate as tabulate
 from .verification.verify import verify as verify
 

@@ -105,3 +105,11 @@ class TooLargeError(PurtensorError, MemoryError):
 
 class FileFormatError(PurtensorError, ValueError):
     """A file that is damaged or that does not hold what was expected."""
+
+
+class StoreError(PurtensorError, OSError):
+    """A store on disk that is full, damaged, or lacks a part; what was complete before is still there."""
+
+
+class NoSlabsError(PurtensorError, ValueError):
+    """Constraints that no slab key splits into parts: such a problem is solved in memory only."""

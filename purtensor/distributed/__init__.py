@@ -1,0 +1,1 @@
+"""Projections of tables larger than memory, slab by slab, as map and reduce on dask."""

@@ -1,0 +1,112 @@
+"""Arrays packed into one file: written whole or not at all, and checked when they are read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import IntArray
+from purtensor.errors import StoreError
+from purtensor.kernels.checksum import checksum
+from purtensor.tables.atomic import replaced_file
+
+_MAGIC = b"purtensor packed arrays 1\n"
+_ALIGNED = 64
+_WORD = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """What a packed file holds: arrays, facts as JSON has them, and its checksum."""
+
+    arrays: dict[str, Any]
+    facts: dict[str, Any]
+    checksum: int
+
+
+def write_packed(path: Path, arrays: Mapping[str, IntArray], facts: Mapping[str, Any]) -> int:
+    """Write arrays and facts to a file, whole or not at all, and return its checksum.
+
+    Raises
+    ------
+    StoreError
+        The disk is full, or cannot be written; what was at `path` is still there.
+    """
+    content = _content(arrays, facts)
+    proof = checksum(content.view(np.uint64)) & (2**64 - 1)
+    try:
+        with replaced_file(path) as temporary, temporary.open("wb") as file:
+            file.write(memoryview(content))
+            file.write(proof.to_bytes(_WORD, "little"))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}; free the disk, then resume") from error
+    return proof
+
+
+def _content(arrays: Mapping[str, IntArray], facts: Mapping[str, Any]) -> IntArray:
+    """Return all bytes but the checksum, a whole number of words."""
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    at, table = 0, dict[str, Any]()
+    for name, array in plain.items():
+        table[name] = [array.dtype.str, list(array.shape), at]
+        at += _padded(array.nbytes)
+    header = json.dumps({"arrays": table, "facts": dict(facts)}).encode()
+    begin = _padded(len(_MAGIC) + _WORD + len(header))
+    content = np.zeros(begin + at, dtype=np.uint8)
+    head = _MAGIC + len(header).to_bytes(_WORD, "little") + header
+    content[: len(head)] = np.frombuffer(head, dtype=np.uint8)
+    for name, array in plain.items():
+        start = begin + int(table[name][2])
+        content[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+    return content
+
+
+def read_packed(path: Path) -> Packed:
+    """Return what `write_packed` wrote, after its checksum was compared; the arrays may be changed.
+
+    Raises
+    ------
+    StoreError
+        The file is missing, cut off, damaged, or of another program.
+    """
+    try:
+        size = os.stat(path).st_size
+        content: Any = np.empty(max(size, _WORD), dtype=np.uint8)
+        with path.open("rb", buffering=0) as file:
+            got = 0
+            while got < size and (more := file.readinto(memoryview(content)[got:])):
+                got += more
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
+    if got != size or size % _WORD or not content[: len(_MAGIC)].tobytes() == _MAGIC:
+        raise StoreError(f"{path} is cut off, or another program wrote it")
+    words = content[:-_WORD].view(np.uint64)
+    proof = int.from_bytes(content[-_WORD:].tobytes(), "little")
+    if checksum(words) & (2**64 - 1) != proof:
+        raise StoreError(f"{path} is damaged: its bytes do not have the checksum that they were written with")
+    return _unpacked(content, proof)
+
+
+def _unpacked(content: IntArray, proof: int) -> Packed:
+    at = len(_MAGIC)
+    length = int.from_bytes(content[at : at + _WORD].tobytes(), "little")
+    at += _WORD
+    header = json.loads(content[at : at + length].tobytes())
+    begin = _padded(at + length)
+    arrays = {}
+    for name, (kind, shape, offset) in header["arrays"].items():
+        dtype = np.dtype(kind)
+        count = int(np.prod(shape, dtype=object))
+        start = begin + offset
+        arrays[name] = content[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
+    return Packed(arrays, header["facts"], proof)
+
+
+def _padded(count: int) -> int:
+    return -(-count // _ALIGNED) * _ALIGNED
