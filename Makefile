@@ -1,6 +1,7 @@
 # make demo    project the Adult data, print the tables, write out/adult/
 # make test    run the tests
 # make lint    run the linters and the type checker
+# make docs    build the documentation in out/docs
 # make bench   run the benchmarks (asv)
 # make clean   remove what these commands made
 #
@@ -15,7 +16,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 SOURCES := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 demo: $(VENV)/.installed-all
 	@$(BIN)/purtensor reproduce adult --out out
@@ -28,6 +29,9 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d out/doctrees notes out/docs
 
 bench: $(VENV)/.installed-bench
 	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --show-stderr $(BENCH_ARGS)
