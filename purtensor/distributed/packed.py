@@ -42,7 +42,7 @@ def write_packed(path: Path, arrays: Mapping[str, IntArray], facts: Mapping[str,
     proof = checksum(content.view(np.uint64)) & (2**64 - 1)
     try:
         with replaced_file(path) as temporary, temporary.open("wb") as file:
-            file.write(memoryview(content))
+            file.write(content.data)
             file.write(proof.to_bytes(_WORD, "little"))
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}; free the disk, then resume") from error

@@ -79,18 +79,27 @@ class DualCertifier:
         masses = iterate.masses * (problem.total / mass)
         change, left = feasible_change(problem, masses)
         lowest, upper, gap, moved = certificate_sums(masses, change)
-        if not (lowest >= -1.0 and left <= _NEGLIGIBLE * problem.total):
-            return Certificate(float("inf"), 1.0)
-        upper, gap, moved = upper / problem.total, gap / problem.total, moved / problem.total
-        rounding = self._rounding(iterate) + left / problem.total
-        tv = min(np.sqrt(max(upper, 0.0) / 2), moved / 2 + np.sqrt(max(gap, 0.0) / 2)) + rounding
-        bound = upper + 2 * tv * rounding + rounding**2
-        return Certificate(float(bound), float(min(1.0, tv)), masses * (1.0 + change))
+        left, rounding = left / problem.total, self._rounding(iterate)
+        bound, tv = proved(lowest, upper / problem.total, gap / problem.total, moved / problem.total, left, rounding)
+        return Certificate(bound, tv, masses * (1.0 + change) if bound < float("inf") else None)
 
     def _rounding(self, iterate: Iterate) -> float:
         """Return how far, in total variation, rounding can have moved the masses off their potentials."""
         problem = self.problem
         return _UNIT * (4.0 + weigh(iterate.masses, problem.index, problem.offsets, np.abs(iterate.potentials)))
+
+
+def proved(lowest: float, upper: float, gap: float, moved: float, left: float, rounding: float) -> tuple[float, float]:
+    """Return the bound on the divergence and that on the total variation which the sums over w prove; inf and 1 else.
+
+    All of a total mass of 1: the sums of purtensor.kernels.certificate, the miss in L1 that refinement left, and how
+    far rounding can have moved the masses off their potentials.
+    """
+    if not (lowest >= -1.0 and left <= _NEGLIGIBLE):
+        return float("inf"), 1.0
+    away = rounding + left
+    tv = min(np.sqrt(max(upper, 0.0) / 2), moved / 2 + np.sqrt(max(gap, 0.0) / 2)) + away
+    return float(upper + 2 * tv * away + away**2), float(min(1.0, tv))
 
 
 def feasible_change(problem: Problem, masses: FloatArray) -> tuple[FloatArray, float]:

@@ -36,31 +36,38 @@ class Arrowhead:
 
     def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
         """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs on the kept rows and x = 0 on the others."""
-        count = len(self.coupling_rows)
-        matrix = np.zeros((count, count))
-        vector = np.ascontiguousarray(rhs[self.coupling_rows])
         self.ridge = ridge
-        self._sweep(masses, rhs, matrix, vector)
+        matrix, vector = self.reduced(masses, rhs)
         add_to_diagonal(matrix, ridge, self.coupling_rows)
-        self.masses, self.factor = masses, factorize(matrix)
-        return self._back(rhs, vector)
+        self.factor = factorize(matrix)
+        return self.extended(rhs, self.factor.solve(vector))
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for another right-hand side and the same masses."""
-        count = len(self.coupling_rows)
-        vector = np.ascontiguousarray(rhs[self.coupling_rows])
-        self._sweep(self.masses, rhs, np.zeros((count, count)), vector)
-        return self._back(rhs, vector)
+        _, vector = self.reduced(self.masses, rhs)
+        return self.extended(rhs, self.factor.solve(vector))
 
-    def _sweep(self, masses: FloatArray, rhs: FloatArray, matrix: FloatArray, vector: FloatArray) -> None:
+    def reduced(
+        self, masses: FloatArray, rhs: FloatArray, *, with_matrix: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what the elimination of all slabs leaves over the coupling rows: matrix and right-hand side.
+
+        The matrix is given by its upper triangle; it comes along, wanted or not. Both are sums over slabs, but for
+        the rhs of the coupling rows.
+        """
+        count = len(self.coupling_rows)
+        matrix = np.zeros((count, count))
+        vector = np.ascontiguousarray(rhs[self.coupling_rows])
+        self.masses = masses
         assemble(
             masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
             self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, self.ridge, 0, self.slabs.count,
             matrix, vector,
         )  # fmt: skip
+        return matrix, vector
 
-    def _back(self, rhs: FloatArray, vector: FloatArray) -> FloatArray:
-        solved = self.factor.solve(vector)
+    def extended(self, rhs: FloatArray, solved: FloatArray) -> FloatArray:
+        """Return x on all rows, given it on the coupling rows, for the masses of the last elimination."""
         out = np.zeros(self.rows)
         out[self.coupling_rows] = solved
         substitute(

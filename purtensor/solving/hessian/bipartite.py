@@ -51,17 +51,24 @@ class Bipartite:
 
         The ridge is that of coupling rows; rows inside of slabs have none in this form.
         """
-        self.masses = masses
-        matrix, vector = self._assembled(rhs, with_matrix=True)
+        matrix, vector = self.reduced(masses, rhs)
         add_to_diagonal(matrix, ridge, self.coupling_rows)
         self.factor = factorize(matrix)
-        return self._back(rhs, vector)
+        return self.extended(rhs, self.factor.solve(vector))
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for another right-hand side and the same masses."""
-        return self._back(rhs, self._assembled(rhs, with_matrix=False)[1])
+        _, vector = self.reduced(self.masses, rhs, with_matrix=False)
+        return self.extended(rhs, self.factor.solve(vector))
 
-    def _assembled(self, rhs: FloatArray, *, with_matrix: bool) -> tuple[FloatArray, FloatArray]:
+    def reduced(
+        self, masses: FloatArray, rhs: FloatArray, *, with_matrix: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what the elimination of all slabs leaves over the coupling rows: matrix and right-hand side.
+
+        The matrix is given by its upper triangle. Both are sums over slabs, but for the rhs of the coupling rows.
+        """
+        self.masses = masses
         cells = len(self.cells)
         matrix = np.zeros((cells, cells))
         vector = np.zeros(cells)
@@ -80,8 +87,8 @@ class Bipartite:
         np.add.at(folded, (own[:, None], own[None, :]), full)
         return folded, gathered
 
-    def _back(self, rhs: FloatArray, vector: FloatArray) -> FloatArray:
-        solved = self.factor.solve(vector)
+    def extended(self, rhs: FloatArray, solved: FloatArray) -> FloatArray:
+        """Return x on all rows, given it on the coupling rows, for the masses of the last elimination."""
         out = np.zeros(self.rows)
         out[self.coupling_rows] = solved
         theta = np.append(solved, 0.0)[self.number]
