@@ -23,6 +23,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_project(commands)
+    _add_diagnose(commands)
     _add_reproduce(commands)
     _add_info(commands)
     return parser
@@ -36,6 +37,33 @@ def _add_project(commands: Any) -> None:
         "projection: the fair distribution that is closest to the data.",
         epilog=EXIT_CODES,
     )
+    _add_data(parser)
+    _add_question(parser)
+    solution = parser.add_argument_group("the solution")
+    solution.add_argument("--solver", choices=("auto", "ipf", "newton"), default="auto", help="default: auto")
+    solution.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
+    solution.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
+    solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")
+    solution.add_argument(
+        "--out", type=Path, required=True, metavar="PATH",
+        help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table",
+    )  # fmt: skip
+
+
+def _add_diagnose(commands: Any) -> None:
+    parser = commands.add_parser(
+        "diagnose",
+        help="tell whether your own data has a fair version, and why not",
+        description="Tell whether demographic parity (P), utility (U) and realism (R) can be met together on the "
+        "profiles of a data set, with a proof that is checked, and explain it in the data's own labels.",
+        epilog="exit codes: 0 they can be met, 2 usage or bad input, 3 they cannot, 4 not decided, 5 too large for the "
+        "memory",
+    )
+    _add_data(parser)
+    _add_question(parser)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help=".csv, .tsv (also .gz) or .parquet: records, or counts")
     data = parser.add_argument_group("the data")
     data.add_argument("--response", required=True, metavar="Y", help="the column that is decided")
@@ -52,6 +80,9 @@ def _add_project(commands: Any) -> None:
         "--missing-values", nargs="+", default=[], metavar="TEXT",
         help="texts that mean missing in a CSV file, beside the empty field",
     )  # fmt: skip
+
+
+def _add_question(parser: argparse.ArgumentParser) -> None:
     question = parser.add_argument_group("the question")
     question.add_argument("--conditions", default="PUR", metavar="PUR", help="letters of P, U, R (default: PUR)")
     question.add_argument(
@@ -61,15 +92,6 @@ def _add_project(commands: Any) -> None:
     question.add_argument(
         "--strength", type=float, default=1e-4, metavar="LAMBDA",
         help="pseudo-count of each profile on Y x observed (S, X) (default: 1e-4)",
-    )  # fmt: skip
-    solution = parser.add_argument_group("the solution")
-    solution.add_argument("--solver", choices=("auto", "ipf", "newton"), default="auto", help="default: auto")
-    solution.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
-    solution.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
-    solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")
-    solution.add_argument(
-        "--out", type=Path, required=True, metavar="PATH",
-        help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table",
     )  # fmt: skip
 
 

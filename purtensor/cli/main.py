@@ -8,14 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from purtensor.cli.arguments import build_parser
+from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
 from purtensor.errors import InfeasibleError, NotConvergedError, PurtensorError, TooLargeError
-
-DONE = 0
-BAD_INPUT = 2
-INFEASIBLE = 3
-NOT_CONVERGED = 4
-TOO_LARGE = 5
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,8 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = build_parser().parse_args(arguments)
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
-        import_module(f"purtensor.cli.{parsed.command}").run(parsed)
+        ending = import_module(f"purtensor.cli.{parsed.command}").run(parsed)
         sys.stdout.flush()
+        return DONE if ending is None else int(ending)
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:

@@ -16,7 +16,7 @@ from purtensor.feasibility.coarse import Question
 from purtensor.feasibility.conflict import Conflict, simplest_conflict
 from purtensor.feasibility.emptied import emptying_proof
 from purtensor.feasibility.finding import Finding
-from purtensor.feasibility.flows import crossing_of
+from purtensor.feasibility.flows import crossing_of, is_binary
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import smallest_miss, smallest_violation
 
@@ -122,7 +122,8 @@ def _how_far(finding: Finding) -> list[str]:
     """Return the sentence about the smallest violation, where it is found at little cost."""
     system, targets, total = finding.system, finding.settled.targets, _total(finding.system)
     crossing = crossing_of(system)
-    if system.index.size > _LARGEST_PROGRAM:
+    by_flow = crossing is not None and is_binary(system, crossing)
+    if system.index.size > _LARGEST_PROGRAM and not by_flow:
         return []
     if crossing is not None:
         least = smallest_violation(system, targets, [crossing.parity])

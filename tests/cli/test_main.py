@@ -46,7 +46,7 @@ def test_help__answers_at_once_without_the_heavy_packages() -> None:
     done = purtensor("--help")
     seconds = time.perf_counter() - started
     assert done.returncode == 0
-    for word in ("project", "reproduce", "info", "exit codes", "3 infeasible"):
+    for word in ("project", "diagnose", "reproduce", "info", "exit codes", "3 infeasible"):
         assert word in done.stdout
     assert seconds < 2.0  # it takes 0.1 s; a busy machine may need more, importing everything takes longer than this
     heavy = "import sys, purtensor.cli.arguments as a, purtensor.cli.main; a.build_parser().format_help()\n"

@@ -1,0 +1,48 @@
+"""`purtensor diagnose`: whether the user's own data has a fair version, proved and explained."""
+
+from __future__ import annotations
+
+import argparse
+
+from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
+from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.question import read_question
+from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.verdict import Verdict
+
+_MOST_ROWS = 40
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the file, print the verdict with its reasons, and return the exit code."""
+    question = read_question(arguments)
+    show_facts("data", question.facts)
+    found = diagnose(question.reference, question.constraints)
+    show_facts("verdict", _facts(found))
+    print("", *(f"  {sentence}" for sentence in found.explanation.sentences), sep="\n")
+    _show_rows(found)
+    return {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
+
+
+def _facts(found: Diagnosis) -> dict[str, str]:
+    zeros = found.implied_zeros.size
+    return {
+        "verdict": str(found.verdict),
+        "proof": "none" if found.verdict is Verdict.OPEN else _proof(found),
+        "implied zeros": f"{zeros:,} of {found.finding.zeros.size:,} profiles" if zeros else "",
+    }
+
+
+def _proof(found: Diagnosis) -> str:
+    witness = "a certificate" if found.verdict is Verdict.INFEASIBLE else "a solution"
+    return f"{witness}, {'checked' if found.verify() else 'NOT confirmed'} ({found.exact})"
+
+
+def _show_rows(found: Diagnosis) -> None:
+    """Print the rows that need mass and those that have room for it, largest first."""
+    rows = [(role, labels, scope, f"{mass:.6g}") for role, labels, scope, mass in found.explanation.rows]
+    if rows:
+        title = "what conflicts" if found.verdict is Verdict.INFEASIBLE else "what takes the mass"
+        if len(rows) > _MOST_ROWS:
+            title += f"; the first {_MOST_ROWS} of {len(rows)} rows"
+        show_table(title, ("", "profiles", "target over", "mass"), rows[:_MOST_ROWS])

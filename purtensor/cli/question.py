@@ -1,0 +1,75 @@
+"""What a file and the words of a command ask: may the data meet parity, utility and realism, close to a reference."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from purtensor._typing import Table
+from purtensor.cli.records import PROBABILITY, Columns, column_names, read_counts
+from purtensor.constraints.marginals import Marginal
+from purtensor.fairness.pur import pur
+from purtensor.projection.files import load
+from purtensor.projection.result import Projection
+from purtensor.tables.coded import encode
+from purtensor.tables.regularize import regularize, uniform
+
+_NETCDF = ".nc"
+"""A reference that is no CSV or Parquet file: a table, or a whole result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The regularised data, the constraints that they give, the reference, and facts about the file."""
+
+    f: Table
+    reference: Table
+    constraints: tuple[Marginal, ...]
+    facts: dict[str, str]
+
+
+def read_question(arguments: argparse.Namespace) -> Question:
+    """Return what the file and the words ask.
+
+    Raises
+    ------
+    PurtensorError
+        As the file, its columns and the options deserve.
+    """
+    counts = read_counts(arguments.file, _columns(arguments))
+    f = regularize(counts, arguments.strength, response=arguments.response)
+    constraints = pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
+    return Question(f, _reference(arguments.reference, f), constraints, _facts_of_data(arguments.file, counts, f))
+
+
+def _columns(arguments: argparse.Namespace) -> Columns:
+    protected, unprotected = tuple(arguments.protected), arguments.unprotected
+    named = None if unprotected is None else (arguments.response, *protected, *unprotected)
+    return Columns(named, arguments.weights, arguments.missing, tuple(arguments.missing_values))
+
+
+def _reference(name: str, f: Table) -> Table:
+    if name == "empirical":
+        return f
+    if name == "uniform":
+        return uniform(f)
+    path = Path(name)
+    if path.suffix == _NETCDF:
+        loaded = load(path)
+        return loaded.table if isinstance(loaded, Projection) else loaded
+    attributes = encode(f).domain.attributes
+    return read_counts(path, Columns(attributes, PROBABILITY if PROBABILITY in column_names(path) else None))
+
+
+def _facts_of_data(path: Path, counts: Table, f: Table) -> dict[str, str]:
+    coded = encode(f)
+    sizes = zip(coded.domain.attributes, coded.domain.sizes, strict=True)
+    dropped = counts.attrs.get("dropped_rows", 0)
+    return {
+        "file": path.name,
+        "total": f"{float(counts.sum()):,.10g}",
+        "dropped rows": f"{dropped:,}" if dropped else "",
+        "attributes": ", ".join(f"{name} ({size})" for name, size in sizes),
+        "profiles": f"{len(coded.values):,} supported of {coded.domain.size:,}",
+    }

@@ -1,0 +1,83 @@
+"""`purtensor diagnose`, and how `purtensor project` ends where nothing meets the constraints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from purtensor.cli import diagnose
+from purtensor.cli.main import main
+from purtensor.feasibility.verdict import Verdict
+
+PROXY = "y,s,x,count\n0,0,0,3\n1,0,0,2\n0,1,1,1\n1,1,1,4\n"
+FREE = "y,s,x,count\n" + "".join(f"{y},{s},{x},{2 + y + s * x}\n" for y in (0, 1) for s in (0, 1) for x in (0, 1))
+EDGE = "y,s,x,count\n0,0,0,70\n1,0,0,50\n0,1,1,30\n1,1,1,90\n0,0,1,10\n1,0,1,10\n0,1,0,10\n1,1,0,10\n"
+ROLES = ("--response", "y", "--protected", "s")
+
+
+def run(folder: Path, text: str, *words: str, command: str = "diagnose") -> int:
+    path = folder / "data.csv"
+    path.write_text(text)
+    return main([command, str(path), *ROLES, *words])
+
+
+def test_diagnose__of_a_proxy_ends_with_three_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, PROXY, "--strength", "0") == 3
+    printed = capsys.readouterr().out
+    assert "4 supported of 8" in printed
+    assert "a certificate, checked (rational)" in printed
+    assert "y=1, s=0 needs 0.3. It can only lie in y=1, x=0, which may hold 0.2." in printed
+    assert "missed by at least 0.4 in L1" in printed
+    assert [line.split() for line in printed.splitlines() if line.startswith(("needs", "has room"))] == [
+        ["needs", "y=1,", "s=0", "(y,", "s)", "0.3"],
+        ["has", "room", "for", "y=1,", "x=0", "(y,", "x)", "0.2"],
+    ]
+
+
+def test_diagnose__of_what_can_be_met_ends_with_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, FREE) == 0
+    printed = capsys.readouterr().out
+    assert "interior" in printed
+    assert "a solution, checked (rational)" in printed
+    assert "implied zeros" not in printed
+
+
+def test_diagnose__on_the_edge_counts_what_must_be_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # the proxy with a twentieth added to all profiles: y=1 at s=0 takes all of (y=1, x=0) and of (s=0, x=1)
+    assert run(tmp_path, EDGE, "--strength", "0") == 0
+    printed = capsys.readouterr().out
+    assert "boundary" in printed
+    assert "implied zeros  2 of 8 profiles" in printed
+    assert "what takes the mass" in printed
+
+
+def test_diagnose__asks_the_letters_that_are_given(tmp_path: Path) -> None:
+    assert run(tmp_path, PROXY, "--strength", "0", "--conditions", "PR") == 0
+    assert run(tmp_path, PROXY, "--strength", "0", "--conditions", "PU") == 3
+    assert run(tmp_path, PROXY, "--strength", "0", "--conditions", "PUR") == 3
+    assert run(tmp_path, PROXY, "--strength", "0", "--conditions", "PX") == 2
+
+
+def test_diagnose__what_is_not_decided_ends_with_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Undecided:
+        def __init__(self, found: object) -> None:
+            self.found = found
+            self.verdict = Verdict.OPEN
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.found, name)
+
+    known = diagnose.diagnose
+    monkeypatch.setattr(diagnose, "diagnose", lambda *question: Undecided(known(*question)))
+    assert run(tmp_path, FREE) == 4
+
+
+def test_project__of_a_proxy_ends_with_three_and_explains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "fair.csv"
+    assert run(tmp_path, PROXY, "--out", str(out), command="project") == 3
+    told = capsys.readouterr().err
+    assert told.startswith("purtensor: InfeasibleError: ")
+    assert told.count("\n") == 1
+    assert "y=1, s=0 needs 0.3. It can only lie in y=1, x=0, which may hold 0.2." in told
+    assert not out.exists()
