@@ -5,6 +5,6 @@ The same name gives the same numbers in any process, so that figures compare.
 
 from purtensor.problems.classical import proxy
 from purtensor.problems.named import NamedProblem
-from purtensor.problems.registry import families, generate, load, names
+from purtensor.problems.registry import families, generate, load, names, variant
 
-__all__ = ["NamedProblem", "families", "generate", "load", "names", "proxy"]
+__all__ = ["NamedProblem", "families", "generate", "load", "names", "proxy", "variant"]

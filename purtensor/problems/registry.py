@@ -108,6 +108,42 @@ def load(name: str) -> NamedProblem:
     return _SIMULATED[name](name, np.random.default_rng(zlib.crc32(name.encode())))
 
 
+def variant(name: str, **options: Any) -> NamedProblem:
+    """Return the simulated problem of a name with other options, drawn from the same random numbers.
+
+    So the counts of "b" are kept when only the strength of their regularization changes.
+
+    Parameters
+    ----------
+    options
+        Those of the family of `name`, as `generate` takes them.
+
+    Raises
+    ------
+    InvalidOptionError
+        A name that stands for no simulated problem, or an option that its family does not have.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> weak, usual = (pt.problems.variant("b", strength=strength).masses > 0 for strength in (1e-6, 1e-4))
+    >>> bool((weak == usual).all())
+    True
+    """
+    if name not in _SIMULATED:
+        raise InvalidOptionError(f"no simulated problem {name!r}; there are {', '.join(_SIMULATED)}")
+    build = _SIMULATED[name]
+    own: dict[str, Any] = {}
+    while isinstance(build, partial):
+        own = {**build.keywords, **own}
+        build = build.func
+    family = next(known for known, function in _FAMILIES.items() if function is build)
+    _check_sizes(family, build, {**own, **options})
+    given = ", ".join(f"{option}={value}" for option, value in options.items())
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    return build(f"{name} with {given}" if given else name, rng, **{**own, **options})
+
+
 def generate(family: str, *, seed: int | np.random.Generator, **sizes: Any) -> NamedProblem:
     """Return a problem of a family by its sizes.
 

@@ -133,3 +133,21 @@ def test_generate__records_beyond_64_bits():
 def test_generate__refuses(family, sizes, message):
     with pytest.raises(pt.InvalidOptionError, match=message):
         pt.problems.generate(family, seed=1, **sizes)
+
+
+def test_variant__keeps_the_random_numbers_of_the_name():
+    named, same = pt.problems.load("b"), pt.problems.variant("b")
+    assert np.array_equal(named.masses, same.masses)
+    assert same.name == "b"
+    weaker = pt.problems.variant("b", strength=0.0)
+    assert weaker.name == "b with strength=0.0"
+    counts = weaker.masses * 45_000
+    assert np.abs(counts - np.round(counts)).max() < 1e-9  # records alone: every mass is a count
+    assert np.array_equal(weaker.masses > 0, named.masses > 2 * named.masses[named.masses > 0].min())
+
+
+def test_variant__refuses():
+    with pytest.raises(pt.InvalidOptionError, match="no simulated problem 'proxy'"):
+        pt.problems.variant("proxy")
+    with pytest.raises(pt.InvalidOptionError, match="no option 'levels' in family 'pur'"):
+        pt.problems.variant("b", levels=3)

@@ -1,0 +1,50 @@
+"""`purtensor compare --study`: how many sweeps PUR needs against lambda, the number of records, or granularity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.progress import bar
+from purtensor.experiments.rate_studies import STUDIES, TOLERANCES, study_rate
+from purtensor.plots.figures import save_figure
+from purtensor.plots.rates import plot_rates
+
+
+def write_study(name: str, problem: str, out: Path) -> None:
+    """Compute a study of a problem, print its table, and write it into the folder `out` as CSV, SVG and PNG."""
+    study = STUDIES[name]
+    with bar(f"study {name}", len(study.values)) as shown:
+        found = study_rate(name, problem=problem, values=study.values, on_value=shown.done)
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"{name}_{problem}.csv"
+    found.to_csv(path, index=False)
+    axes = plot_rates(found, axis=study.axis, title=f"{study.title}: problem {problem}")
+    drawn = save_figure(axes, path.with_suffix(""), title=study.title)
+    show_study(found, study.title)
+    show_facts(f"written to {out}", {"numbers": path.name, "figure": ", ".join(file.name for file in drawn)})
+
+
+def show_study(found: pd.DataFrame, title: str) -> None:
+    """Print a line a value: sweeps to each tolerance, the predicted rate, and what is slow."""
+    rows = []
+    for value, lines in found.groupby("value", sort=True):
+        counts = lines.set_index("tolerance")["sweeps"]
+        first = lines.iloc[0]
+        rows.append(
+            (
+                f"{value:g}",
+                *("more" if pd.isna(counts[tolerance]) else f"{counts[tolerance]:,}" for tolerance in TOLERANCES),
+                f"{first['sweeps_per_decade']:,.4g}",
+                f"{first['profiles']:,}",
+                f"{100 * first['pseudo_count_share']:.1f} %",
+                f"{first['slowest']} ({100 * first['slowest_share']:.0f} %)",
+            )
+        )
+    columns = (
+        found["study"].iloc[0], *(f"to {tolerance:g}" for tolerance in TOLERANCES), "per decade", "profiles",
+        "without record", "slowest profile",
+    )  # fmt: skip
+    show_table(f"{title}: sweeps of IPF, problem {found['problem'].iloc[0]}", columns, rows)

@@ -1,0 +1,159 @@
+"""Ready-made studies of how fast iterative proportional fitting converges, against one property of a PUR problem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from purtensor.errors import InvalidOptionError
+from purtensor.problems.named import NamedProblem
+from purtensor.problems.registry import variant
+from purtensor.projection.convergence import convergence_rate
+from purtensor.projection.project import project
+from purtensor.solving.solvers.ipf import IPF
+
+TOLERANCES = (1e-6, 1e-10, 1e-12)
+"""The residuals to which sweeps are counted."""
+
+MOST_SWEEPS = 200_000
+
+COLUMNS = (
+    "study", "problem", "value", "tolerance", "sweeps", "sweeps_per_decade", "profiles", "pseudo_count_share",
+    "slowest", "slowest_share",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RateStudy:
+    """What a study varies.
+
+    Attributes
+    ----------
+    option
+        Of the family of PUR problems (`purtensor.problems.generate`).
+    values
+        What it takes.
+    axis, title
+        What the option is, and the heading of a figure.
+    """
+
+    option: str
+    values: tuple[float, ...]
+    axis: str
+    title: str
+
+
+STUDIES: Mapping[str, RateStudy] = MappingProxyType(
+    {
+        "lambda": RateStudy(
+            "strength",
+            (0.0, 1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
+            "lambda, the pseudo-count of a profile",
+            "Sweeps against the strength of the regularization",
+        ),
+        "size": RateStudy(
+            "records",
+            (3_000, 9_000, 20_000, 45_000, 10**5, 3 * 10**5, 10**6, 10**7),
+            "N, the number of records",
+            "Sweeps against the number of records",
+        ),
+        "granularity": RateStudy(
+            "unprotected",
+            (13, 27, 55, 110, 210, 420, 840, 1_680),
+            "profiles of the unprotected attributes before sampling",
+            "Sweeps against the granularity of the unprotected attributes",
+        ),
+    }
+)
+
+
+def study_rate(
+    name: str,
+    *,
+    problem: str = "b",
+    values: Sequence[float] | None = None,
+    max_sweeps: int = MOST_SWEEPS,
+    on_value: Callable[[int], object] = lambda done: None,
+) -> pd.DataFrame:
+    """Return how many sweeps a PUR problem needs while one of its options varies and all else stays.
+
+    Parameters
+    ----------
+    name
+        "lambda", "size" or "granularity".
+    problem
+        A named PUR problem; random numbers are those of its name.
+    values
+        What the option takes; those of `STUDIES` when None.
+    on_value
+        Called with the number of finished values.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One line a value and tolerance: `study`, `problem`, `value`, `tolerance` (residual, total mass 1),
+        `sweeps` (missing where `max_sweeps` do not do), `sweeps_per_decade` (predicted at the projection),
+        `profiles`, `pseudo_count_share` (of the profiles, those without a record), `slowest` (the profile that
+        carries most of the slowest error) and `slowest_share`.
+
+    Raises
+    ------
+    InvalidOptionError
+        An unknown study or problem.
+
+    Examples
+    --------
+    >>> found = study_rate("lambda", problem="a", values=[1e-4])
+    >>> found["sweeps"].tolist()
+    [8, 19, 25]
+    """
+    if name not in STUDIES:
+        raise InvalidOptionError(f"no study {name!r}; there are {', '.join(STUDIES)}")
+    study = STUDIES[name]
+    chosen = study.values if values is None else tuple(values)
+    parts = []
+    for done, value in enumerate(chosen, start=1):
+        varied = {study.option: value}
+        posed = variant(problem, **varied)
+        observed = variant(problem, **{**varied, "strength": 0.0}).profiles
+        counts = [sweeps_to(posed, tolerance, max_sweeps) for tolerance in TOLERANCES]
+        part = pd.DataFrame({"tolerance": TOLERANCES, "sweeps": pd.array(counts, dtype="Int64")})
+        told: dict[str, Any] = {"study": name, "problem": problem, "value": value, "profiles": posed.profiles}
+        share = 1.0 - observed / posed.profiles
+        parts.append(part.assign(**told, pseudo_count_share=share, **_slowness(posed)))
+        on_value(done)
+    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+
+
+def sweeps_to(problem: NamedProblem, tolerance: float, most: int = MOST_SWEEPS) -> int | None:
+    """Return after how many plain sweeps the residual is first within the tolerance; None beyond `most`.
+
+    The tolerance is that of `project`, which also wants the L1 miss within 100 times it.
+    """
+    result = project(
+        problem.reference, problem.constraints, solver=IPF(), tolerance=tolerance, max_iterations=most,
+        certificate=False, on_failure="return",
+    )  # fmt: skip
+    return result.iterations if result.converged else None
+
+
+def _slowness(problem: NamedProblem) -> dict[str, Any]:
+    """Return the predicted rate and what sets it; missing where nothing meets the constraints."""
+    result = project(problem.reference, problem.constraints, certificate=False, on_failure="return")
+    if not result.converged:
+        return {"sweeps_per_decade": math.nan, "slowest": "", "slowest_share": math.nan}
+    rate = convergence_rate(result)
+    top = rate.slow_profiles(1)
+    if not len(top):
+        return {"sweeps_per_decade": rate.sweeps_per_decade, "slowest": "", "slowest_share": math.nan}
+    labels = (f"{name}={top[name].iloc[0]}" for name in problem.domain.attributes)
+    return {
+        "sweeps_per_decade": rate.sweeps_per_decade,
+        "slowest": ", ".join(labels),
+        "slowest_share": float(top["share"].iloc[0]),
+    }

@@ -1,0 +1,64 @@
+"""Studies of convergence: the counts of the shared benchmark page, and the law behind them."""
+
+from __future__ import annotations
+
+import pytest
+
+import purtensor as pt
+from purtensor.experiments.rate_studies import COLUMNS, MOST_SWEEPS, STUDIES, study_rate, sweeps_to
+
+
+def page(sweeps: int) -> int:
+    """The benchmark page rounds counts of three digits and more up to multiples of 32 (notes/ipf.md)."""
+    return -(-sweeps // 32) * 32
+
+
+def test_study_rate__lambda_has_the_counts_of_the_benchmark_page() -> None:
+    # "sweeps to 1e-10: 0: 90; 1e-6: 12,992; 1e-4: 7,072; 1e-2: 172; 1: 15", of problem b
+    told = {0.0: 90, 1e-6: 12_992, 1e-4: 7_066, 1e-2: 172, 1.0: 15}
+    found = study_rate("lambda", values=list(told), max_sweeps=20_000)
+    assert tuple(found.columns) == COLUMNS
+    counts = found[found["tolerance"] == 1e-10].set_index("value")["sweeps"]
+    assert counts.to_dict() == told
+    assert page(told[1e-4]) == 7_072
+    assert found.loc[found["value"] == 1e-6, "sweeps"].isna().sum() == 1  # to 1e-12 it takes more
+    rates = found.drop_duplicates("value").set_index("value")["sweeps_per_decade"]
+    # pseudo-counts make it slow in proportion: the rate is that of masses which are proportional to lambda
+    assert rates[1e-6] / rates[1e-4] == pytest.approx(100.0, rel=0.01)
+    assert rates[0.0] < 20
+    assert "x=72" in found.set_index("value").loc[1e-4, "slowest"].iloc[0]
+
+
+def test_study_rate__lambda_is_worst_between_1e_6_and_1e_5() -> None:
+    posed = {value: pt.problems.variant("b", strength=value) for value in (1e-7, 3e-6, 1e-4)}
+    counts = {value: sweeps_to(problem, 1e-10, 60_000) for value, problem in posed.items()}
+    assert counts[3e-6] == max(counts.values()) > 40_000
+
+
+def test_study_rate__of_size_and_granularity_hold_problem_b() -> None:
+    for name, value in (("size", 45_000), ("granularity", 210)):
+        assert value in STUDIES[name].values
+        found = study_rate(name, values=[value])
+        assert found["sweeps"].tolist() == [15, 7_066, 16_527]
+        assert found["profiles"].tolist() == [5_735] * 3
+        assert found["pseudo_count_share"].iloc[0] == pytest.approx(0.225, abs=0.001)
+
+
+def test_study_rate__more_records_take_fewer_sweeps() -> None:
+    seen: list[int] = []
+    found = study_rate("size", values=[3_000, 300_000], on_value=seen.append)
+    few, many = found[found["tolerance"] == 1e-10]["sweeps"]
+    assert few > 100 * many
+    assert seen == [1, 2]
+
+
+def test_study_rate__refuses_what_it_does_not_know() -> None:
+    with pytest.raises(pt.InvalidOptionError, match="lambda, size, granularity"):
+        study_rate("color")
+    with pytest.raises(pt.InvalidOptionError, match="no simulated problem"):
+        study_rate("size", problem="staircase")
+
+
+def test_sweeps_to__is_none_beyond_the_limit() -> None:
+    assert sweeps_to(pt.problems.load("a"), 1e-10, 10) is None
+    assert sweeps_to(pt.problems.load("a"), 1e-10) == 19 < MOST_SWEEPS

@@ -1,0 +1,44 @@
+"""Lines of a study: the points are the numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import purtensor as pt
+from purtensor.plots.rates import plot_rates
+
+STUDY = pd.DataFrame(
+    {
+        "value": [0.0, 0.01, 1.0, 0.0, 0.01, 1.0],
+        "tolerance": [1e-6] * 3 + [1e-10] * 3,
+        "sweeps": pd.array([9, 12, 8, 90, None, 15], dtype="Int64"),
+        "sweeps_per_decade": [18.0, 59.0, 1.8] * 2,
+    }
+)
+
+
+def test_plot_rates__points_are_the_numbers() -> None:
+    axes = plot_rates(STUDY, axis="lambda", title="Sweeps")
+    lines = {line.get_label(): line for line in axes.lines}
+    assert list(lines) == ["predicted sweeps per decade", "to a residual of 1e-10", "to a residual of 1e-06"]
+    x, y = lines["to a residual of 1e-06"].get_data()
+    assert y[np.isfinite(y)].tolist() == [9, 12, 8]
+    assert np.isnan(x[1])  # 0 has no place on a logarithmic axis: it stands apart
+    assert x[0] < x[2] == 0.01
+    assert np.isfinite(lines["to a residual of 1e-10"].get_ydata()).sum() == 2
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert axes.get_xticklabels()[0].get_text() == "0"
+    assert axes.get_xlabel() == "lambda"
+
+
+def test_plot_rates__without_zero_there_is_no_gap() -> None:
+    axes = plot_rates(STUDY[STUDY["value"] > 0])
+    assert all(np.isfinite(line.get_xdata()).all() for line in axes.lines)
+
+
+@pytest.mark.parametrize("wrong", [STUDY.iloc[:0], STUDY.assign(value=-1.0)])
+def test_plot_rates__refuses_what_has_no_place(wrong: pd.DataFrame) -> None:
+    with pytest.raises(pt.InvalidTableError, match="below 0"):
+        plot_rates(wrong)
