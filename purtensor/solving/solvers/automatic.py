@@ -9,7 +9,7 @@ from typing import Any
 from purtensor.solving.hessian.choice import estimate
 from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.solvers.ipf import IPF, sweep_arithmetic
 from purtensor.solving.solvers.newton import Newton
 
 _FIRST_LOOK = 8
@@ -21,11 +21,11 @@ _NEXT_LOOK = 1.5
 _EXPECTED_STEPS = 4
 """Newton steps from where IPF leaves off; 3 to 9 on the benchmark problems, 3 or 4 on most."""
 
-_CALL_SECONDS = 2.5e-4
+_CALL_SECONDS = 6e-5
 """What a Newton step costs on a table so small that its calls outweigh its arithmetic."""
 
-_SWEEP_SECONDS = (4e-6, 1.5e-9)
-"""A sweep: its call and, for each profile and constraint, its arithmetic with its share of the measuring."""
+_SWEEP_SECONDS = 4e-6
+"""What a sweep costs beside its arithmetic: its share of the call, and of the measuring on tables that are small."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,11 +94,11 @@ def _learn(history: _History, swept: Step) -> None:
 def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> str | None:
     """Return why Newton is predicted to be cheaper from here, or None."""
     left = sweeps_to_go(history.residuals, budget.residual, budget.residual_l1)
-    sweep = _SWEEP_SECONDS[0] + _SWEEP_SECONDS[1] * problem.index.size
+    sweep = _SWEEP_SECONDS + sweep_arithmetic(problem, history.memory)
     cost = estimate(problem)
     newton = cost.algebra + _EXPECTED_STEPS * (cost.step + _CALL_SECONDS)
-    overdue = history.sweeps * sweep > 0.5 * newton  # IPF slows down, it rarely speeds up: now it must be nearly there
-    if left * sweep <= (0.25 * newton if overdue else newton):
+    overdue = history.sweeps * sweep > 0.25 * newton  # IPF slows down, it rarely speeds up: now it must be nearly there
+    if left * sweep <= (0.25 if overdue else 0.75) * newton:
         return None
     left_text = f"{left:.3g} more" if math.isfinite(left) else "no end of"
     return (
@@ -108,14 +108,22 @@ def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> st
 
 
 def sweeps_to_go(residuals: list[tuple[int, float, float]], tolerance: float, tolerance_l1: float) -> float:
-    """Return how many more sweeps IPF needs by its rate over the second half of those made; inf where it has none."""
+    """Return how many more sweeps IPF needs by the slower of its rates over the last half and the last quarter.
+
+    The half alone hides that the fast modes have just died out; inf where there is no rate.
+    """
     if not residuals:
         return math.inf
     now, largest, l1 = residuals[-1]
-    earlier = [line for line in residuals if line[0] <= now // 2] or residuals[:1]
-    then, _, l1_then = earlier[-1]
-    if not (now > then and 0 < l1 < l1_then):
-        return math.inf
-    rate = math.log(l1_then / l1) / (now - then)
     excess = max(largest / tolerance if tolerance else math.inf, l1 / tolerance_l1 if tolerance_l1 else math.inf)
+    rate = min(_rate_since(residuals, now // 2), _rate_since(residuals, now - now // 4))
+    if rate == 0.0:
+        return math.inf
     return math.log(excess) / rate if excess > 1 else 0.0
+
+
+def _rate_since(residuals: list[tuple[int, float, float]], sweep: int) -> float:
+    """Return the fall of the logarithm of the L1 residual per sweep since then, 0 where it did not fall."""
+    now, _, l1 = residuals[-1]
+    then, _, l1_then = ([line for line in residuals if line[0] <= sweep] or residuals[:1])[-1]
+    return math.log(l1_then / l1) / (now - then) if now > then and 0 < l1 < l1_then else 0.0

@@ -27,6 +27,9 @@ from purtensor.solving.solvers.sweeping import step_of
 _USUAL_DEPTH = 10
 """The memory of Anderson acceleration where only its name is given."""
 
+_SECONDS_PER_STEP = 1.5e-9
+"""Of one profile and one constraint, where constraints share no pass."""
+
 
 @dataclass(slots=True, eq=False)
 class _Sweeping:
@@ -144,3 +147,10 @@ class IPF:
                 f"order is a permutation of 0 .. {constraints - 1}, one number a constraint, this is {tuple(order)}"
             )
         return np.array(order, dtype=np.int64)
+
+
+def sweep_arithmetic(problem: Problem, memory: Any) -> float:
+    """Return the estimated seconds of a sweep's arithmetic, given the memory of the sweeps before it."""
+    if isinstance(memory, (OnePass, MergedSweeps)):
+        return memory.sweep_arithmetic
+    return _SECONDS_PER_STEP * problem.index.size

@@ -30,6 +30,8 @@ from purtensor.solving.crossing import Crossing
 from purtensor.solving.solvers.sweeping import Measured, make_sweeps
 from purtensor.solving.threads import added_up, for_each_chunk
 
+_SECONDS_PER_CELL = 2e-9
+
 
 @dataclass(slots=True, eq=False)
 class OnePass:
@@ -63,6 +65,11 @@ class OnePass:
     def total(self) -> float:
         """The total of the targets."""
         return self.crossing.total
+
+    @property
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+        return _SECONDS_PER_CELL * self.state.base.size
 
     @property
     def now(self) -> int:
