@@ -20,10 +20,13 @@ from .errors import TooLargeError as TooLargeError
 from .errors import UndefinedRatioWarning as UndefinedRatioWarning
 from .errors import UnknownAttributeError as UnknownAttributeError
 from .errors import UnknownCategoryError as UnknownCategoryError
+from .fairness.curve import parity_curve as parity_curve
 from .fairness.disparity import attributable_disparity as attributable_disparity
 from .fairness.disparity import disparity_ratio as disparity_ratio
 from .fairness.disparity import utility_error as utility_error
+from .fairness.path import strength_path as strength_path
 from .fairness.predict import predict as predict
+from .fairness.proxies import proxies as proxies
 from .fairness.pur import parity as parity
 from .fairness.pur import pur as pur
 from .fairness.pur import realism as realism

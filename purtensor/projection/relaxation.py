@@ -124,8 +124,7 @@ def make_relaxation(
 ) -> Relaxation:
     """Return the labelled answer of a run; `positions` are those of the hard and of the soft constraints."""
     hard, soft = positions
-    masses = np.zeros(len(labelled.coded.values))
-    masses[labelled.profiles] = np.ldexp(run.point.masses, labelled.target_exponent)
+    masses = _on_support(labelled, run)
     misses = _missed(labelled, masses)
     total = math.ldexp(labelled.arrays.problem.total, labelled.target_exponent)
     order = np.argsort([*hard, *soft])
@@ -135,7 +134,7 @@ def make_relaxation(
     paid = _paid(labelled, misses, len(hard), penalty, total)
     divergence = _divergence(masses, labelled.coded.values)
     return Relaxation(
-        table=labelled.coded.rebuild(masses, name="relaxation"),
+        table=relaxed_table(labelled, run),
         termination=run.ending,
         objective=divergence + strength * paid,
         divergence=divergence,
@@ -160,6 +159,17 @@ def make_relaxation(
         reference=reference,
         constraints=constraints,
     )  # fmt: skip
+
+
+def relaxed_table(labelled: LabelledSoftProblem, run: SoftRun) -> Table:
+    """Return the masses of a run as a table like the reference, with the targets' total and exact zeros."""
+    return labelled.coded.rebuild(_on_support(labelled, run), name="relaxation")
+
+
+def _on_support(labelled: LabelledSoftProblem, run: SoftRun) -> FloatArray:
+    masses = np.zeros(len(labelled.coded.values))
+    masses[labelled.profiles] = np.ldexp(run.point.masses, labelled.target_exponent)
+    return masses
 
 
 def _missed(labelled: LabelledSoftProblem, masses: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.spread import spread
 from purtensor.solving.soft_ascent import (
     SoftEnding,
     SoftPoint,
@@ -34,6 +35,8 @@ _NEAR = 10.0
 _SLOWER, _FASTER = 0.2, 1.5
 """mu becomes the smaller of 0.2 mu and mu^1.5, both relative: superlinear at the end."""
 
+_CENTRED = 1e-3
+_DECIDED = 1e-12
 _ROUNDING = 1e-14
 _UNIT = 2.0**-50
 _SHARE = 0.99
@@ -69,9 +72,17 @@ class _Interior:
     mu: float
 
     def off_centre(self) -> float:
-        """Return the largest error of the products, as masses."""
-        errors = (self.excess * self.upper, self.lack * self.lower, self.unused * self.level)
-        return max(float(np.abs(product - self.mu).max(initial=0.0)) for product in errors) / self.level
+        """Return the largest error of the products, as a multiple of mu."""
+        products = (self.excess * self.upper, self.lack * self.lower, self.unused * self.level)
+        return max(float(np.abs(product - self.mu).max(initial=0.0)) for product in products) / self.mu
+
+    def gap(self) -> float:
+        """Return the sum of the products: how far the objective is above the dual."""
+        return float((self.excess * self.upper + self.lack * self.lower).sum() + (self.unused * self.level).sum())
+
+    def is_decided(self) -> bool:
+        """Tell whether nearly all misses are those of rows at their bounds: the rest is for the last digits."""
+        return self.gap() <= _DECIDED * self.level * float((self.excess + self.lack).sum())
 
     def centre(self) -> None:
         """Give the misses the values that the potentials ask for: the dual is at its maximum for this mu."""
@@ -116,12 +127,12 @@ def ascend_absolute(
             return SoftRun(point, residual, SoftEnding.NOT_FINITE, iterations, at.level)
         missed = _missed(soft, given, point, at)
         rounding = _ROUNDING + _UNIT * at.level
-        while at.mu > least and max(missed, at.off_centre()) <= max(_NEAR * at.mu / at.level, rounding):
+        while at.mu > least and missed <= max(_NEAR * at.mu / at.level, rounding) and at.off_centre() <= _NEAR:
             at.mu = max(least, at.smaller_mu())
-        off = max(missed, at.off_centre())
-        good = at.mu <= least and is_met(residual, tolerance) and off <= tolerance
-        if good and off <= rounding:
+        near = is_met(residual, tolerance) and missed <= tolerance
+        if near and missed <= rounding and (at.is_decided() or (at.mu <= least and at.off_centre() <= _NEAR)):
             return SoftRun(point, residual, SoftEnding.CONVERGED, iterations, at.level)
+        good = near and at.gap() <= tolerance * soft.problem.total
         if is_doubtful(residual, iterations) and is_hopeless():
             return SoftRun(point, residual, SoftEnding.INFEASIBLE, iterations, at.level)
         if iterations == max_iterations:
@@ -130,7 +141,7 @@ def ascend_absolute(
         moved = _stepped(soft, given, point, at)
         if moved is not None:
             point = moved
-        elif at.off_centre() > rounding:
+        elif not good and at.off_centre() > _CENTRED:
             at.centre()
         else:
             return SoftRun(point, residual, SoftEnding.CONVERGED if good else SoftEnding.STALLED, iterations, at.level)
@@ -196,10 +207,23 @@ def _direction(soft: SoftProblem, given: Bounded, point: SoftPoint, at: _Interio
     lean[rows] = at.excess / at.upper - at.lack / at.lower
     want = float((mu / at.upper + mu / at.lower).sum()) + mu / at.level - given.slack
     across = soft.hessian.solve(lean)
-    stiffness = float(ridge[rows].sum() + at.unused.sum() / at.level) - inner_product(lean, across)
-    rise = (want + inner_product(lean, direction)) / stiffness
+    rise = (want + inner_product(lean, direction)) / _stiffness(soft, point, at, across)
     direction = direction + rise * across
     return direction, rise, inner_product(gradient, direction) + want * rise
+
+
+def _stiffness(soft: SoftProblem, point: SoftPoint, at: _Interior, across: FloatArray) -> float:
+    """Return k - l.y of the bordered system as a sum of positive terms: near bounds both are huge and nearly equal.
+
+    With H = C diag(p) C^T and D the ridge it is sum 4 (u / a) (v / e) / D + w / c + y.H y + z.D z, z = l / D - y.
+    """
+    problem = soft.problem
+    high, low = at.excess / at.upper, at.lack / at.lower
+    flow = np.empty_like(point.masses)
+    spread(problem.index, problem.offsets, across, flow)
+    beside = (high - low) / (high + low) - across[soft.rows]
+    own = 4.0 * high * low / (high + low) + (high + low) * beside**2
+    return float(own.sum() + at.unused.sum() / at.level) + inner_product(point.masses, flow * flow)
 
 
 def _reach(relative: FloatArray, at: _Interior) -> float:

@@ -15,6 +15,7 @@ _FAINT, _HOLDING = 1e-10, 1e20
 
 _STEPS = 3
 _WRONG_SIDE = 1e-12
+_NOTHING = 1e-10
 
 
 def polished(soft: SoftProblem, run: SoftRun, tolerance: float) -> SoftRun:
@@ -47,9 +48,13 @@ def polished(soft: SoftProblem, run: SoftRun, tolerance: float) -> SoftRun:
 
 
 def tight_rows(soft: SoftProblem, point: SoftPoint, level: float) -> BoolArray:
-    """Return which soft rows are met, rather than missed with their potential at a bound: what is nearer to true."""
-    missed = np.abs(soft.soft_targets - point.sums[soft.rows]) / soft.problem.total
-    return np.asarray(missed < 1.0 - np.abs(point.potentials[soft.rows]) / level)
+    """Return which soft rows are met, rather than missed with their potential at a bound: what is nearer to true.
+
+    A row's miss is compared as a share of all misses, unless these are nothing but rounding.
+    """
+    misses = np.abs(soft.soft_targets - point.sums[soft.rows]) / soft.problem.total
+    shares = misses / max(float(misses.sum()), _NOTHING)
+    return np.asarray(shares < 1.0 - np.abs(point.potentials[soft.rows]) / level)
 
 
 def miss_to_meet(soft: SoftProblem, sums: FloatArray, tight: BoolArray) -> FloatArray:

@@ -7,11 +7,13 @@ rung starts where the last two point to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
+from scipy.optimize import brentq
 
 from purtensor._typing import FloatArray
 from purtensor.solving.iterate import iterate_at
@@ -30,6 +32,10 @@ _FIRST_SMOOTH, _FIRST_ABSOLUTE = 100.0, 30.0
 
 _SETTLED = 1e-13
 """Misses that change no more between two rungs have reached their smallest sum, to rounding."""
+
+_SLACK_MET = 1e-12
+_MOST_TRIALS = 60
+_LARGEST_LOGARITHM = 30.0
 
 _Rung: TypeAlias = Callable[[float, "FloatArray | None", int], SoftRun]
 
@@ -72,6 +78,69 @@ def relax_absolutely(
 
     run = _up_the_ladder(soft, rung, _ladder(strength, _FIRST_ABSOLUTE), max_iterations, settled)
     return polished(soft, run, tolerance)
+
+
+def within_slack(
+    soft: SoftProblem,
+    slack: float,
+    *,
+    tolerance: float,
+    max_iterations: int,
+    is_hopeless: Callable[[], bool],
+    start: SoftRun | None = None,
+) -> SoftRun:
+    """Return the least divergence where the soft rows' misses sum up to at most `slack`, the total mass being 1.
+
+    Rows without a profile are not counted: what they miss is the same whatever happens. The `level` of the run is the
+    multiplier of the slack; `start` is a run with another slack. Where the bordered equations lose the slack to
+    rounding, next to the smallest misses there are, the strength that leaves it is searched for instead: the misses
+    fall continuously as it grows.
+    """
+    run = ascend_absolute(
+        soft, Bounded(slack=slack * soft.problem.total), tolerance=tolerance, gap=tolerance**2,
+        max_iterations=max_iterations, is_hopeless=is_hopeless,
+        start=None if start is None or not start.level else (start.point.potentials, start.level),
+    )  # fmt: skip
+    run = polished(soft, run, tolerance)
+    if run.ending is SoftEnding.CONVERGED and _is_used_up(_missed(soft, run) - slack, run.level, tolerance):
+        return run
+    known: dict[float, SoftRun] = {}
+
+    def excess(logarithm: float) -> float:
+        strength = math.exp(logarithm)
+        known[logarithm] = relax_absolutely(
+            soft, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
+        )  # fmt: skip
+        return _missed(soft, known[logarithm]) - slack
+
+    low, high = _bracket(excess)
+    found = brentq(excess, low, high, xtol=1e-14, maxiter=_MOST_TRIALS, disp=False) if low < high else low
+    run = known[min(known, key=lambda logarithm: abs(logarithm - found))]
+    missed = _missed(soft, run) - slack
+    ending = SoftEnding.STALLED if missed > _SLACK_MET and run.ending is SoftEnding.CONVERGED else run.ending
+    return replace(run, ending=ending, iterations=sum(one.iterations for one in known.values()))
+
+
+def _is_used_up(excess: float, level: float, tolerance: float) -> bool:
+    """Tell whether the misses are the slack, or so little less that it is worth nothing."""
+    return -tolerance <= excess and abs(excess) * max(1.0 if excess > 0.0 else 0.0, level) <= _SLACK_MET
+
+
+def _bracket(excess: Callable[[float], float]) -> tuple[float, float]:
+    """Return logarithms of two strengths between which the excess changes its sign; twice the last if it does not."""
+    low = high = 0.0
+    width = 1.0
+    if excess(0.0) > 0.0:
+        while excess(high) > 0.0:
+            if high >= _LARGEST_LOGARITHM:
+                return high, high
+            low, high, width = high, high + width, 2.0 * width
+    else:
+        while excess(low) <= 0.0:
+            if low <= -_LARGEST_LOGARITHM:
+                return low, low
+            low, high, width = low - width, low, 2.0 * width
+    return low, high
 
 
 def _ladder(strength: float, first: float) -> list[float]:

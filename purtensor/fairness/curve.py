@@ -1,0 +1,190 @@
+"""The price of parity: how far one has to go from the data for how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from purtensor._typing import Attributes, FloatArray, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InvalidOptionError, NotConvergedError
+from purtensor.fairness.along import dataset_along, roles_beside
+from purtensor.fairness.pur import pur
+from purtensor.fairness.violation import parity_violation
+from purtensor.information import kl_divergence
+from purtensor.projection.project import project
+from purtensor.projection.relax import relax
+from purtensor.projection.relaxation import relaxed_table
+from purtensor.solving.soft_ascent import SoftEnding, SoftRun
+from purtensor.solving.soft_certificate import certify_soft
+from purtensor.solving.soft_penalty import Absolute
+from purtensor.solving.soft_problem import LabelledSoftProblem, build_soft_problem
+from purtensor.solving.soft_solve import within_slack
+from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.termination import Termination
+
+_TOLERANCE = 1e-10
+_MOST_ITERATIONS = 500
+_STRENGTH_WITHOUT_END = 1e5
+_ROUNDING = 1e-11
+
+_MEANINGS = {
+    "kl": "nats: D(p || f)",
+    "reached": "parity violation in L1, total mass 1",
+    "multiplier": "nats: minus the slope of kl over slack",
+    "bound": "nats: no distribution does better by more",
+}
+
+
+def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iterable[float]) -> xr.Dataset:
+    """Return the least divergence from f that each allowed violation of parity costs, utility and realism kept exactly.
+
+    For each slack it is the least D(p || f) over the distributions p with the utility and the realism of f whose
+    parity violation, the sum of |p(y, s) - f(y) f(s)| for total mass 1, is at most the slack: 0 nats where the slack is
+    f's own violation or more, and the divergence of the PUR projection at slack 0, where parity can be reached.
+
+    Parameters
+    ----------
+    f
+        The data, in counts or probabilities; usually regularized.
+    response, protected
+        The name of one attribute, and those of one or more others.
+    slacks
+        Violations that are allowed, from 0 (parity) to 2, in any order.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over `slack`, in the order asked: `kl` in nats; `reached`, the violation that the distribution has;
+        `multiplier`, minus the slope of the curve, in nats (NaN at exact parity); `bound`, in nats, proved: no
+        distribution with a violation up to `reached` has a divergence that is lower by more; and `disparity_ratio`,
+        p(y | s) / p(y | s0), over the response and the protected attributes, with s0 the largest group. A slack that
+        cannot be reached has NaN. The attributes hold `violation`, that of f, and `smallest_violation`, the least
+        that can be reached. `relax(f, pur(f, ...), soft=0, penalty="l1", strength=multiplier)` gives the distribution
+        itself.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
+    InvalidOptionError
+        A slack that is negative or no number, none at all, or attributes that do not fit together.
+    NotConvergedError
+        A distribution that was not found, naming the slack.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.problems.proxy(0.06).reference
+    >>> curve = pt.parity_curve(f, response="y", protected="s", slacks=[0.3, 0.1, 0])
+    >>> curve.kl.values.round(6).tolist()
+    [0.0, 0.028417, 0.078112]
+    """
+    roles = roles_beside(f, response, protected, ("slack", *_MEANINGS))
+    asked = _checked(slacks)
+    conditions = pur(f, response=response, protected=protected)
+    points, smallest = _points(f, conditions, asked)
+    own = parity_violation(f, response=response, protected=protected)
+    result = dataset_along(
+        "slack",
+        asked,
+        {name: ([getattr(point, name) for point in points], meaning) for name, meaning in _MEANINGS.items()},
+        [point.table for point in points],
+        f,
+        roles,
+    )
+    result["slack"].attrs["long_name"] = "allowed parity violation in L1, total mass 1"
+    return result.assign_attrs(violation=own, smallest_violation=smallest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    kl: float
+    reached: float
+    multiplier: float
+    bound: float
+    table: Table | None
+
+
+_UNREACHABLE = _Point(np.nan, np.nan, np.nan, np.nan, None)
+
+
+def _checked(slacks: Iterable[float]) -> FloatArray:
+    try:
+        asked = np.atleast_1d(np.asarray(list(slacks), dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InvalidOptionError(f"slacks are numbers, these are {slacks!r}") from None
+    if asked.ndim != 1 or not len(asked):
+        raise InvalidOptionError("slacks are one or more numbers in a row")
+    wrong = asked[~(np.isfinite(asked) & (asked >= 0))]
+    if len(wrong):
+        raise InvalidOptionError(f"a slack is a violation that is allowed, 0 or more, this is {wrong[0]}")
+    return asked
+
+
+def _points(f: Table, conditions: tuple[Marginal, ...], asked: FloatArray) -> tuple[list[_Point], float]:
+    """Return the point of each slack, solved from the largest to the smallest, and the smallest violation there is."""
+    parity, *others = conditions
+    labelled = build_soft_problem(f, others, [parity], empties=False)
+    last = _last_point(f, conditions)
+    bare = _never_reached(labelled)
+    own = _violation(f, parity)
+    found: dict[float, _Point] = {}
+    run: SoftRun | None = None
+    for slack in sorted(set(asked.tolist()), reverse=True):
+        if slack >= own:
+            found[slack] = _Point(0.0, own, 0.0, 0.0, f)
+        elif slack < last.reached - _ROUNDING:
+            found[slack] = _UNREACHABLE
+        elif slack <= last.reached + _ROUNDING:
+            found[slack] = last
+        else:
+            with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+                run = within_slack(
+                    labelled.arrays, slack - bare, tolerance=_TOLERANCE, max_iterations=_MOST_ITERATIONS,
+                    is_hopeless=_never, start=run,
+                )  # fmt: skip
+                found[slack] = _solved(f, parity, labelled, run, slack, slack - bare)
+    return [found[slack] for slack in asked.tolist()], last.reached
+
+
+def _never_reached(labelled: LabelledSoftProblem) -> float:
+    """Return the violation, total mass 1, of responses and groups that no profile has together: there mass is 0."""
+    full = labelled.full
+    rows = np.flatnonzero(~full.supported())
+    return float(full.targets[rows[rows >= full.offsets[-2]]].sum() / full.targets[full.block(0)].sum())
+
+
+def _never() -> bool:
+    """Return that utility and realism can be met: f itself does."""
+    return False
+
+
+def _last_point(f: Table, conditions: tuple[Marginal, ...]) -> _Point:
+    """Return the end of the curve: exact parity, or the smallest violation where that is out of reach."""
+    projection = project(f, conditions, solver=Newton(), on_failure="return")
+    if projection.converged:
+        return _Point(projection.divergence, 0.0, np.nan, projection.bound, projection.table)
+    if projection.termination is not Termination.INFEASIBLE:
+        raise NotConvergedError(f"exact parity: {projection.termination.value}", projection)
+    relaxed = relax(f, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)
+    return _Point(relaxed.divergence, relaxed.misses_l1[0], np.inf, relaxed.bound, relaxed.table)
+
+
+def _solved(
+    f: Table, parity: Marginal, labelled: LabelledSoftProblem, run: SoftRun, slack: float, counted: float
+) -> _Point:
+    if run.ending is not SoftEnding.CONVERGED:
+        raise NotConvergedError(f"slack {slack:g}, after {run.iterations} iterations: {run.ending.value}")
+    soft = labelled.arrays
+    proof = certify_soft(soft, run.point, Absolute(run.level), counted * soft.problem.total)
+    table = relaxed_table(labelled, run)
+    return _Point(kl_divergence(table, f), _violation(table, parity), run.level, proof.bound, table)
+
+
+def _violation(table: Table, parity: Marginal) -> float:
+    names = parity.scope
+    return parity_violation(table, response=names[0], protected=list(names[1:]))

@@ -1,0 +1,139 @@
+"""From the data to maximum entropy: what the pseudo-count in the reference does to the answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import xarray as xr
+
+from purtensor._typing import Attributes, FloatArray, Table
+from purtensor.constraints.marginals import Constraints, as_constraints
+from purtensor.errors import InvalidOptionError
+from purtensor.fairness.along import dataset_along, roles_beside
+from purtensor.fairness.pur import pur
+from purtensor.fairness.violation import parity_violation
+from purtensor.information import entropy, kl_divergence
+from purtensor.projection.project import project
+from purtensor.projection.result import Projection
+from purtensor.tables.regularize import regularize, uniform
+
+_MEANINGS = {
+    "washed_out_share": "strength * profiles / N: pseudo-counts over counts in the reference",
+    "divergence": "nats: D(q || reference of this strength)",
+    "kl_to_data": "nats: D(q || f), f regularized by the default strength",
+    "entropy": "nats: H[q]",
+    "parity_violation": "sum of |q(y, s) - q(y) q(s)|",
+    "residual": "largest miss over all constrained profiles, total mass 1",
+    "tv_bound": "proved distance in total variation from the exact projection",
+    "iterations": "of the solver",
+}
+
+
+def strength_path(
+    counts: Table,
+    strengths: Iterable[float],
+    *,
+    response: str,
+    protected: Attributes,
+    conditions: str = "PUR",
+    targets: Constraints | None = None,
+) -> xr.Dataset:
+    """Return the projections of counts regularized by each strength onto the same targets, described along the path.
+
+    The strength varies in the reference alone. As it goes to 0 the reference becomes the observed distribution, as it
+    grows the uniform one, so that the end of the path, strength inf, is the distribution of maximum entropy that meets
+    the targets (MaxEnt-PUR).
+
+    Parameters
+    ----------
+    counts
+        Counts, as `regularize` takes them.
+    strengths
+        Pseudo-counts lambda, positive, in any order; inf is the uniform reference on the same profiles. (At 0 the
+        profiles that were never seen would leave the support: take a small number for the limit.)
+    response, protected
+        The name of one attribute, and those of one or more others.
+    conditions
+        Letters of P, U and R, as in `pur`.
+    targets
+        Constraints that must hold all along, in place of the conditions of the counts regularized by the default
+        strength.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over `strength`, in the order asked: `washed_out_share`, strength * profiles / N; `divergence` from the
+        reference of that strength; `kl_to_data`, from f = `regularize(counts, response=...)`; `entropy`;
+        `parity_violation`; `residual`, `tv_bound` and `iterations` of the projection; and `disparity_ratio`,
+        p(y | s) / p(y | s0), over the response and the protected attributes, with s0 the largest group.
+
+    Raises
+    ------
+    UnknownAttributeError, UnknownCategoryError, InvalidTableError, InconsistentTargetsError
+        As `regularize`, `pur` and `project`.
+    InvalidOptionError
+        A strength that is not positive, none at all, or attributes that do not fit together.
+    InfeasibleError, NotConvergedError
+        As `project`: the targets cannot be met, or were not.
+
+    Examples
+    --------
+    >>> import math
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"hired": ["no", "no", "yes", "yes", "yes", "no"], "sex": ["f", "m"] * 3,
+    ...                       "team": ["a", "a", "a", "b", "b", "b"]}, weights=[4, 2, 1, 3, 2, 3])
+    >>> path = pt.strength_path(counts, [1e-4, 1, math.inf], response="hired", protected="sex")
+    >>> path.washed_out_share.values.round(6).tolist()
+    [5.3e-05, 0.533333, inf]
+    >>> path.kl_to_data.values.round(6).tolist()
+    [0.079856, 0.080167, 0.082201]
+    """
+    asked = _checked(strengths)
+    f = regularize(counts, response=response)
+    roles = roles_beside(f, response, protected, ("strength", *_MEANINGS))
+    constraints = (
+        pur(f, response=response, protected=protected, conditions=conditions)
+        if targets is None
+        else as_constraints(targets)
+    )
+    found: dict[float, Projection] = {}
+    last: Projection | None = None
+    for strength in sorted(set(asked.tolist()), reverse=True):
+        reference = uniform(f) if math.isinf(strength) else regularize(counts, strength, response=response)
+        last = found[strength] = project(reference, constraints, start=last)
+    results = [found[strength] for strength in asked.tolist()]
+    share = f.attrs["profiles"] / f.attrs["total"]
+    numbers = {
+        "washed_out_share": [strength * share for strength in asked.tolist()],
+        "divergence": [result.divergence for result in results],
+        "kl_to_data": [kl_divergence(result.table, f) for result in results],
+        "entropy": [entropy(result.table) for result in results],
+        "parity_violation": [
+            parity_violation(result.table, response=response, protected=protected) for result in results
+        ],
+        "residual": [result.residual for result in results],
+        "tv_bound": [result.tv_bound for result in results],
+        "iterations": [result.iterations for result in results],
+    }
+    described = {name: (numbers[name], meaning) for name, meaning in _MEANINGS.items()}
+    result = dataset_along("strength", asked, described, [one.table for one in results], f, roles)
+    result["strength"].attrs["long_name"] = "pseudo-count of each supported profile in the reference"
+    return result
+
+
+def _checked(strengths: Iterable[float]) -> FloatArray:
+    try:
+        asked = np.asarray(list(strengths), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidOptionError(f"strengths are numbers, these are {strengths!r}") from None
+    if asked.ndim != 1 or not len(asked):
+        raise InvalidOptionError("strengths are one or more numbers in a row")
+    wrong = asked[~(asked > 0)]
+    if len(wrong):
+        raise InvalidOptionError(
+            f"a strength is a positive pseudo-count, or inf for the uniform reference, this is {wrong[0]}; for the "
+            "limit at 0 take a small one, such as 1e-9"
+        )
+    return asked

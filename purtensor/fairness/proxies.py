@@ -1,0 +1,151 @@
+"""Which predictors stand in for the protected attributes: what parity costs with each of them, alone and together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from purtensor._typing import Attributes, Table
+from purtensor.errors import InvalidOptionError
+from purtensor.fairness.pur import pur
+from purtensor.fairness.roles import Roles, roles_of
+from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.project import project
+from purtensor.projection.relax import relax
+from purtensor.tables.coded import encode
+from purtensor.tables.marginal import marginal
+
+_STRENGTH_WITHOUT_END = 1e5
+_MOST_PAIRS = 300
+_DIGITS = 9
+
+
+def proxies(f: Table, *, response: str, protected: Attributes, largest: int | None = None) -> pd.DataFrame:
+    """Return what parity costs with each predictor, each pair, and ever larger sets, the worst first.
+
+    A predictor that tells the protected attributes (a proxy) makes parity expensive, or impossible while utility and
+    realism hold: what counts here is the PUR projection of f over the response, the protected attributes and the
+    predictors of the set, all others summed out. More predictors never make it cheaper.
+
+    Parameters
+    ----------
+    f
+        The data, in counts or probabilities; usually regularized, so that what was not seen is not impossible.
+    response, protected
+        The name of one attribute, and those of one or more others; all the rest are predictors.
+    largest
+        The most predictors together; as many as there are when None. Sets of three and more are grown greedily: to the
+        worst pair comes, one by one, the predictor with which it is worst.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a set, the worst first: `predictors`, joined by " + "; `size`; `verdict`, whether the conditions can be
+        met ("interior", "boundary", "infeasible", or "open" where that was not settled); `smallest_violation`, the
+        least sum of |p(y, s) - f(y) f(s)|, for total mass 1, among all that keep utility and realism; `kl`, the
+        divergence in nats that parity costs, inf where it cannot be had.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
+    InvalidOptionError
+        Not one response, no protected attribute, one that is both, no predictor, or more than 25 for all pairs.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"hired": [0, 0, 0, 0, 1, 1, 1, 1], "sex": [0, 0, 1, 1, 0, 0, 1, 1],
+    ...                       "height": [0, 0, 1, 1, 0, 0, 1, 1], "degree": [0, 1, 0, 1, 0, 1, 0, 1]},
+    ...                      weights=[30, 20, 15, 15, 5, 15, 10, 40])
+    >>> found = pt.proxies(pt.regularize(counts, 0.5, response="hired"), response="hired", protected="sex")
+    >>> found[["predictors", "verdict"]].values.tolist()
+    [['height', 'infeasible'], ['height + degree', 'infeasible'], ['degree', 'interior']]
+    """
+    roles = roles_of(encode(f).domain, response, protected)
+    predictors = roles.unprotected
+    most = len(predictors) if largest is None else largest
+    _check(predictors, most)
+    rows = [_Costs(f, roles, (one,)) for one in predictors]
+    if most > 1:
+        pairs = [_Costs(f, roles, pair) for pair in itertools.combinations(predictors, 2)]
+        rows += [*pairs, *_grown(f, roles, pairs, most)]
+    rows.sort(key=lambda costs: costs.rank)
+    columns = ("predictors", "size", "verdict", "smallest_violation", "kl")
+    return pd.DataFrame([[getattr(costs, name) for name in columns] for costs in rows], columns=list(columns))
+
+
+def _check(predictors: tuple[str, ...], most: int) -> None:
+    if not predictors:
+        raise InvalidOptionError("there is no predictor: all attributes are response or protected")
+    if most < 1:
+        raise InvalidOptionError(f"largest is a number of predictors, 1 or more, this is {most}")
+    pairs = math.comb(len(predictors), 2)
+    if most > 1 and pairs > _MOST_PAIRS:
+        raise InvalidOptionError(
+            f"{len(predictors)} predictors make {pairs} pairs, more than {_MOST_PAIRS}: take largest=1, then the "
+            "marginal over those that matter"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Costs:
+    """What parity costs with one set of predictors; worked out when it is asked for."""
+
+    f: Table
+    roles: Roles
+    names: tuple[str, ...]
+
+    @property
+    def predictors(self) -> str:
+        return " + ".join(self.names)
+
+    @property
+    def size(self) -> int:
+        return len(self.names)
+
+    @property
+    def verdict(self) -> str:
+        return self._found[0]
+
+    @property
+    def smallest_violation(self) -> float:
+        return self._found[1]
+
+    @property
+    def kl(self) -> float:
+        return self._found[2]
+
+    @property
+    def rank(self) -> tuple[float, float, int]:
+        """What sorts the worst first; among equals, to rounding, the smaller set."""
+        return -round(self.smallest_violation, _DIGITS), -round(self.kl, _DIGITS), self.size
+
+    @cached_property
+    def _found(self) -> tuple[str, float, float]:
+        part = marginal(self.f, [self.roles.response, *self.roles.protected, *self.names])
+        conditions = pur(part, response=self.roles.response, protected=list(self.roles.protected))
+        verdict = diagnose(part, conditions).verdict
+        if verdict is Verdict.INFEASIBLE:
+            relaxed = relax(part, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)
+            return str(verdict), relaxed.misses_l1[0], math.inf
+        return str(verdict), 0.0, project(part, conditions, certificate=False).divergence
+
+
+def _grown(f: Table, roles: Roles, pairs: Iterable[_Costs], most: int) -> Iterator[_Costs]:
+    """Yield ever larger sets up to `most` predictors, each the worst that one more makes of the last."""
+    worst = min(pairs, key=lambda costs: costs.rank)
+    while worst.size < min(most, len(roles.unprotected)):
+        more = [
+            _Costs(f, roles, tuple(name for name in roles.unprotected if name == added or name in worst.names))
+            for added in roles.unprotected
+            if added not in worst.names
+        ]
+        worst = min(more, key=lambda costs: costs.rank)
+        yield worst

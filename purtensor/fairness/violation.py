@@ -1,0 +1,40 @@
+"""How far a distribution is from parity, as one number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import Attributes, FloatArray, Table
+from purtensor.fairness.roles import roles_of
+from purtensor.tables.coded import encode
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.marginal import marginalize
+from purtensor.tables.shares import exact_sum
+
+
+def parity_violation(p: Table, *, response: str, protected: Attributes) -> float:
+    """Return the sum of |p(y, s) - p(y) p(s)| over all y and s, of the table divided by its total: 0 means parity.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
+    InvalidOptionError
+        Not one response, no protected attribute, or one that is both.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> from purtensor.fairness.violation import parity_violation
+    >>> p = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[3, 1, 2, 2])
+    >>> parity_violation(p, response="hired", protected="sex")
+    0.25
+    """
+    coded = encode(p)
+    roles = roles_of(coded.domain, response, protected)
+    domain, (y, *s), masses = marginalize(coded, (roles.response, *roles.protected))
+    of_y, y_profiles = group_profiles([y], domain.sizes[:1])
+    of_s, s_profiles = group_profiles(s, domain.sizes[1:])
+    table: FloatArray = np.zeros((len(y_profiles[0]), len(s_profiles[0])))
+    table[of_y, of_s] = masses / exact_sum(masses)
+    return exact_sum(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).reshape(-1))
