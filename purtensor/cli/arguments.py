@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from purtensor import __version__
+from purtensor.cli.compare_arguments import add_compare
 
 EXIT_CODES = """\
 exit codes: 0 done, 2 usage or bad input, 3 infeasible, 4 not converged, 5 too large for the memory"""
@@ -25,6 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_project(commands)
     _add_diagnose(commands)
     _add_reproduce(commands)
+    add_compare(commands)
     _add_info(commands)
     return parser
 

@@ -1,0 +1,122 @@
+"""`purtensor compare`: solvers on problems, as tables, files, pictures and a report."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.progress import bar
+from purtensor.cli.records import Columns, read_counts
+from purtensor.errors import InvalidOptionError
+from purtensor.experiments.comparison.compare import compare
+from purtensor.experiments.comparison.result import Comparison
+from purtensor.fairness.pur import pur
+from purtensor.plots.accuracy import plot_time_to_accuracy
+from purtensor.plots.figures import save_figure
+from purtensor.plots.performance import plot_performance_profile
+from purtensor.report.comparison import PROFILE, comparison_report, ratio_table
+from purtensor.report.page import write_report
+from purtensor.tables.regularize import regularize
+
+_RECORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Compare, write the files and the report, and print the tables."""
+    if not arguments.problems:
+        raise InvalidOptionError("nothing to compare on: name a problem, such as b")
+    solvers = [_solver(name) for name in arguments.solvers]
+    problems = dict(_problem(text, arguments) for text in arguments.problems)
+    with bar("comparing", len(problems)) as shown:
+        compared = compare(
+            problems, solvers, budget=arguments.budget, tolerance=arguments.tolerance,
+            max_iterations=arguments.max_iterations, repetitions=arguments.repetitions,
+            on_step=lambda problem, solver: shown.step(f"{problem}: {solver}"),
+        )  # fmt: skip
+    baseline = arguments.baseline or str(compared.runs["solver"].iloc[0])
+    ratios = ratio_table(compared, baseline)
+    show_facts("comparison", dict(compared.settings))
+    _show(compared)
+    show_table(f"times as multiples of {baseline}: medians of paired ratios", *_rows(ratios))
+    show_facts(f"written to {arguments.out}", _written(compared, arguments.out, baseline))
+
+
+def _written(compared: Comparison, out: Path, baseline: str) -> dict[str, str]:
+    """Write everything and return what is where."""
+    out.mkdir(parents=True, exist_ok=True)
+    compared.to_csv(out / "runs.csv")
+    compared.times.to_csv(out / "times.csv", index=False)
+    compared.trace.to_csv(out / "trace.csv", index=False)
+    compared.ratios(baseline).to_csv(out / "ratios.csv", index=False)
+    (out / "runs.md").write_text(compared.to_markdown() + "\n")
+    (out / "runs.tex").write_text(compared.to_latex())
+    figures = {}
+    for name, title, axes in _pictures(compared):
+        figures[name], _ = save_figure(axes, out / _file_name(name), title=title)
+    report = write_report(comparison_report(compared, figures, baseline=baseline), out / "report.html")
+    return {
+        "report": report.name,
+        "numbers": "runs.csv, times.csv, trace.csv, ratios.csv",
+        "tables": "runs.md, runs.tex",
+    }
+
+
+def _pictures(compared: Comparison) -> Iterator[tuple[str, str, Axes]]:
+    solvers = list(dict.fromkeys(compared.runs["solver"]))
+    title = "Problems solved, by how much slower than the fastest"
+    yield PROFILE, title, plot_performance_profile(compared.performance_profile(), title=title)
+    for problem in compared.problems:
+        trace = compared.trace[compared.trace["problem"] == problem]
+        if (trace["residual"].notna() & (trace["seconds"] > 0)).any():
+            title = f"{problem}: time to accuracy"
+            axes = plot_time_to_accuracy(trace, tolerance=compared.tolerance, title=title, solvers=solvers)
+            yield problem, title, axes
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^\w-]+", "_", name).strip("_")
+
+
+def _show(compared: Comparison) -> None:
+    title = "runs: residual of the returned table for total mass 1, KL of the certified answer from it in nats"
+    show_table(title, *_rows(compared.table()))
+
+
+def _rows(frame: Any) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    return tuple(frame.columns), [tuple(map(str, row)) for row in frame.itertuples(index=False, name=None)]
+
+
+def _solver(text: str) -> Any:
+    """Return a solver by name, or the object that module:name stands for, made when it is a class."""
+    if ":" not in text:
+        return text
+    module, _, name = text.partition(":")
+    sys.path.insert(0, "")  # the folder in which the command is typed
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InvalidOptionError(f"no solver at {text}: {error}") from None
+    finally:
+        sys.path.remove("")
+    return found() if isinstance(found, type) else found
+
+
+def _problem(text: str, arguments: argparse.Namespace) -> tuple[str, Any]:
+    """Return a problem with its name: PUR on a file of records, or whatever `compare` itself reads."""
+    path = Path(text)
+    if not text.lower().endswith(_RECORDS):
+        return (path.stem if path.suffix == ".nc" else text), text
+    if not (arguments.response and arguments.protected):
+        raise InvalidOptionError(f"{text} holds records: say what is decided and what is protected, "
+                                 "with --response and --protected")  # fmt: skip
+    counts = read_counts(path, Columns(weights=arguments.weights))
+    f = regularize(counts, arguments.strength, response=arguments.response)
+    return path.name.split(".")[0], (f, pur(f, response=arguments.response, protected=arguments.protected))

@@ -1,0 +1,41 @@
+"""What can be typed after `purtensor compare`; imports nothing heavy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def add_compare(commands: Any) -> None:
+    """Add the command to a parser's commands."""
+    parser = commands.add_parser(
+        "compare",
+        help="compare solvers on problems",
+        description="Run solvers on problems under one stopping rule and one budget, judge what they return from "
+        "outside, time them in turns, and write tables, curves, performance profiles and a report.",
+    )
+    parser.add_argument(
+        "problems", nargs="*", metavar="PROBLEM",
+        help="a name (a, b, b_hard, ... , staircase), a family with sizes such as 'pur(responses=2, protected=3, "
+        "unprotected=40)', a saved projection (.nc), or records (.csv, .tsv, .parquet; see below)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--solvers", nargs="+", default=["auto", "ipf", "newton"], metavar="NAME",
+        help="auto, ipf, ipf-anderson, newton, gis, lbfgs, project (with labels); peers: ipfn, humanleague, pot, "
+        "scipy-lbfgs, trust-exact, clarabel, loglin; or module:name for your own (default: auto ipf newton)",
+    )  # fmt: skip
+    parser.add_argument("--budget", type=float, default=60.0, metavar="S", help="seconds a run may take (default: 60)")
+    parser.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
+    parser.add_argument(
+        "--max-iterations", type=int, default=100_000, metavar="N", help="iterations a run may take (default: 100000)"
+    )
+    parser.add_argument(
+        "--repetitions", type=int, default=5, metavar="N", help="rounds of timing, in turns (default: 5)"
+    )
+    parser.add_argument("--baseline", metavar="NAME", help="whose time the ratios are over (default: the first solver)")
+    parser.add_argument("--out", type=Path, default=Path("out/compare"), metavar="FOLDER", help="default: out/compare")
+    records = parser.add_argument_group("records: PUR is asked of them")
+    records.add_argument("--response", metavar="Y", help="the column that is decided")
+    records.add_argument("--protected", nargs="+", metavar="S", help="columns it must not depend on")
+    records.add_argument("--weights", metavar="COLUMN", help="a weight or count for each row")
+    records.add_argument("--strength", type=float, default=1e-4, metavar="LAMBDA", help="pseudo-count (default: 1e-4)")

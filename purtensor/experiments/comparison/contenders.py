@@ -1,0 +1,126 @@
+"""Who takes part: purtensor's solvers, a researcher's own object with a `step`, and the peers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from types import MappingProxyType
+from typing import Any, Protocol, TypeAlias
+
+from purtensor.errors import InvalidOptionError
+from purtensor.experiments.comparison.isolated_peer import PeerEntry
+from purtensor.experiments.comparison.outcome import Outcome
+from purtensor.experiments.comparison.own_solver import OwnEntry, WholeCallEntry
+from purtensor.experiments.comparison.peers import PEERS
+from purtensor.experiments.comparison.questions import Question
+from purtensor.experiments.comparison.rule import Rule
+from purtensor.solving.iterate import Solver
+from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.gis import GIS
+from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.solvers.lbfgs import LBFGS
+from purtensor.solving.solvers.newton import Newton
+
+WHOLE_CALL = "project"
+"""The name of `pt.project` itself, from labels to labels."""
+
+OWN: Mapping[str, Solver] = MappingProxyType(
+    {
+        "auto": Automatic(),
+        "ipf": IPF(),
+        "ipf-anderson": IPF(acceleration="anderson"),
+        "newton": Newton(),
+        "gis": GIS(),
+        "lbfgs": LBFGS(),
+    }
+)
+"""purtensor's solvers by the names that `compare` and the command line know."""
+
+Solvers: TypeAlias = "str | Solver | Iterable[str | Solver] | Mapping[str, str | Solver]"
+
+
+class Entry(Protocol):
+    """A contender on one problem, ready to run."""
+
+    def run(self) -> Outcome:
+        """Return a run, judged."""
+        ...
+
+    def time(self) -> float:
+        """Return the seconds of one more run."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the entry holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A name, and what makes its entry for a problem."""
+
+    name: str
+    enter: Callable[[Question, Rule], Entry]
+
+
+def solver_names() -> tuple[str, ...]:
+    """Return the names of solvers that `compare` knows: purtensor's own, then the peers."""
+    return (*OWN, WHOLE_CALL, *PEERS)
+
+
+def contenders(solvers: Solvers) -> list[Contender]:
+    """Return who takes part, each under a name of its own.
+
+    Raises
+    ------
+    InvalidOptionError
+        An unknown name, something without a `step`, two of one name, or nobody at all.
+    """
+    if isinstance(solvers, Mapping):
+        named = dict(solvers)
+    else:
+        listed = [solvers] if isinstance(solvers, (str, Solver)) else list(solvers)
+        names = [name_of(solver) for solver in listed]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidOptionError(f"two solvers are named {twice!r}; give them as a mapping of names")
+        named = dict(zip(names, listed, strict=True))
+    if not named:
+        raise InvalidOptionError("there is nobody to compare: no solver was given")
+    return [_contender(name, solver) for name, solver in named.items()]
+
+
+def name_of(solver: Any) -> str:
+    """Return the name of a solver: its own, or its type with the options that are not the usual ones.
+
+    Examples
+    --------
+    >>> name_of("ipfn"), name_of(IPF()), name_of(IPF(relaxation=1.5))
+    ('ipfn', 'IPF', 'IPF(relaxation=1.5)')
+    """
+    if isinstance(solver, str):
+        return solver
+    named = getattr(solver, "name", None)
+    if isinstance(named, str) and named:
+        return named
+    options = []
+    if is_dataclass(solver):
+        for field in fields(solver):
+            value = getattr(solver, field.name)
+            if value != field.default:
+                options.append(f"{field.name}={value!r}")
+    return type(solver).__name__ + (f"({', '.join(options)})" if options else "")
+
+
+def _contender(name: str, solver: Any) -> Contender:
+    if isinstance(solver, str):
+        if solver == WHOLE_CALL:
+            return Contender(name, WholeCallEntry)
+        if solver in PEERS:
+            return Contender(name, lambda question, rule: PeerEntry(question, rule, solver))
+        if solver not in OWN:
+            raise InvalidOptionError(f"no solver {solver!r}; there are {', '.join(solver_names())}")
+        solver = OWN[solver]
+    if not isinstance(solver, Solver):
+        raise InvalidOptionError(f"a solver is a name or an object with a step, such as IPF(), this is {solver!r}")
+    return Contender(name, lambda question, rule: OwnEntry(question, rule, solver))

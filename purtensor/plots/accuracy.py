@@ -1,0 +1,72 @@
+"""How accurate solvers are after how many seconds."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from purtensor.errors import InvalidTableError
+from purtensor.plots.looks import looks_of
+from purtensor.plots.style import FAINT, GREY, bare
+
+_LEAST = 1e-17
+"""Residuals below are drawn here: a logarithm has no place for 0."""
+
+
+def plot_time_to_accuracy(
+    trace: pd.DataFrame, *, tolerance: float | None = None, title: str = "", solvers: list[str] | None = None
+) -> Axes:
+    """Return axes with the residual of each solver over the seconds, both as logarithms.
+
+    The end of a run is marked: filled where it met the tolerance, hollow where it did not. Solvers that cannot be
+    looked into have their end only.
+
+    Parameters
+    ----------
+    trace
+        Columns solver, seconds, residual, of one problem: as in `Comparison.trace`.
+    tolerance
+        Drawn as a line across.
+    solvers
+        All solvers of a comparison, so that each looks the same in every picture; those of the trace when None.
+
+    Raises
+    ------
+    InvalidTableError
+        No line of a trace with a time and a residual.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> trace = pd.DataFrame({"solver": "mine", "seconds": [0.0, 0.1, 0.2], "residual": [1e-1, 1e-4, 1e-9]})
+    >>> plot_time_to_accuracy(trace, tolerance=1e-8).get_xscale()
+    'log'
+    """
+    drawable = trace[trace["residual"].notna() & (trace["seconds"] > 0)]
+    if not len(drawable):
+        raise InvalidTableError("there is no line of a trace to draw, with a time and a residual")
+    looks = looks_of(solvers or trace["solver"])
+    axes = Figure(figsize=(8.6, 4.6), layout="constrained").add_subplot()
+    for solver, lines in drawable.groupby("solver", sort=False):
+        look = looks[str(solver)]
+        seconds, residual = lines["seconds"].to_numpy(), lines["residual"].clip(lower=_LEAST).to_numpy()
+        axes.plot(seconds, residual, color=look.colour, linestyle=look.dashes, linewidth=1.6)
+        met = tolerance is None or residual[-1] <= tolerance
+        axes.plot(
+            seconds[-1:], residual[-1:], linestyle=look.dashes, marker=look.marker, markersize=7, color=look.colour,
+            markerfacecolor=look.colour if met else "white", markeredgewidth=1.5, label=str(solver),
+        )  # fmt: skip
+    axes.set(xscale="log", yscale="log")
+    if tolerance is not None:
+        axes.axhline(tolerance, color=GREY, linewidth=1, linestyle=(0, (1, 2)), zorder=0)
+        axes.annotate("tolerance", (1, tolerance), xycoords=("axes fraction", "data"), xytext=(-3, 3),
+                      textcoords="offset points", ha="right", fontsize="small", color=GREY)  # fmt: skip
+    axes.grid(color=FAINT, linewidth=0.6)
+    axes.set_axisbelow(True)
+    bare(axes)
+    axes.set_xlabel("seconds (filled: met the tolerance; hollow: did not)")
+    axes.set_ylabel("largest miss of a target, total mass 1")
+    axes.set_title(title, loc="left", fontsize="large", fontweight="bold")
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
+    return axes

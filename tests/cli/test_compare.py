@@ -1,0 +1,62 @@
+"""`purtensor compare`: files, pictures, report, and whoever takes part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from purtensor.cli.main import BAD_INPUT, main
+
+OWN = """
+class Nothing:
+    name = "nothing"
+
+    def step(self, problem, iterate, budget):
+        return iterate
+"""
+
+
+def test_compare__writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                    monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    (tmp_path / "my_solvers.py").write_text(OWN)
+    records = "hired,sex,degree\n" + "no,f,no\nyes,f,yes\nno,m,no\nyes,m,no\nyes,m,yes\nno,f,yes\n" * 3
+    (tmp_path / "people.csv").write_text(records)
+    monkeypatch.chdir(tmp_path)
+    words = ["compare", "haberman", "people.csv", "--solvers", "newton", "my_solvers:Nothing", "--response", "hired",
+             "--protected", "sex", "--repetitions", "2", "--max-iterations", "40", "--out", "out"]  # fmt: skip
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "iteration limit" in printed
+    assert "processor" in printed
+    out = tmp_path / "out"
+    runs = pd.read_csv(out / "runs.csv")
+    assert runs[["problem", "solver", "ending"]].values.tolist() == [
+        ["haberman", "newton", "converged"], ["haberman", "nothing", "iteration limit"],
+        ["people", "newton", "converged"], ["people", "nothing", "iteration limit"],
+    ]  # fmt: skip
+    assert len(pd.read_csv(out / "times.csv")) == 4
+    assert set(pd.read_csv(out / "ratios.csv")["problem"]) == {"haberman", "people"}
+    page = (out / "report.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == 3
+    for name in ("performance_profile", "haberman", "people"):
+        assert (out / f"{name}.png").stat().st_size > 10_000
+    assert (out / "runs.md").read_text().count("\n") == 6
+    assert r"\midrule" in (out / "runs.tex").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a problem"),
+        (["nobody"], "no problem 'nobody'"),
+        (["a", "--solvers", "nobody"], "no solver 'nobody'"),
+        (["a", "--solvers", "no_module:Nothing"], "no solver at no_module:Nothing"),
+        (["people.csv"], "--response and --protected"),
+        (["a", "--budget", "0"], "budget is the seconds"),
+    ],
+)
+def test_compare__bad_input(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *words]) == BAD_INPUT
+    assert message in capsys.readouterr().err
