@@ -21,6 +21,7 @@ from .errors import UndefinedRatioWarning as UndefinedRatioWarning
 from .errors import UnknownAttributeError as UnknownAttributeError
 from .errors import UnknownCategoryError as UnknownCategoryError
 from .experiments.comparison.compare import compare as compare
+from .experiments.comparison.result import Comparison as Comparison
 from .fairness.curve import parity_curve as parity_curve
 from .fairness.disparity import attributable_disparity as attributable_disparity
 from .fairness.disparity import disparity_ratio as disparity_ratio

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,6 @@ def peak_of(call: Callable[[], Result], proc: Path = PROC) -> tuple[Result, floa
     needs may be told as less. NaN where the system keeps no record that can be reset (Linux does).
     """
     own = proc / "self"
-    gc.collect()
     try:
         (own / "clear_refs").write_text("5")  # the highest mark so far is forgotten
         before = _kilobytes(own, "VmRSS")
