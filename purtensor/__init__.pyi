@@ -1,3 +1,4 @@
+from . import compat as compat
 from . import datasets as datasets
 from . import problems as problems
 from . import sklearn as sklearn

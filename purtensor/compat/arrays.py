@@ -1,0 +1,82 @@
+"""Arrays with axes for attributes, as tables: for packages that know no names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import FloatArray, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.tables.coded import dense_table
+from purtensor.tables.domain import Domain
+from purtensor.tables.marginal import marginal
+
+
+def array_table(values: Any) -> Table:
+    """Return an array as a dense table whose attributes are 'axis 0', 'axis 1', ..., and whose categories count from 0.
+
+    Raises
+    ------
+    InvalidTableError
+        It has no axis, or holds no numbers.
+    """
+    array = np.asarray(values)
+    if array.ndim == 0 or array.dtype.kind not in "buif":
+        raise InvalidTableError(f"the table is an array of numbers with at least one axis, this is {values!r:.60}")
+    return dense_table(_domain(range(array.ndim), array.shape), array)
+
+
+def array_target(values: Any, axes: Any, shape: Sequence[int]) -> Marginal:
+    """Return the marginal over these axes of a table of this shape, the target's own axes in the order of `axes`.
+
+    Raises
+    ------
+    InvalidOptionError
+        Axes that are none of the table, or that occur twice.
+    InvalidTableError
+        A target of another shape than the table has along the axes.
+    """
+    along = _checked_axes(axes, len(shape))
+    target = np.asarray(values)
+    wanted = tuple(shape[axis] for axis in along)
+    if target.shape != wanted:
+        raise InvalidTableError(f"the target over axes {along} has shape {target.shape}, the table's is {wanted} there")
+    return Marginal(dense_table(_domain(along, wanted), target, name="target"))
+
+
+def over_constrained(table: Table, targets: Sequence[Marginal]) -> Table:
+    """Return the table summed over the attributes that no target mentions: what a projection changes at all."""
+    mentioned = {name for target in targets for name in target.scope}
+    return marginal(table, [str(name) for name in table.dims if name in mentioned])
+
+
+def with_ratio(table: Table, before: Table, after: Table) -> FloatArray:
+    """Return the table times after / before: what is not constrained keeps its conditional distribution.
+
+    `before` is the table summed over some attributes; where it is 0, so is the answer.
+    """
+    if before.ndim == table.ndim:
+        answer: FloatArray = after.values
+        return answer
+    ratio = np.divide(after.values, before.values, out=np.zeros(before.shape), where=before.values > 0)
+    places = tuple(slice(None) if name in before.dims else None for name in table.dims)
+    scaled: FloatArray = table.values * ratio[places]
+    return scaled
+
+
+def _domain(axes: Sequence[int] | range, sizes: Sequence[int]) -> Domain:
+    return Domain(tuple(f"axis {axis}" for axis in axes), tuple(pd.RangeIndex(size) for size in sizes))
+
+
+def _checked_axes(axes: Any, count: int) -> tuple[int, ...]:
+    along = tuple(np.atleast_1d(axes).tolist())
+    fine = all(isinstance(axis, int) and 0 <= axis < count for axis in along) and len(set(along)) == len(along)
+    if not (along and fine):
+        raise InvalidOptionError(
+            f"the axes of a target are distinct numbers from 0 to {count - 1}, as Python counts, these are {along}"
+        )
+    return along

@@ -1,0 +1,132 @@
+"""Data frames with a column of weights, and targets as Series, as tables; rows keep their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError, UnknownCategoryError
+from purtensor.tables.coded import as_masses, sparse_table
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles
+
+
+@dataclass(frozen=True, eq=False)
+class FrameTable:
+    """The rows of a frame as a table over some of its columns.
+
+    Attributes
+    ----------
+    table
+        The weights summed by profile.
+    weights
+        The weight of each row.
+    profile
+        The profile of each row, a position in the table.
+    """
+
+    table: Table
+    weights: FloatArray
+    profile: IntArray
+
+    def rescaled(self, after: Table) -> FloatArray:
+        """Return the weight of each row, times how much its profile has changed."""
+        before = self.table.values
+        ratio = np.divide(after.values, before, out=np.zeros(len(before)), where=before > 0)
+        scaled: FloatArray = self.weights * ratio[self.profile]
+        return scaled
+
+
+def frame_table(frame: pd.DataFrame, columns: Sequence[Any], weight: Any) -> FrameTable:
+    """Return the frame's weights as a table over the columns.
+
+    Raises
+    ------
+    UnknownAttributeError
+        A column that is not there.
+    InvalidTableError
+        A missing category, or a weight that is negative or no number; the message names the row.
+    """
+    for name in (*columns, weight):
+        if name not in frame.columns:
+            raise UnknownAttributeError.among(name, frame.columns, "the data frame")
+
+    def fail(row: int, what: str) -> Any:
+        raise InvalidTableError(f"row {frame.index[row]!r}, column {weight!r}: {what}")
+
+    weights = as_masses(frame[weight].to_numpy(), fail)
+    codes, categories = [], []
+    for name in columns:
+        found, known = pd.factorize(frame[name])
+        if len(found) and found.min() < 0:
+            row = frame.index[int(np.argmin(found))]
+            raise InvalidTableError(f"column {name!r} has a missing value in row {row!r}")
+        codes.append(found)
+        categories.append(pd.Index(known))
+    domain = Domain(tuple(map(str, columns)), tuple(categories))
+    profile, profiles = group_profiles(codes, domain.sizes)
+    sums = np.bincount(profile, weights=weights, minlength=len(profiles[0])).astype(np.float64, copy=False)
+    return FrameTable(sparse_table(domain, profiles, sums), weights, profile)
+
+
+def series_target(target: Any, columns: Sequence[Any], table: FrameTable) -> Marginal:
+    """Return a target given as a Series (or a frame of one column) whose index holds the categories of the columns.
+
+    Levels are matched by name where their names are those of the columns, else by their order.
+
+    Raises
+    ------
+    InvalidOptionError
+        No Series, or an index of another number of levels than there are columns.
+    InvalidTableError
+        A category that is missing or listed twice.
+    UnknownCategoryError
+        A profile with weight in the frame that the target does not list.
+    """
+    if isinstance(target, pd.DataFrame) and target.shape[1] == 1:
+        target = target.iloc[:, 0]
+    if not isinstance(target, pd.Series) or target.index.nlevels != len(columns):
+        raise InvalidOptionError(
+            f"the target over {', '.join(map(str, columns))} is a Series with {len(columns)} index levels, "
+            f"this is {type(target).__name__} with {getattr(getattr(target, 'index', None), 'nlevels', 0)}"
+        )
+    index = target.index
+    names = list(index.names) if set(index.names) == set(columns) else list(columns)
+    codes, categories = [], []
+    for level in range(index.nlevels):
+        found, known = pd.factorize(index.get_level_values(level))
+        if len(found) and found.min() < 0:
+            raise InvalidTableError(f"the target over {', '.join(map(str, columns))} has a missing category")
+        codes.append(found)
+        categories.append(pd.Index(known))
+    values = as_masses(target.to_numpy(), _failing(index))
+    made = Marginal(sparse_table(Domain(tuple(map(str, names)), tuple(categories)), codes, values, name="target"))
+    _require_listed(index, names, table)
+    return made
+
+
+def _failing(index: pd.Index[Any]) -> Any:
+    def fail(row: int, what: str) -> Any:
+        raise InvalidTableError(f"the target of {index[row]!r} {what}")
+
+    return fail
+
+
+def _require_listed(index: pd.Index[Any], names: Sequence[Any], table: FrameTable) -> None:
+    """Refuse profiles with weight that a target does not list: a target of 0 has to be said."""
+    support = table.table.indexes["profile"][table.table.values > 0]
+    needed = support.droplevel([level for level in support.names if level not in set(map(str, names))])
+    needed = (needed.reorder_levels(list(map(str, names))) if needed.nlevels > 1 else needed).unique()
+    lost = needed[~needed.isin(index)]
+    if len(lost):
+        listed = ", ".join(map(str, names))
+        raise UnknownCategoryError(
+            f"the target over {listed} does not list {lost[0]!r}, which has weight in the data frame; "
+            "give it a target, 0 if it must be empty"
+        )

@@ -1,0 +1,162 @@
+"""The calling shape of the package ipfn: change `from ipfn import ipfn` to `from purtensor.compat import ipfn`.
+
+Examples
+--------
+>>> import numpy as np
+>>> from purtensor.compat import ipfn
+>>> m = np.array([[8.0, 4.0, 6.0, 7.0], [3.0, 6.0, 5.0, 2.0], [9.0, 11.0, 3.0, 1.0]])
+>>> aggregates = [np.array([20.0, 18.0, 22.0]), np.array([18.0, 16.0, 12.0, 14.0])]
+>>> fitted = ipfn.ipfn(m, aggregates, [[0], [1]]).iteration()
+>>> fitted.sum(axis=0).round(9).tolist()
+[18.0, 16.0, 12.0, 14.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import Table
+from purtensor.compat.arrays import array_table, array_target, over_constrained, with_ratio
+from purtensor.compat.frames import frame_table, series_target
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InvalidOptionError, NotConvergedError
+from purtensor.projection.project import project
+from purtensor.projection.result import Projection
+
+_TOLERANCE = 1e-10
+_LEAST_TOLERANCE = 1e-15
+"""A smaller share of the total is rounding."""
+
+
+class ipfn:  # noqa: N801 - the name that users know
+    """Fit a table to marginals, called as the package ipfn is; solved and proved by `pt.project`.
+
+    What differs: rows and columns of a data frame keep their order; convergence is judged over all targets and is
+    always at least 1e-10 of the total; contradictory or impossible targets raise, as does not converging where no
+    flag would tell it.
+
+    Parameters
+    ----------
+    original
+        A numpy array, or a data frame with a column of weights. It is not changed.
+    aggregates
+        One target for each entry of `dimensions`: arrays (axes in the order of the entry), or Series whose index
+        holds the categories.
+    dimensions
+        For each target its axes, counted from 0, or its column names.
+    weight_col
+        The column of weights of a data frame.
+    convergence_rate
+        The largest relative miss of a target that counts as converged.
+    max_iteration
+        Limit on the iterations of the solver.
+    verbose
+        0: the table is returned; 1: table and a flag, 1 for converged; 2: also a data frame with the largest miss
+        of each recorded iteration, as a share of the total.
+    rate_tolerance
+        Taken for compatibility: a solver that no longer moves is not called converged here.
+
+    Attributes
+    ----------
+    projection
+        After `iteration`, the Projection with its proof, trace and potentials.
+
+    Raises
+    ------
+    InvalidOptionError
+        Something that is none of these.
+    """
+
+    def __init__(
+        self,
+        original: np.ndarray[Any, Any] | pd.DataFrame,
+        aggregates: Sequence[Any],
+        dimensions: Sequence[Sequence[Any]],
+        weight_col: Any = "total",
+        convergence_rate: float = 1e-5,
+        max_iteration: int = 500,
+        verbose: int = 0,
+        rate_tolerance: float = 1e-8,
+    ) -> None:
+        if verbose not in (0, 1, 2):
+            raise InvalidOptionError(f"verbose is 0, 1 or 2, this is {verbose!r}")
+        if not isinstance(original, (np.ndarray, pd.DataFrame)):
+            raise InvalidOptionError(f"original is a numpy array or a data frame, this is {type(original).__name__}")
+        if len(aggregates) != len(dimensions) or not len(aggregates):
+            raise InvalidOptionError(
+                f"each target has its dimensions; there are {len(aggregates)} targets and {len(dimensions)} entries"
+            )
+        if not convergence_rate > 0:
+            raise InvalidOptionError(f"convergence_rate is a positive relative miss, this is {convergence_rate!r}")
+        self.original = original
+        self.aggregates = aggregates
+        self.dimensions = dimensions
+        self.weight_col = weight_col
+        self.conv_rate = convergence_rate
+        self.max_itr = max_iteration
+        self.verbose = verbose
+        self.rate_tolerance = rate_tolerance
+        self.projection: Projection | None = None
+
+    def iteration(self) -> Any:
+        """Return the fitted table, and by `verbose` the flag and the misses.
+
+        Raises
+        ------
+        InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError
+            Input that does not fit together, naming what does not.
+        InfeasibleError
+            No table on the positive cells of the original meets the targets.
+        NotConvergedError
+            With `verbose=0`, where there is no flag to tell it.
+        """
+        fitted: Any
+        if isinstance(self.original, pd.DataFrame):
+            fitted = self._fitted_frame(self.original)
+        else:
+            fitted = self._fitted_array(self.original)
+        if self.verbose == 0:
+            return fitted
+        assert self.projection is not None  # fitting has set it
+        flag = int(self.projection.converged)
+        return (fitted, flag) if self.verbose == 1 else (fitted, flag, self._misses(self.projection))
+
+    def _fitted_array(self, original: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        table = array_table(original)
+        targets = [
+            array_target(target, axes, table.shape)
+            for target, axes in zip(self.aggregates, self.dimensions, strict=True)
+        ]
+        before = over_constrained(table, targets)
+        return with_ratio(table, before, self._project(before, targets))
+
+    def _fitted_frame(self, original: pd.DataFrame) -> pd.DataFrame:
+        entries = [[entry] if isinstance(entry, str) else list(entry) for entry in self.dimensions]
+        columns = list(dict.fromkeys(name for entry in entries for name in entry))
+        rows = frame_table(original, columns, self.weight_col)
+        targets = [series_target(target, entry, rows) for target, entry in zip(self.aggregates, entries, strict=True)]
+        return original.assign(**{self.weight_col: rows.rescaled(self._project(rows.table, targets))})
+
+    def _project(self, reference: Table, targets: list[Marginal]) -> Table:
+        smallest = min(float(target.coded.values.min()) / target.total for target in targets)
+        tolerance = max(min(_TOLERANCE, self.conv_rate * smallest), _LEAST_TOLERANCE)
+        try:
+            self.projection = project(
+                reference, targets, tolerance=tolerance, max_iterations=self.max_itr, on_failure="raise"
+            )
+        except NotConvergedError as error:
+            if self.verbose == 0 or not isinstance(error.projection, Projection):
+                raise
+            self.projection = error.projection
+        return self.projection.table
+
+    @staticmethod
+    def _misses(projection: Projection) -> pd.DataFrame:
+        trace = projection.trace
+        made = trace["iteration"].values
+        misses = pd.DataFrame({"iteration": made, "conv": trace["residual"].values})
+        return misses[made > 0].set_index("iteration")
