@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.progress import bar
+from purtensor.cli.rate_study import write_study
 from purtensor.cli.records import Columns, read_counts
 from purtensor.errors import InvalidOptionError
 from purtensor.experiments.comparison.compare import compare
@@ -30,7 +31,11 @@ _RECORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compare, write the files and the report, and print the tables."""
+    """Compare, write the files and the report, and print the tables; or make a study of convergence rates."""
+    if arguments.study:
+        for problem in arguments.problems or ["b"]:
+            write_study(arguments.study, problem, arguments.out)
+        return
     if not arguments.problems:
         raise InvalidOptionError("nothing to compare on: name a problem, such as b")
     solvers = [_solver(name) for name in arguments.solvers]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+STUDIES = ("lambda", "size", "granularity")
+"""The names of the studies of convergence rates, without importing them."""
+
 
 def add_compare(commands: Any) -> None:
     """Add the command to a parser's commands."""
@@ -23,6 +26,11 @@ def add_compare(commands: Any) -> None:
         "--solvers", nargs="+", default=["auto", "ipf", "newton"], metavar="NAME",
         help="auto, ipf, ipf-anderson, newton, gis, lbfgs, project (with labels); peers: ipfn, humanleague, pot, "
         "scipy-lbfgs, trust-exact, clarabel, loglin; or module:name for your own (default: auto ipf newton)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--study", choices=STUDIES,
+        help="instead of a comparison: how many sweeps IPF needs while one property of a PUR problem varies (b, where "
+        "none is named)",
     )  # fmt: skip
     parser.add_argument("--budget", type=float, default=60.0, metavar="S", help="seconds a run may take (default: 60)")
     parser.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")

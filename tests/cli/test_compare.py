@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from purtensor.cli import rate_study
+from purtensor.cli.compare_arguments import STUDIES
 from purtensor.cli.main import BAD_INPUT, main
 
 OWN = """
@@ -60,3 +63,17 @@ def test_compare__writes_everything(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_compare__bad_input(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *words]) == BAD_INPUT
     assert message in capsys.readouterr().err
+
+
+def test_compare__studies_are_those_that_there_are() -> None:
+    assert tuple(rate_study.STUDIES) == STUDIES
+
+
+def test_compare__a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    short = dataclasses.replace(rate_study.STUDIES["lambda"], values=(1e-4, 1e-2))
+    monkeypatch.setattr(rate_study, "STUDIES", {"lambda": short})
+    assert main(["compare", "a", "--study", "lambda", "--out", str(tmp_path)]) == 0
+    assert "sweeps of IPF, problem a" in capsys.readouterr().out
+    found = pd.read_csv(tmp_path / "lambda_a.csv")
+    assert found.query("value == 1e-4")["sweeps"].tolist() == [8, 19, 25]
+    assert (tmp_path / "lambda_a.png").is_file()
