@@ -9,8 +9,10 @@ import numpy as np
 from scipy.linalg import qr
 
 from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.echelon import primes
 from purtensor.constraints.graph import Coupling, Forest
 from purtensor.feasibility.whole_solve import bounded_solution, solve_whole
+from purtensor.kernels.modular import echelon_in_place
 
 _MOST_SOLVED = 64
 _MOST_PATIENT = 400
@@ -39,9 +41,9 @@ def _by_cycles(
     coupling: Coupling, closing: IntArray, left: IntArray, allowed: Fraction, patient: bool
 ) -> Shifts | None:
     cycles = coupling.of(closing)
-    vectors = cycles.astype(np.float64)
-    places = _pivots(vectors)
-    chosen = _pivots(vectors[:, places].T)
+    size = cycles.shape[1]
+    wholly = size <= _MOST_SOLVED or (patient and size <= _MOST_PATIENT)
+    chosen, places = _first_basis(cycles) if wholly else _stable_basis(cycles)
     if len(chosen) != len(places):
         return None
     profiles, cycles = closing[chosen], cycles[chosen]
@@ -70,6 +72,23 @@ def _reaches(cycles: IntArray, solved: tuple[list[int], int], left: IntArray, al
     reached = cycles[:, used].T.astype(object) @ np.array(numerators, dtype=object)
     wanted = left[used].astype(object) * denominator
     return bool(np.all(np.abs(reached - wanted) <= allowed * denominator))
+
+
+def _first_basis(cycles: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the first independent cycles, which have the largest profiles, and places where these are independent."""
+    prime = next(primes())
+    work: FloatArray = (cycles % prime).astype(np.float64)
+    leads = np.empty(len(work), dtype=np.int64)
+    echelon_in_place(work, float(prime), leads)
+    chosen = np.flatnonzero(leads >= 0)
+    return chosen, np.sort(leads[chosen])
+
+
+def _stable_basis(cycles: IntArray) -> tuple[IntArray, IntArray]:
+    """Return independent cycles and places of a matrix that is far from singular."""
+    vectors = cycles.astype(np.float64)
+    places = _pivots(vectors)
+    return _pivots(vectors[:, places].T), places
 
 
 def _pivots(matrix: FloatArray) -> IntArray:

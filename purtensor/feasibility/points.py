@@ -100,6 +100,19 @@ def exact_point(
     return ExactPoint(denominator, restored, back, order[profiles], fractions, written)
 
 
+def explicit_point(system: System, targets: ExactTargets, shares: Sequence[Fraction]) -> ExactPoint | None:
+    """Return positive shares of the mass as a point, if all rows hold; with float targets to rounding."""
+    allowed = 0 if targets.exact else ROUNDING * targets.denominator
+    masses = [share * targets.denominator for share in shares]
+    for k in range(len(system.scopes)):
+        left = targets.numerators[system.block(k)].copy()
+        np.subtract.at(left, system.index[k].astype(np.int64), np.array(masses, dtype=object))
+        if any(abs(value) > allowed for value in left):
+            return None
+    nothing = np.zeros(system.profiles)
+    return ExactPoint(targets.denominator, nothing, nothing.astype(np.int64), np.arange(system.profiles), tuple(masses))
+
+
 def _with_two_constraints(system: System) -> System:
     """Return a system of at least two constraints: the total mass is added where there is one."""
     if len(system.scopes) > 1:

@@ -12,8 +12,9 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.redundancy import redundant
 from purtensor.constraints.slabs import arrange
 from purtensor.constraints.system import submatrix
+from purtensor.feasibility.exact_program import exact_answer
 from purtensor.feasibility.flows import crossing_of, minimum_cut
-from purtensor.feasibility.points import ExactPoint, exact_point
+from purtensor.feasibility.points import ExactPoint, exact_point, explicit_point
 from purtensor.feasibility.programs import emptying_weights, refuting_weights
 from purtensor.feasibility.proof import Proof, extended, prove, rounded
 from purtensor.feasibility.search import Evidence, evidence
@@ -21,6 +22,7 @@ from purtensor.feasibility.targets import ExactTargets, read_targets
 from purtensor.solving.problem import Problem
 
 _ITERATIONS = 80
+_STANDING = 1e-9
 _LARGEST_PROGRAM = 200_000
 _FINE = 2.0**44
 
@@ -130,9 +132,16 @@ def _bare_row(problem: Problem, targets: ExactTargets) -> Proof | None:
 
 
 def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
-    cut = _refuting_cut(problem, targets)
-    if cut is not None:
-        return cut
+    return (
+        _refuting_cut(problem, targets)
+        or _searched(problem, targets)
+        or _by_programs(problem, targets)
+        or _by_whole_numbers(problem, targets)
+    )
+
+
+def _searched(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
+    """Return what Newton's steps lead to; None where they end, or stand still without an exact solution nearby."""
     asked = False
     for step in evidence(problem, _ITERATIONS):
         if step.solution is not None:
@@ -143,24 +152,43 @@ def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
             if broken is not None:
                 return broken
             asked = True
+            if float(np.abs(step.change).max()) < _STANDING:
+                return None
         for weights in _candidates(step):
             proof = prove(problem.system, targets, weights)
             if proof.infeasible or proof.zeros.any():
                 return proof
+    return None
+
+
+def _by_programs(problem: Problem, targets: ExactTargets) -> Proof | None:
+    """Return what linear programs lead to, rounded to whole numbers."""
     if problem.system.index.size > _LARGEST_PROGRAM:
         return None
     for program in (refuting_weights, emptying_weights):
         found = program(problem.system)
-        if found is None:
-            continue
-        for scale in (1.0, 2.0, 6.0, 60.0, _FINE):
-            candidate = rounded(found, scale)
+        for scale in () if found is None else (1.0, 2.0, 6.0, 60.0, _FINE):
+            candidate = None if found is None else rounded(found, scale)
             if candidate is None:
                 continue
             proof = prove(problem.system, targets, candidate)
             if proof.infeasible or proof.zeros.any():
                 return proof
     return None
+
+
+def _by_whole_numbers(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
+    """Return what the simplex method in whole numbers says of a small problem."""
+    answer = exact_answer(problem.system, targets)
+    if answer is None:
+        return None
+    if answer.shares is not None:
+        point = explicit_point(problem.system, targets, answer.shares)
+        return point and _Solved(np.array([float(share) for share in answer.shares]) * problem.total, point)
+    if answer.weights is None:
+        return None
+    proof = prove(problem.system, targets, answer.weights)
+    return proof if proof.infeasible or proof.zeros.any() else None
 
 
 def _refuting_cut(problem: Problem, targets: ExactTargets) -> Proof | None:
