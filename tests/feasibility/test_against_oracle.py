@@ -26,6 +26,19 @@ def test_diagnose__verdict_zeros_and_witness_hold(kind, seed):
     assert [*faults(problem, answer, diagnosis)] == []
 
 
+@pytest.mark.parametrize(
+    ("seed", "kind"),
+    [
+        (4768, "pur"),  # the exact solution has 2e-20 at a profile: only the largest cycles may be corrected
+        (5141, "boundary"),  # 3 of 8e8: the last Newton steps are all rounding, whole numbers must decide
+    ],
+)
+def test_diagnose__masses_below_the_rounding_of_others(seed, kind):
+    problem = drawn(seed, kind)
+    diagnosis = diagnose(problem.reference, problem.constraints)
+    assert [*faults(problem, decide(*problem.rows()), diagnosis)] == []
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_explanation__of_every_verdict_is_told_in_words(kind):
     for seed in range(5):

@@ -53,16 +53,3 @@ def test_exact_answer__large_questions_are_left_to_others():
     problem = pt.problems.load("b_lam0")
     finding = find(problem.reference, problem.constraints)
     assert exact_answer(finding.system, finding.settled.targets) is None
-
-
-def test_diagnose__a_zero_below_the_rounding_of_the_largest_mass_is_found():
-    # a needs 8e8 and lies in e alone, which has just that; the residual of Newton is all rounding here
-    reference = table([[0, 1.0], [3.8e-9, 4e-2]], r=["a", "b"], c=["d", "e"])
-    constraints = [
-        pt.Marginal(table([8e8, 3], r=["a", "b"])),
-        pt.Marginal(table([3, 8e8], c=["d", "e"])),
-    ]
-    diagnosis = pt.diagnose(reference, constraints)
-    assert diagnosis.verdict == "boundary"
-    assert [tuple(profile) for profile in diagnosis.implied_zeros.indexes["profile"]] == [("b", "e")]
-    assert diagnosis.verify()
