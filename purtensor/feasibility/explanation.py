@@ -6,11 +6,10 @@ import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
-from purtensor._typing import IntArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.feasibility.coarse import Question
 from purtensor.feasibility.conflict import Conflict, simplest_conflict
@@ -23,6 +22,7 @@ from purtensor.feasibility.violation import smallest_miss, smallest_violation
 _Row = tuple[str, str, str, float]
 
 _SHOWN_ROWS = 3
+_LISTED_ROWS = 100
 _SHOWN_PROFILES = 8
 _LARGEST_PROGRAM = 60_000
 
@@ -36,7 +36,8 @@ class Explanation:
     sentences
         The story; masses are in the targets' own units.
     rows
-        What it is about: whether a row needs mass or has it, its labels, the scope of its target, and the mass.
+        What it is about: whether a row needs mass or has it, its labels, the scope of its target, and the mass; of many
+        the largest, and what all others sum to.
     constraints
         The scopes of the constraints that conflict.
     needed, room, missing
@@ -92,23 +93,22 @@ def _why_infeasible(finding: Finding, weights: IntArray) -> Explanation:
         _conflicting(scopes, conflict.irreducible),
         *_how_far(finding),
     ]
-    rows = _listed_rows(conflict, system, -1, "needs") + _listed_rows(conflict, system, 1, "has room for")
-    return Explanation(tuple(sentences), tuple(rows), scopes, needed, room, missing)
+    return Explanation(tuple(sentences), _table(conflict, system), scopes, needed, room, missing)
 
 
 def _contradiction(conflict: Conflict, system: System, texts: tuple[str, str]) -> str:
-    needs, places = _listed_rows(conflict, system, -1, ""), _listed_rows(conflict, system, 1, "")
-    if not places:
+    needs, places = _side(conflict, system, -1), _side(conflict, system, 1)
+    if not places.rows:
         return f"{_needing(needs, texts[0])}, and the support has no profile there."
     return f"{_needing(needs, texts[0])}. It can only lie in {_places(places, texts[1])}."
 
 
-def _needing(rows: Sequence[_Row], amount: str) -> str:
-    return f"{_rows_text(rows, 'and')} {'need' if len(rows) > 1 else 'needs'} {amount}"
+def _needing(side: _Side, amount: str) -> str:
+    return f"{_rows_text(side, 'and')} {'need' if len(side.rows) > 1 else 'needs'} {amount}"
 
 
-def _places(rows: Sequence[_Row], amount: str) -> str:
-    return f"{_rows_text(rows, 'or')}, which {'together ' if len(rows) > 1 else ''}may hold {amount}"
+def _places(side: _Side, amount: str) -> str:
+    return f"{_rows_text(side, 'or')}, which {'together ' if len(side.rows) > 1 else ''}may hold {amount}"
 
 
 def _conflicting(scopes: Sequence[tuple[str, ...]], irreducible: bool) -> str:
@@ -154,13 +154,12 @@ def _why_boundary(finding: Finding) -> Explanation:
     if proof is None:
         return Explanation(tuple(sentences))
     amount = _number(float(proof.needed) * _total(finding.system))
-    needs, places = _listed_rows(proof, finding.system, -1, ""), _listed_rows(proof, finding.system, 1, "")
+    needs, places = _side(proof, finding.system, -1), _side(proof, finding.system, 1)
     sentences.append(
         f"For instance, {_needing(needs, amount)}. It can only lie in {_places(places, 'just that')}; "
         f"so nothing is left for ({_profile(finding, int(hidden[0]))})."
     )
-    rows = _listed_rows(proof, finding.system, -1, "needs") + _listed_rows(proof, finding.system, 1, "has room for")
-    return Explanation(tuple(sentences), tuple(rows))
+    return Explanation(tuple(sentences), _table(proof, finding.system))
 
 
 def _why_interior(finding: Finding) -> Explanation:
@@ -173,30 +172,57 @@ def _why_interior(finding: Finding) -> Explanation:
     return Explanation((f"{text}; the solution that was found has least at ({_profile(finding, least)}), {mass}.",))
 
 
-def _listed_rows(conflict: Conflict, system: System, sign: int, role: str) -> list[_Row]:
-    """Return the rows of one sign, largest first."""
-    question, total = conflict.question, _total(system)
-    listed = []
-    for k, origin in enumerate(question.origin):
-        block = question.system.block(k)
-        for row in block.start + np.flatnonzero(sign * conflict.weights[block] > 0):
-            mass = total * float(Fraction(int(question.targets.numerators[row]), question.targets.denominator))
-            times = abs(int(conflict.weights[row]))
-            many = "" if times == 1 else f"{times} times"
-            role_text = " ".join(part for part in (role, many) if part)
-            listed.append((role_text, question.system.row_label(int(row)), _scope(system.scopes[origin]), mass))
-    return sorted(listed, key=lambda entry: -entry[3])
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """The rows that need mass, or those that have room for it, the largest first.
+
+    `rows` are the largest few: times, labels, scope and mass of each; `amounts` are times the mass of all.
+    """
+
+    rows: list[tuple[int, str, str, float]]
+    amounts: FloatArray
+
+    def rest(self, shown: int) -> float:
+        """Return what the rows after the first so many sum to."""
+        return math.fsum(self.amounts[shown:].tolist())
 
 
-def _rows_text(rows: Sequence[_Row], word: str) -> str:
+def _side(conflict: Conflict, system: System, sign: int) -> _Side:
+    question = conflict.question.system
+    chosen = np.flatnonzero(sign * conflict.weights > 0)
+    chosen = chosen[np.argsort(-question.targets[chosen], kind="stable")]
+    times = np.abs(conflict.weights[chosen])
+    masses = question.targets[chosen]
+    which = np.searchsorted(question.offsets, chosen, side="right") - 1
+    rows = [
+        (int(times[i]), question.row_label(int(chosen[i])), _scope(system.scopes[origin]), float(masses[i]))
+        for i, origin in enumerate(conflict.question.origin[k] for k in which[:_LISTED_ROWS])
+    ]
+    return _Side(rows, times.astype(np.float64) * masses)
+
+
+def _table(conflict: Conflict, system: System) -> tuple[_Row, ...]:
+    """Return the rows of both sides, the largest first, and what the others of a side sum to."""
+    listed: list[_Row] = []
+    for sign, role in ((-1, "needs"), (1, "has room for")):
+        side = _side(conflict, system, sign)
+        listed += [(role if n == 1 else f"{role} {n} times", label, scope, mass) for n, label, scope, mass in side.rows]
+        more = len(side.amounts) - len(side.rows)
+        if more:
+            listed.append((role, f"{more} more", "", side.rest(len(side.rows))))
+    return tuple(listed)
+
+
+def _rows_text(side: _Side, word: str) -> str:
     """Return rows by their labels, with their masses where there are several; of many only the largest."""
-    if len(rows) == 1:
-        return f"{rows[0][0]} {rows[0][1]}".strip()
-    shown = rows[: len(rows) if len(rows) <= _SHOWN_ROWS + 1 else _SHOWN_ROWS]
-    texts = [f"{role} {label} ({_number(mass)})".strip() for role, label, _, mass in shown]
-    if len(rows) > len(shown):
-        rest = math.fsum(row[3] for row in rows[len(shown) :])
-        texts.append(f"{len(rows) - len(shown)} more ({_number(rest)})")
+    labels = [label if n == 1 else f"{n} times {label}" for n, label, _, _ in side.rows]
+    if len(labels) == 1:
+        return labels[0]
+    count = len(side.amounts)
+    shown = count if count <= _SHOWN_ROWS + 1 else _SHOWN_ROWS
+    texts = [f"{label} ({_number(row[3])})" for label, row in zip(labels[:shown], side.rows[:shown], strict=True)]
+    if count > shown:
+        texts.append(f"{count - shown} more ({_number(side.rest(shown))})")
     return _enumerated(texts, word)
 
 

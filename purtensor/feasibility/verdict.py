@@ -184,7 +184,8 @@ def _by_whole_numbers(problem: Problem, targets: ExactTargets) -> Proof | _Solve
         return None
     if answer.shares is not None:
         point = explicit_point(problem.system, targets, answer.shares)
-        return point and _Solved(np.array([float(share) for share in answer.shares]) * problem.total, point)
+        masses = np.array([float(share) for share in answer.shares]) * problem.total
+        return None if point is None else _Solved(masses, point)
     if answer.weights is None:
         return None
     proof = prove(problem.system, targets, answer.weights)

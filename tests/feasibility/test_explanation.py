@@ -104,3 +104,23 @@ def test_repr_html__escapes_labels():
     assert "c=&lt;b&gt;" in html
     assert "<b>infeasible</b>" in html
     assert "<td>needs</td>" in html
+
+
+def test_explanation__of_very_many_rows_lists_the_largest_and_sums_the_rest():
+    # 200 rows lie in column 0 alone, which is short of 100; another 300 and 300 columns take the rest
+    support = np.ones((500, 301))
+    support[:200, 1:] = 0
+    coords = {"r": np.arange(500), "c": np.arange(301)}
+    needs = np.where(np.arange(500) < 200, 10.0 + np.arange(500), 300.0)
+    table = xr.DataArray(support, coords=coords, dims=("r", "c"))
+    short = needs[:200].sum() - 100
+    spread = (needs.sum() - short) // 300
+    columns = np.array([short, *[spread] * 299, needs.sum() - short - 299 * spread])
+    marginals = [pt.Marginal(xr.DataArray(v, coords={n: coords[n]}, dims=n)) for n, v in (("r", needs), ("c", columns))]
+    explanation = diagnose(table, marginals).explanation
+    assert (explanation.needed, explanation.room) == (needs[:200].sum(), short)
+    assert len(explanation.rows) == 102
+    assert explanation.rows[0] == ("needs", "r=199", "(r)", 209)
+    assert explanation.rows[100] == ("needs", "100 more", "", needs[:100].sum())
+    assert explanation.rows[101][:2] == ("has room for", "c=0")
+    assert f"r=197 (207) and 197 more ({needs[:197].sum():.0f}) need" in str(explanation)
