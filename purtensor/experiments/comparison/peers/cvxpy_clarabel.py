@@ -11,6 +11,9 @@ from purtensor.experiments.comparison.peers.peer import Attempt, missing_modules
 from purtensor.experiments.comparison.plain import PlainProblem
 from purtensor.experiments.comparison.rule import Ending, Rule
 
+_GAP = 1e-8
+"""Clarabel's own: below it makes twice the iterations on hard problems and comes no closer to the answer."""
+
 
 class Clarabel:
     """Minimise the sum of `kl_div(p, q0)` subject to C p = b; cvxpy's own translation is part of the time."""
@@ -31,7 +34,7 @@ class Clarabel:
             question = cvxpy.Problem(cvxpy.Minimize(distance), [(matrix * reference) @ ratios == targets])
             question.solve(
                 solver=cvxpy.CLARABEL, max_iter=min(rule.max_iterations, 1000), time_limit=rule.max_seconds,
-                tol_feas=0.1 * rule.tolerance, tol_gap_abs=0.1 * rule.tolerance, tol_gap_rel=0.1 * rule.tolerance,
+                tol_feas=rule.tolerance, tol_gap_abs=_GAP, tol_gap_rel=_GAP,
             )  # fmt: skip
             made = question.solver_stats.num_iters if question.solver_stats else None
             limit = Ending.TIME_LIMIT if question.status == "user_limit" else None
