@@ -13,7 +13,6 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
 
 import numba
@@ -22,6 +21,8 @@ import numpy as np
 import purtensor as pt
 from benchmarks.contests import FIGURES, Figure
 from benchmarks.interleaved import Clock, interleaved_seconds
+from purtensor.experiments.comparison.machine import processor
+from purtensor.experiments.comparison.result import duration
 
 
 def measured(figure: Figure, rounds: int, clock: Clock = time.perf_counter) -> list[str]:
@@ -38,28 +39,10 @@ def measured(figure: Figure, rounds: int, clock: Clock = time.perf_counter) -> l
     return [figure.what, figure.against, f"{median(ratios):.3g}", spread, goal, times, contest.remark]
 
 
-def duration(seconds: float) -> str:
-    """Return seconds in a unit that needs no exponent."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
-
-
 def machine() -> str:
     """Return one line about the processor and the versions."""
     versions = f"purtensor {pt.__version__}, numpy {np.__version__}, numba {numba.__version__}"
     return f"{processor()}, {os.cpu_count()} cores seen, Python {platform.python_version()}, {versions}"
-
-
-def processor() -> str:
-    """Return the processor's name as the system gives it."""
-    described = Path("/proc/cpuinfo")
-    if described.is_file():
-        for line in described.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def chosen(patterns: Sequence[str], heavy: bool) -> list[Figure]:

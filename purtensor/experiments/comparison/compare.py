@@ -13,7 +13,7 @@ from purtensor.experiments.comparison.machine import surroundings
 from purtensor.experiments.comparison.outcome import Outcome
 from purtensor.experiments.comparison.questions import Problems, Question, questions
 from purtensor.experiments.comparison.result import Comparison
-from purtensor.experiments.comparison.rule import Rule
+from purtensor.experiments.comparison.rule import Ending, Rule
 
 _PACKAGES = ("purtensor", "numpy", "scipy", "numba", "ipfn", "humanleague", "POT", "cvxpy", "clarabel")
 
@@ -32,7 +32,8 @@ def compare(
 
     Every run begins at the reference. What it returns is judged from outside, by sums over the table; its time is
     that of the solution, from arrays in the solver's own format. A solver that fails, dies or does not converge is
-    recorded with its ending, and the others go on. Peers run in processes of their own.
+    recorded with its ending, and the others go on. Peers run in processes of their own. Ctrl-C ends the comparison with
+    what was done until then.
 
     Parameters
     ----------
@@ -78,20 +79,25 @@ def compare(
         raise InvalidOptionError(f"repetitions is a count, this is {repetitions}")
     asked, invited = questions(problems, max(10.0 * budget, 60.0)), contenders(solvers)
     for question in asked:
-        question.labelled  # noqa: B018 - targets that contradict each other are refused before anything runs
+        question.check()
     runs: dict[tuple[str, str], Outcome] = {}
     seconds: list[tuple[str, str, int, float]] = []
-    facts = {}
+    facts, cut = {}, {}
     while asked:
         question = asked.pop(0)  # and let go of after its turn: large problems do not pile up
-        outcomes, rounds = _contest(question, invited, rule, repetitions, on_step)
-        runs |= {(question.name, name): outcome for name, outcome in outcomes.items()}
-        seconds += [(question.name, *line) for line in rounds]
+        try:
+            _contest(question, invited, rule, repetitions, on_step or _silent, runs, seconds)
+        except KeyboardInterrupt:
+            if not runs:
+                raise
+            cut = {"interrupted": f"by the user, at problem {question.name}; this is what was done until then"}
+            asked = []
         facts[question.name] = question.facts()
     settings = {
         "tolerance": f"{tolerance:g} (largest miss, total mass 1), {100 * tolerance:g} (L1 of the worst constraint)",
         "budget": f"{budget:g} s and {max_iterations:,} iterations a run",
         "repetitions": f"{repetitions}, in turns",
+        **cut,
         **surroundings(_PACKAGES),
     }
     times = pd.DataFrame(seconds, columns=["problem", "solver", "round", "seconds"])
@@ -108,16 +114,23 @@ def _rule(budget: float, tolerance: float, max_iterations: int) -> Rule:
     return Rule(float(tolerance), int(max_iterations), float(budget))
 
 
+def _silent(problem: str, solver: str) -> None:
+    """Tell nobody."""
+
+
 def _contest(
     question: Question,
     invited: list[Contender],
     rule: Rule,
     repetitions: int,
-    on_step: Callable[[str, str], Any] | None,
-) -> tuple[dict[str, Outcome], list[tuple[str, int, float]]]:
-    """Return the outcome of every contender on one problem, and the times of those that converged."""
-    told = on_step or (lambda problem, solver: None)
-    outcomes: dict[str, Outcome] = {}
+    told: Callable[[str, str], Any],
+    runs: dict[tuple[str, str], Outcome],
+    seconds: list[tuple[str, str, int, float]],
+) -> None:
+    """Add the outcome of every contender on one problem to `runs`, and the times of those that converged to `seconds`.
+
+    What was done before an interruption is added as well.
+    """
     entries: dict[str, Entry] = {}
     try:
         told(question.name, "certified answer")
@@ -125,14 +138,15 @@ def _contest(
         for contender in invited:
             told(question.name, contender.name)
             entries[contender.name] = contender.enter(question, rule)
-            outcomes[contender.name] = entries[contender.name].run()
-        racing = [name for name, outcome in outcomes.items() if outcome.ending.converged]
-        times = []
+            outcome = entries[contender.name].run()
+            runs[question.name, contender.name] = outcome
+            if outcome.ending is Ending.INTERRUPTED:
+                raise KeyboardInterrupt
+        racing = [name for name in entries if runs[question.name, name].ending.converged]
         for turn in range(repetitions):
             for name in racing[:: 1 if turn % 2 == 0 else -1]:
                 told(question.name, f"{name}, round {turn + 1}")
-                times.append((name, turn + 1, entries[name].time()))
+                seconds.append((question.name, name, turn + 1, entries[name].time()))
     finally:
         for entry in entries.values():
             entry.close()
-    return outcomes, times

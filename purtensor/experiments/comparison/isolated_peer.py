@@ -84,6 +84,8 @@ class PeerEntry:
         ending = judged_ending(self.rule, residual, l1, attempt.limit)
         if ending is Ending.STOPPED_SHORT and solved.seconds > self.rule.max_seconds:
             ending = Ending.TIME_LIMIT
+        elif ending is Ending.STOPPED_SHORT and iterations >= self.rule.max_iterations - 1:  # some count from 0
+            ending = Ending.ITERATION_LIMIT
         touches = iterations * problem.index.size if self.peer in _SWEEPING else math.nan
         last = Line(attempt.iterations or 0, solved.seconds, residual, l1)
         return Outcome(

@@ -102,11 +102,17 @@ class WholeCallEntry:
             certificate=False,
         )  # fmt: skip
 
+    def _timed(self) -> tuple[Projection, float]:
+        began = time.perf_counter()
+        found = self._solve()
+        return found, time.perf_counter() - began
+
     def run(self) -> Outcome:
         """Return a run, judged."""
-        began = time.perf_counter()
-        (found, seconds), peak = _measured(lambda: (self._solve(), time.perf_counter()), lambda out: out[1] - began)
-        seconds = self.time()
+        try:
+            (found, seconds), peak = _measured(self._timed, lambda out: out[1])
+        except Exception as error:  # such as more memory than there is
+            return Outcome(Ending.FAILED, _described(error))
         self.calls = calls_for(seconds)
         problem = self.question.plain
         masses = np.asarray(found.table.values).reshape(-1)[self.question.labelled.coded.positions]

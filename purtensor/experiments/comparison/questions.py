@@ -13,7 +13,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from purtensor._typing import FloatArray, Table
+from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Constraints, as_constraints
+from purtensor.constraints.system import align
 from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.experiments.comparison.plain import PlainProblem
 from purtensor.problems.registry import families, generate, load
@@ -107,6 +109,11 @@ class Question:
             solution=self.solution,
         )
 
+    def check(self) -> None:
+        """Refuse tables and constraints that do not fit together; nothing is kept, for problems may be large."""
+        check_consistency(self.constraints)
+        align(encode(self.reference), self.constraints)
+
     def facts(self) -> dict[str, str]:
         """Return the size of the problem and what is known of its answer, as text."""
         rows, profiles = self.labelled.full.rows, self.labelled.full.profiles
@@ -170,7 +177,6 @@ def _question(name: str, item: Any, max_seconds: float) -> Question:
     if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Table)):
         raise _no_problem(item)
     reference, constraints = item
-    encode(reference)  # refuses what is no table before anything runs
     return Question(name, reference, as_constraints(constraints), max_seconds)
 
 

@@ -206,3 +206,37 @@ def test_compare__tells_what_it_does() -> None:
     assert [step for _, step in told] == [
         "certified answer", "ipf", "newton", "ipf, round 1", "newton, round 1", "newton, round 2", "ipf, round 2"
     ]  # fmt: skip
+
+
+class Interrupting:
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def step(self, problem: Any, iterate: Any, budget: Any) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return iterate
+
+
+def test_compare__an_interruption_keeps_what_was_done() -> None:
+    compared = pt.compare(["haberman", "staircase"], {"ipf": "ipf", "cut": Interrupting(3), "never": "newton"})
+    assert endings(compared) == {("haberman", "ipf"): "converged", ("haberman", "cut"): "interrupted"}
+    assert compared.settings["interrupted"].startswith("by the user, at problem haberman")
+
+
+def test_compare__an_interruption_before_anything_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(problem: str, solver: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pt.compare("haberman", "ipf", on_step=told)
+
+
+def test_compare__contradictions_are_refused_before_anything_runs() -> None:
+    table = pt.to_dense(pt.tabulate({"a": [0, 1], "b": [0, 1]}))
+    wrong = [pt.Marginal(pt.marginal(table, "a")), pt.Marginal(2 * pt.marginal(table, "b"))]
+    told: list[Any] = []
+    with pytest.raises(pt.InconsistentTargetsError):
+        pt.compare(["haberman", (table, wrong)], "ipf", on_step=lambda *step: told.append(step))
+    assert told == []

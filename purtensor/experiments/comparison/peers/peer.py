@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ def driven(
 def _limit(rule: Rule, largest: float, l1: float, done: int, seconds: float) -> Ending | None:
     if rule.is_met(largest, l1):
         return Ending.CONVERGED
-    if largest != largest:  # not a number
+    if math.isnan(largest):
         return Ending.NOT_FINITE
     if seconds >= rule.max_seconds:
         return Ending.TIME_LIMIT
