@@ -72,11 +72,8 @@ class OwnEntry:
         )
 
     def time(self) -> float:
-        """Return the seconds of one more run."""
-        began = time.perf_counter()
-        for _ in range(self.calls):
-            self._solve()
-        return (time.perf_counter() - began) / self.calls
+        """Return the seconds of one more run; NaN when it raises an error this time."""
+        return _mean_seconds(self._solve, self.calls)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -135,10 +132,7 @@ class WholeCallEntry:
 
     def time(self) -> float:
         """Return the seconds of one more call."""
-        began = time.perf_counter()
-        for _ in range(self.calls):
-            self._solve()
-        return (time.perf_counter() - began) / self.calls
+        return _mean_seconds(self._solve, self.calls)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -169,9 +163,20 @@ def _measured(call: Callable[[], Any], seconds_of: Callable[[Any], float]) -> tu
     return result, peak
 
 
+def _mean_seconds(call: Callable[[], Any], calls: int) -> float:
+    began = time.perf_counter()
+    try:
+        for _ in range(calls):
+            call()
+    except Exception:  # recorded as a round without a time
+        return math.nan
+    return (time.perf_counter() - began) / calls
+
+
 def _highest_dual(question: Question) -> float:
     """Return the divergence of the certified answer, which is the maximum of the dual; NaN where none is proved."""
-    return question.certified.divergence if question.certified.certified else math.nan
+    answer = question.certified
+    return answer.divergence if answer is not None and answer.certified else math.nan
 
 
 def _of_emptied(problem: Problem) -> float:

@@ -76,17 +76,20 @@ class Question:
             return build_problem(self.reference, self.constraints, bare_rows=True)
 
     @cached_property
-    def certified(self) -> Projection:
-        """The answer with its proof, to a tolerance far below that of the runs; it may be none."""
-        return project(
-            self.reference, self.constraints, tolerance=_CERTIFIED_TOLERANCE, max_seconds=self.max_seconds,
-            on_failure="return",
-        )  # fmt: skip
+    def certified(self) -> Projection | None:
+        """The answer to a tolerance far below that of the runs, perhaps without proof; None where memory ends."""
+        try:
+            return project(
+                self.reference, self.constraints, tolerance=_CERTIFIED_TOLERANCE, max_seconds=self.max_seconds,
+                on_failure="return",
+            )  # fmt: skip
+        except MemoryError:
+            return None
 
     @cached_property
     def solution(self) -> FloatArray | None:
         """The certified answer on the support of the reference, total mass 1; None where nothing was proved."""
-        if not self.certified.certified:
+        if self.certified is None or not self.certified.certified:
             return None
         positions = self.labelled.coded.positions
         masses: FloatArray = np.asarray(self.certified.table.values).reshape(-1)[positions]
@@ -118,11 +121,12 @@ class Question:
         """Return the size of the problem and what is known of its answer, as text."""
         rows, profiles = self.labelled.full.rows, self.labelled.full.profiles
         answer = self.certified
-        proved = (
-            f"divergence {answer.divergence:.9g} nats, proved to {answer.tv_bound:.1e} in total variation"
-            if answer.certified
-            else f"none proved: {answer.termination.value}"
-        )
+        if answer is None:
+            proved = "none: there is not enough memory"
+        elif answer.certified:
+            proved = f"divergence {answer.divergence:.9g} nats, proved to {answer.tv_bound:.1e} in total variation"
+        else:
+            proved = f"none proved: {answer.termination.value}"
         return {
             "profiles": f"{profiles:,}",
             "constraints": f"{len(self.constraints)}, {rows:,} rows",

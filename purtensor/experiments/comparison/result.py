@@ -204,7 +204,7 @@ def duration(seconds: float) -> str:
 
 
 def _row(problem: str, solver: str, outcome: Outcome, times: pd.DataFrame) -> dict[str, object]:
-    here = times[(times["problem"] == problem) & (times["solver"] == solver)]["seconds"]
+    here = times[(times["problem"] == problem) & (times["solver"] == solver)]["seconds"].dropna()
     rounds = here.to_numpy() if len(here) else np.array([outcome.seconds])
     return {
         "problem": problem,

@@ -240,3 +240,37 @@ def test_compare__contradictions_are_refused_before_anything_runs() -> None:
     with pytest.raises(pt.InconsistentTargetsError):
         pt.compare(["haberman", (table, wrong)], "ipf", on_step=lambda *step: told.append(step))
     assert told == []
+
+
+class Moody:
+    """It solves, and raises at every third run."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def step(self, problem: Any, iterate: Any, budget: Any) -> Any:
+        if iterate.memory is None:
+            self.runs += 1
+            if self.runs > 2 and self.runs % 3 == 0:
+                raise ArithmeticError
+        return pt.Newton().step(problem, iterate, budget)
+
+
+def test_compare__a_round_that_fails_has_no_time() -> None:
+    compared = pt.compare("c_hard2", {"moody": Moody(), "newton": "newton"}, repetitions=3)
+    rounds = compared.times.query("solver == 'moody'")["seconds"]
+    assert rounds.isna().any()
+    assert rounds.notna().any()
+    assert compared.runs["seconds"].notna().all()
+    assert len(compared.ratios("newton")) == 2
+
+
+def test_compare__no_memory_for_the_certified_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        raise pt.TooLargeError("too large", 2, 1)
+
+    monkeypatch.setattr("purtensor.experiments.comparison.questions.project", refuse)
+    compared = pt.compare("haberman", ["ipf", "loglin"], repetitions=0)
+    assert endings(compared)["haberman", "ipf"] == "converged"
+    assert compared.runs["kl"].isna().all()
+    assert compared.problems["haberman"]["certified answer"] == "none: there is not enough memory"
