@@ -5,7 +5,10 @@ from . import sklearn as sklearn
 from .constraints.coefficients import coefficients as coefficients
 from .constraints.coefficients import degrees_of_freedom as degrees_of_freedom
 from .constraints.marginals import Marginal as Marginal
+from .constraints.marginals import StoredMarginal as StoredMarginal
 from .constraints.marginals import marginals_of as marginals_of
+from .distributed.project import resume as resume
+from .distributed.result import StoredProjection as StoredProjection
 from .errors import FileFormatError as FileFormatError
 from .errors import InconsistentTargetsError as InconsistentTargetsError
 from .errors import InfeasibleError as InfeasibleError

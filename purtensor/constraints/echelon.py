@@ -52,6 +52,11 @@ class Echelon:
         """The leads of the basis, ascending."""
         return np.sort(self._leads)
 
+    @property
+    def basis(self) -> IntArray:
+        """The basis, one vector a row, in whole numbers from 0 to the prime."""
+        return self._basis.astype(np.int64)
+
     def insert(self, vectors: IntArray) -> None:
         """Add whole-number vectors, shape (count, size), to the span."""
         for begin in range(0, len(vectors), _BATCH):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,15 +38,32 @@ def write_packed(path: Path, arrays: Mapping[str, IntArray], facts: Mapping[str,
     StoreError
         The disk is full, or cannot be written; what was at `path` is still there.
     """
-    content = _content(arrays, facts)
-    proof = checksum(content.view(np.uint64)) & (2**64 - 1)
+    return write_joined(path, [(arrays, facts)])[0][2]
+
+
+def write_joined(
+    path: Path, pieces: Iterable[tuple[Mapping[str, IntArray], Mapping[str, Any]]]
+) -> list[tuple[int, int, int]]:
+    """Write several sets of arrays and facts to one file; return where each begins, its length, and its checksum.
+
+    Raises
+    ------
+    StoreError
+        As for `write_packed`.
+    """
+    written, at = [], 0
     try:
         with replaced_file(path) as temporary, temporary.open("wb") as file:
-            file.write(content.data)
-            file.write(proof.to_bytes(_WORD, "little"))
+            for arrays, facts in pieces:
+                content = _content(arrays, facts)
+                proof = checksum(content.view(np.uint64)) & (2**64 - 1)
+                file.write(content.data)
+                file.write(proof.to_bytes(_WORD, "little"))
+                written.append((at, content.nbytes + _WORD, proof))
+                at += content.nbytes + _WORD
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}; free the disk, then resume") from error
-    return proof
+    return written
 
 
 def _content(arrays: Mapping[str, IntArray], facts: Mapping[str, Any]) -> IntArray:
@@ -67,8 +84,13 @@ def _content(arrays: Mapping[str, IntArray], facts: Mapping[str, Any]) -> IntArr
     return content
 
 
-def read_packed(path: Path) -> Packed:
+def read_packed(path: Path, piece: tuple[int, int] | None = None) -> Packed:
     """Return what `write_packed` wrote, after its checksum was compared; the arrays may be changed.
+
+    Parameters
+    ----------
+    piece
+        Where the piece begins in a file of several, and its length.
 
     Raises
     ------
@@ -76,9 +98,10 @@ def read_packed(path: Path) -> Packed:
         The file is missing, cut off, damaged, or of another program.
     """
     try:
-        size = os.stat(path).st_size
+        begin, size = (0, os.stat(path).st_size) if piece is None else piece
         content: Any = np.empty(max(size, _WORD), dtype=np.uint8)
         with path.open("rb", buffering=0) as file:
+            file.seek(begin)
             got = 0
             while got < size and (more := file.readinto(memoryview(content)[got:])):
                 got += more

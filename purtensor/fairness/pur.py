@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
 from purtensor._typing import Attributes, Table
-from purtensor.constraints.marginals import Marginal
+from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.roles import Roles, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.memory import require_memory
 from purtensor.tables.shares import exact_sum
+from purtensor.tables.stored import StoredTable, stored_marginal
 
 
-def parity(f: Table, *, response: str, protected: Attributes) -> Marginal:
+def parity(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:
     """Return demographic parity as a constraint: the response is independent of the protected attributes.
 
     Its target is f(y) f(s) / total(f), over all pairs of a response y and a protected profile s with mass.
@@ -46,7 +48,7 @@ def parity(f: Table, *, response: str, protected: Attributes) -> Marginal:
     >>> pt.parity(f, response="hired", protected="sex").target.to_series().to_dict()
     {('no', 'f'): 3.0, ('no', 'm'): 3.0, ('yes', 'f'): 2.0, ('yes', 'm'): 2.0}
     """
-    coded = encode(f)
+    coded = encode(_read(f, response, protected))
     return _parity(coded, roles_of(coded.domain, response, protected))
 
 
@@ -82,13 +84,15 @@ def realism(f: Table, *, response: str, protected: Attributes) -> Marginal:
     return _realism(coded, roles_of(coded.domain, response, protected))
 
 
-def pur(f: Table, *, response: str, protected: Attributes, conditions: str = "PUR") -> tuple[Marginal, ...]:
+def pur(
+    f: Table | StoredTable, *, response: str, protected: Attributes, conditions: str = "PUR"
+) -> tuple[Marginal, ...]:
     """Return the conditions that the letters name: Parity, Utility, Realism.
 
     Parameters
     ----------
     f, response, protected
-        As in `parity`.
+        As in `parity`. Of a stored table, utility and realism stay on disk as StoredMarginals.
     conditions
         One to three of the letters P, U, R, none twice; their order is that of the constraints, and of IPF's steps.
 
@@ -111,9 +115,25 @@ def pur(f: Table, *, response: str, protected: Attributes, conditions: str = "PU
         raise InvalidOptionError(f"conditions are letters among P, U and R, such as 'PUR', this is {conditions!r}")
     if len(set(conditions)) < len(conditions):
         raise InvalidOptionError(f"conditions name each letter once, this is {conditions!r}")
+    if isinstance(f, StoredTable):
+        roles = roles_of(f.domain, response, protected)
+        scopes = {"U": (roles.response, *roles.unprotected), "R": (*roles.protected, *roles.unprotected)}
+        found = [
+            parity(f, response=response, protected=protected) if letter == "P" else StoredMarginal(f, scopes[letter])
+            for letter in conditions
+        ]
+        return cast("tuple[Marginal, ...]", tuple(found))
     coded = encode(f)
     roles = roles_of(coded.domain, response, protected)
     return tuple(makers[letter](coded, roles) for letter in conditions)
+
+
+def _read(f: Table | StoredTable, response: str, protected: Attributes) -> Table:
+    """Return a table in memory from which parity follows: of a stored one the marginal that is parity's scope."""
+    if not isinstance(f, StoredTable):
+        return f
+    roles = roles_of(f.domain, response, protected)
+    return stored_marginal(f, (roles.response, *roles.protected))
 
 
 def _parity(coded: CodedTable, roles: Roles) -> Marginal:

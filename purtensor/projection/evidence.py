@@ -49,7 +49,7 @@ class SolverEvidence:
     def trace(self) -> xr.Dataset:
         """The recorded iterations."""
         whole, kept = self.labelled.coded.values, self.labelled.coded.values[self.labelled.profiles]
-        return trace_of(self.run, self.bound, float(np.log(whole.sum() / kept.sum())))
+        return trace_of(self.run.lines, self.bound, float(np.log(whole.sum() / kept.sum())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.elsewhere import engine_of
 from purtensor.projection.feasible import Feasibility, explained
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.progress import progress_callback
@@ -22,12 +23,16 @@ from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.termination import Termination
+from purtensor.tables.stored import StoredTable
 
 _MOST_ITERATIONS = 1_000_000
 
+Answer = TypeVar("Answer", bound=Any)
+"""A Projection, or one of a stored table."""
+
 
 def project(
-    reference: Table,
+    reference: Table | StoredTable,
     constraints: Constraints,
     *,
     solver: Solver | None = None,
@@ -46,7 +51,8 @@ def project(
     Parameters
     ----------
     reference
-        What to stay close to: a table of counts or probabilities; its positive profiles are the support.
+        What to stay close to: a table of counts or probabilities; its positive profiles are the support. A stored
+        table, or one of chunks of dask, is projected slab by slab on whatever runs dask, and so is its answer stored.
     constraints
         A Marginal, or any iterable of Marginals, flattened one level. All targets share one total.
     solver
@@ -70,7 +76,7 @@ def project(
     Returns
     -------
     Projection
-        The table with its evidence, in the layout of the reference.
+        The table with its evidence, in the layout of the reference; a StoredProjection where that is on disk.
 
     Raises
     ------
@@ -90,9 +96,18 @@ def project(
     >>> fair.converged, round(float(fair.table.sel(hired="yes", sex="f").item()), 3)
     (True, 0.2)
     """
+    elsewhere = engine_of(reference)
+    if elsewhere is not None:
+        found: Projection = elsewhere(
+            reference, constraints, solver=solver, tolerance=tolerance, stop_on=stop_on, max_iterations=max_iterations,
+            max_seconds=max_seconds, on_failure=on_failure, certificate=certificate, start=start, progress=progress,
+            callback=callback,
+        )  # fmt: skip
+        return found
+    reference = cast(Table, reference)
     flat = as_constraints(constraints)
-    stopping = _stopping(tolerance, stop_on, max_iterations, max_seconds)
-    _check_choice("on_failure", on_failure, ("raise", "warn", "return"))
+    stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
+    check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     chosen = Automatic() if solver is None else solver
     if not isinstance(chosen, Solver):
         raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
@@ -119,7 +134,7 @@ def project(
                 outcome = replace(outcome, termination=Termination.INFEASIBLE)
     proof = _proof(labelled, outcome) if certificate else None
     result = make_projection(reference, labelled, outcome, proof, feasibility.diagnosis)
-    return _delivered(result, on_failure)
+    return delivered(result, on_failure)
 
 
 def _asks_for_verdict(outcome: Run) -> bool:
@@ -155,7 +170,7 @@ def _without_support(
     labelled = build_problem(reference, constraints, bare_rows=True)
     outcome = run(labelled.arrays, IPF(), replace(stopping, max_iterations=0))
     outcome = replace(outcome, termination=Termination.INFEASIBLE)
-    return _delivered(make_projection(reference, labelled, outcome, None, feasibility.diagnosed()), on_failure)
+    return delivered(make_projection(reference, labelled, outcome, None, feasibility.diagnosed()), on_failure)
 
 
 def _warm_start(labelled: LabelledProblem, start: Projection | Sequence[Table]) -> FloatArray:
@@ -172,8 +187,9 @@ def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
     return DualCertifier(labelled.arrays).certify(outcome.iterate)
 
 
-def _stopping(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:
-    _check_choice("stop_on", stop_on, ("residual", "tv_bound"))
+def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:
+    """Return the stopping rule, its options checked."""
+    check_choice("stop_on", stop_on, ("residual", "tv_bound"))
     if not 0 <= tolerance < 1:
         raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance}")
     if max_iterations is not None and max_iterations < 0:
@@ -184,12 +200,14 @@ def _stopping(tolerance: float, stop_on: str, max_iterations: int | None, max_se
     return Stopping(tolerance, stop_on, iterations, float("inf") if max_seconds is None else max_seconds)
 
 
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse an option that is none of the choices."""
     if value not in choices:
         raise InvalidOptionError(f"{name} is one of {', '.join(choices)}, this is {value!r}")
 
 
-def _delivered(result: Projection, on_failure: str) -> Projection:
+def delivered(result: Answer, on_failure: str) -> Answer:
+    """Return a Projection, or one of a stored table; raise or warn where it has not converged, as was asked."""
     if result.converged or on_failure == "return":
         return result
     if result.termination is Termination.INFEASIBLE:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 
-from purtensor.solving.loop import Run
+from purtensor.solving.loop import TraceLine
 
 _UNITS = {
     "residual": "largest miss over all constrained profiles, total mass 1",
@@ -18,13 +20,12 @@ _UNITS = {
 }
 
 
-def trace_of(run: Run, bound: float, emptied: float = 0.0) -> xr.Dataset:
+def trace_of(lines: Sequence[TraceLine], bound: float, emptied: float = 0.0) -> xr.Dataset:
     """Return the recorded iterations of a run.
 
     The gap needs the certificate: the maximum of the dual is at most the last dual value plus `bound`. What zero
     targets alone make the divergence, -log of the reference's share that they leave, is added as `emptied`.
     """
-    lines = run.lines
     dual = np.array([line.record.dual for line in lines]) + emptied
     columns = {
         "residual": np.array([line.record.residual for line in lines]),

@@ -10,14 +10,15 @@ from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import CodedTable, encode, like
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.stored import StoredTable, stored_marginal
 
 
-def marginal(table: Table, attributes: Attributes) -> Table:
+def marginal(table: Table | StoredTable, attributes: Attributes) -> Table:
     """Return the marginal over `attributes`: the sums over all other attributes, in the table's own units.
 
     The attributes stand in the order asked and the profiles in category order; profiles without support are left
     out in the sparse layout and 0 in the dense one. Sums are compensated: they are right to the last bits, however
-    many terms they have.
+    many terms they have. That of a stored table is sparse, and summed chunk by chunk.
 
     Raises
     ------
@@ -33,6 +34,8 @@ def marginal(table: Table, attributes: Attributes) -> Table:
     >>> pt.marginal(counts, "age").values
     array([2., 1.])
     """
+    if isinstance(table, StoredTable):
+        return stored_marginal(table, attributes)
     coded = encode(table)
     return like(table, *marginalize(coded, named_attributes(attributes, coded.domain)), name=table.name)
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
-from purtensor.errors import InvalidTableError, StoreError
+from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import as_masses, described, domain_of, encode, is_sparse, sparse_table
 from purtensor.tables.domain import PROFILE, Domain, named_attributes
@@ -175,6 +175,8 @@ def read_profiles(path: Path, begin: int, end: int) -> tuple[tuple[IntArray, ...
 def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
     """Return a marginal of a stored table as a table in memory, summed chunk by chunk."""
     names = named_attributes(attributes, stored.domain)
+    if not names:
+        raise InvalidOptionError("a marginal over no attribute is the total, which a stored table tells: table.total")
     domain = stored.domain.select(names)
     where = [stored.domain.position(name) for name in names]
     codes: tuple[IntArray, ...] = tuple(np.empty(0, dtype=np.int64) for _ in names)

@@ -1,0 +1,262 @@
+"""From the profiles of a part to its slabs: rows numbered, slabs arranged, Newton's equations laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.echelon import primes
+from purtensor.constraints.exact_rank import Vectors
+from purtensor.constraints.graph import couple, grow_forest
+from purtensor.constraints.slabs import Slabs, arrange
+from purtensor.constraints.slabwise import NullVectors
+from purtensor.constraints.system import System
+from purtensor.distributed.cutting import gather
+from purtensor.distributed.packed import write_packed
+from purtensor.distributed.part import Part, write_part
+from purtensor.kernels.sums import group_sums
+from purtensor.solving.hessian.arrowhead import build_arrowhead
+from purtensor.solving.hessian.bipartite import build_bipartite
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """What every part is made by.
+
+    Attributes
+    ----------
+    folder
+        Where scattered profiles lie, and where parts go.
+    attributes, sizes
+        Of the reference.
+    scopes, key
+        Of the constraints, and the slab key.
+    scattered
+        For each constraint the folder of its scattered target; None where it is the reference's own marginal, or
+        couples the slabs.
+    outer_keys, outer_targets
+        For each outside constraint the keys of its rows, ascending, and their targets as scaled; None for the others.
+    reference_exponent, target_exponent
+        Values and targets are divided by two to these powers.
+    prime
+        The coupling's rank is looked for modulo this prime first.
+    """
+
+    folder: Path
+    attributes: tuple[str, ...]
+    sizes: tuple[int, ...]
+    scopes: tuple[tuple[str, ...], ...]
+    key: tuple[str, ...]
+    scattered: tuple[Path | None, ...]
+    outer_keys: tuple[IntArray | None, ...]
+    outer_targets: tuple[FloatArray | None, ...]
+    reference_exponent: int
+    target_exponent: int
+    prime: int
+
+    def scope_sizes(self, k: int) -> list[int]:
+        """Return the sizes of the attributes of constraint k."""
+        return [self.sizes[self.attributes.index(name)] for name in self.scopes[k]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """What the making of a part tells.
+
+    Attributes
+    ----------
+    profiles, stored, slabs, bytes
+        Profiles of the problem and of the table, slabs, and the size of the part's file.
+    mass
+        Of the reference on the profiles of the problem, as scaled.
+    rows
+        Rows of each constraint in the part.
+    basis
+        Of the null vectors of the slabs, summed over the outer rows, modulo the recipe's prime.
+    note
+        The form of Newton's equations.
+    repeated
+        The codes of a profile that is stored twice.
+    bare
+        A constraint and the codes of one of its rows that has a positive target and no profile.
+    """
+
+    profiles: int = 0
+    stored: int = 0
+    slabs: int = 0
+    bytes: int = 0
+    mass: float = 0.0
+    rows: tuple[int, ...] = ()
+    basis: IntArray | None = None
+    note: str = ""
+    repeated: tuple[int, ...] | None = None
+    bare: tuple[int, tuple[int, ...]] | None = None
+
+
+def gather_part(number: int, recipe: Recipe) -> Gathered:
+    """Make a part out of the scattered profiles, write it and its labels, and return what was found."""
+    columns, values = gather(recipe.folder / "scattered", number)
+    order, repeated = _canonical(columns, recipe)
+    if repeated is not None:
+        return Gathered(repeated=repeated)
+    columns, values = [column[order] for column in columns], values[order]
+    inner = [k for k, keys in enumerate(recipe.outer_keys) if keys is None]
+    found = _Rows.of(recipe, number, columns, values)
+    alive = values > 0
+    for k in range(len(recipe.scopes)):
+        alive &= found.alive(k)
+    for k in inner:
+        row = found.bare(k, alive)
+        if row is not None:
+            return Gathered(bare=(k, tuple(int(code[row]) for code in found.codes[k])))
+    profiles = np.flatnonzero(alive)
+    if not len(profiles):
+        _write_labels(recipe, number, columns, profiles, alive)
+        return Gathered(stored=len(values), rows=(0,) * len(recipe.scopes))
+    system, slabs, moved = arrange(found.system(recipe, profiles), recipe.key)
+    profiles = profiles[moved]
+    reference = np.ldexp(values[profiles], -recipe.reference_exponent)
+    independent, vectors = structure_of(system.index, system.offsets, slabs)
+    _write_labels(recipe, number, columns, profiles, alive)
+    form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
+    part = Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form)
+    path = recipe.folder / "parts" / f"{number:06d}"
+    write_part(path, part)
+    return Gathered(
+        len(profiles), len(values), slabs.count, path.stat().st_size, float(reference.sum()),
+        tuple(np.diff(system.offsets).tolist()),
+        vectors.span(recipe.prime).basis if vectors is not None else None, form.note,
+    )  # fmt: skip
+
+
+def _canonical(columns: Sequence[IntArray], recipe: Recipe) -> tuple[IntArray, tuple[int, ...] | None]:
+    """Return the profiles' order by their codes, the key's first, and one that occurs twice."""
+    first = [recipe.attributes.index(name) for name in recipe.key]
+    rest = [k for k in range(len(columns)) if k not in first]
+    keys, _ = profile_keys([columns[k] for k in (*first, *rest)], [recipe.sizes[k] for k in (*first, *rest)])
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(np.diff(keys[order]) == 0)
+    if len(again):
+        return order, tuple(int(column[order[again[0]]]) for column in columns)
+    return order, None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """For each constraint the row of every profile (-1: none), the codes of the rows, and their targets as scaled."""
+
+    index: list[IntArray]
+    codes: list[tuple[IntArray, ...]]
+    targets: list[FloatArray]
+
+    @classmethod
+    def of(cls, recipe: Recipe, number: int, columns: Sequence[IntArray], values: FloatArray) -> _Rows:
+        rows = cls([], [], [])
+        for k, scope in enumerate(recipe.scopes):
+            own = [columns[recipe.attributes.index(name)] for name in scope]
+            keys, targets = recipe.outer_keys[k], recipe.outer_targets[k]
+            if keys is not None and targets is not None:
+                rows._couple(own, recipe.scope_sizes(k), keys, targets)
+                continue
+            folder = recipe.scattered[k]
+            given = (own, values) if folder is None else gather(folder, number)
+            rows._add(own, recipe.scope_sizes(k), *given, recipe.target_exponent)
+        return rows
+
+    def _add(self, own: Sequence[IntArray], sizes: Sequence[int], target: Sequence[IntArray], masses: FloatArray,
+             exponent: int) -> None:  # fmt: skip
+        joint = [np.concatenate(pair) for pair in zip(own, target, strict=True)]
+        group, codes = group_profiles(joint, sizes)
+        count = len(own[0])
+        self.index.append(group[:count])
+        self.codes.append(codes)
+        self.targets.append(np.ldexp(group_sums(masses, group[count:], len(codes[0])), -exponent))
+
+    def _couple(self, own: Sequence[IntArray], sizes: Sequence[int], keys: IntArray, targets: FloatArray) -> None:
+        wanted = np.zeros(len(own[0]), dtype=np.int64)
+        for code, size in zip(own, sizes, strict=True):
+            wanted = wanted * size + code
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        self.index.append(np.where(keys[place] == wanted, place, -1))
+        self.codes.append(tuple(np.zeros(len(keys), dtype=np.int64) for _ in sizes))
+        self.targets.append(targets)
+
+    def alive(self, k: int) -> BoolArray:
+        """Mark the profiles whose row of constraint k has a positive target."""
+        rows = self.index[k]
+        return np.asarray((rows >= 0) & (np.append(self.targets[k], 0.0)[rows] > 0))
+
+    def bare(self, k: int, alive: BoolArray) -> int | None:
+        """Return a row of constraint k with a positive target and no profile, None where there is none."""
+        has = np.zeros(len(self.targets[k]), dtype=bool)
+        has[self.index[k][alive]] = True
+        bare = np.flatnonzero((self.targets[k] > 0) & ~has)
+        return int(bare[0]) if len(bare) else None
+
+    def system(self, recipe: Recipe, profiles: IntArray) -> System:
+        """Return the constraints on these profiles, without the inside rows of target zero."""
+        index, codes, targets = [], [], []
+        for k, keys in enumerate(recipe.outer_keys):
+            stays = np.ones(len(self.targets[k]), dtype=bool) if keys is not None else self.targets[k] > 0
+            index.append((np.cumsum(stays) - 1)[self.index[k][profiles]])
+            codes.append(tuple(code[stays] for code in self.codes[k]))
+            targets.append(self.targets[k][stays])
+        counts = [len(target) for target in targets]
+        return System(
+            np.array(index, dtype=smallest_unsigned(max(counts))),
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.concatenate(targets),
+            Domain((), ()),
+            recipe.scopes,
+            tuple(codes),
+        )
+
+
+def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[BoolArray, Vectors | None]:
+    """Return independent rows, all outside ones among them, and the null vectors of the slabs summed over those.
+
+    Every row has a profile but, perhaps, outside ones. None where nothing couples the slabs.
+    """
+    rows = int(offsets[-1])
+    count = len(offsets) - 1
+    system = System(index, offsets, np.ones(rows), Domain((), ()), ((),) * count, ((),) * count)
+    outer = [np.arange(offsets[k], offsets[k + 1]) for k in slabs.outside]
+    outer_rows = np.concatenate(outer) if outer else np.empty(0, dtype=np.int64)
+    independent = np.ones(rows, dtype=bool)
+    if len(slabs.inside) == 2:
+        main, second = slabs.inside
+        forest = grow_forest(system, main, second, independent)
+        independent[int(offsets[second]) + forest.roots - forest.first_rows] = False
+        return independent, couple(system, forest, slabs.outside, outer_rows) if outer else None
+    inside, outside = list(slabs.inside), list(slabs.outside)
+    places_of = np.full(rows, -1, dtype=np.int64)
+    places_of[outer_rows] = np.arange(len(outer_rows))
+    inner = independent.copy()
+    inner[outer_rows] = False
+    vectors = NullVectors(
+        slabs.slab_ptr, index[inside], offsets[inside], inner, index[outside], offsets[outside], outer_rows,
+        places_of, int(index.shape[1]), next(primes()),
+    )  # fmt: skip
+    marked = np.zeros(rows, dtype=bool)
+    for _ in vectors.passes(marked):
+        pass
+    marked[outer_rows] = True
+    return marked, vectors if outer else None
+
+
+def _write_labels(
+    recipe: Recipe, number: int, columns: Sequence[IntArray], profiles: IntArray, alive: BoolArray
+) -> None:
+    """Write the codes of the part's profiles, in the order of its slabs, then of those that zeros left out."""
+    order = np.concatenate([profiles, places(len(alive))[~alive]]).astype(np.int64)
+    arrays: dict[str, IntArray] = {
+        f"codes_{k}": column[order].astype(smallest_unsigned(size))
+        for k, (column, size) in enumerate(zip(columns, recipe.sizes, strict=True))
+    }
+    write_packed(recipe.folder / "labels" / f"{number:06d}", arrays, {"profiles": len(profiles)})

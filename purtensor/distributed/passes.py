@@ -1,0 +1,190 @@
+"""What one pass over the slabs of a part does: sweeps, Newton steps, and the certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.part import Part, extended_from, read_part, reduced_to
+from purtensor.distributed.slab_store import SlabStore
+from purtensor.kernels.certificate import certificate_sums, weigh
+from purtensor.kernels.ipf import scale_and_sum, sum_rows, take_factors
+from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.newton import curvature, largest_absolute
+from purtensor.kernels.spread import spread
+
+START = "start"
+"""The token of the reference itself: no state is stored for it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """What passes over parts found: numbers and arrays that are added up, and numbers of which the largest counts."""
+
+    sums: dict[str, Any] = field(default_factory=dict)
+    largest: dict[str, float] = field(default_factory=dict)
+
+
+def added(parts: list[Tally]) -> Tally:
+    """Return the tally of several: added from the left, NaN passing on."""
+    sums, largest = dict(parts[0].sums), dict(parts[0].largest)
+    for part in parts[1:]:
+        for name, value in part.sums.items():
+            sums[name] = sums[name] + value
+        for name, value in part.largest.items():
+            largest[name] = float(np.maximum(largest[name], value))
+    return Tally(sums, largest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Move:
+    """A Newton step: where it starts, the solution on the kept outer rows, and how much of it to go."""
+
+    outer: FloatArray
+    solved: FloatArray
+    step: float
+
+
+def sweep_pass(
+    number: int, store: SlabStore, token: str, outer: FloatArray, steps: Sequence[int], new_token: str
+) -> Tally:
+    """Do the steps of inside constraints on a part, after those that `outer` holds already; write the potentials."""
+    part, potentials = _opened(store, number, token, outer)
+    masses = part.masses(potentials)
+    factors = np.ones_like(potentials)
+    gained = 0.0
+    ignored = np.empty(1)
+    nowhere = np.zeros(len(masses), dtype=np.uint8)
+    for k in steps:
+        rows = part.block(k)
+        sums, factor = np.empty(rows.stop - rows.start), np.empty(rows.stop - rows.start)
+        sum_rows(masses, part.index[k], sums)
+        gained += take_factors(part.targets[rows], sums, factor, factors[rows])
+        scale_and_sum(masses, part.index[k], factor, nowhere, ignored)
+    potentials += np.log(factors)
+    _write_state(store, number, new_token, {"potentials": potentials})
+    found = _measured(part, potentials, masses)
+    del found.sums["rhs"]
+    found.sums["gained"] = gained
+    return found
+
+
+def newton_pass(
+    number: int, store: SlabStore, token: str, outer: FloatArray, move: Move | None, new_token: str
+) -> Tally:
+    """Go a Newton step on a part, write its potentials, and tell what the next step needs.
+
+    The system is assembled at the new point on the chance that the step is taken: then an iteration is one pass.
+    """
+    part, potentials = _opened(store, number, token, outer if move is None else move.outer)
+    way: dict[str, float] = {}
+    largest = 0.0
+    if move is not None:
+        masses = part.masses(potentials)
+        rhs = part.inner_miss(part.sums(masses))
+        part.form.masses = masses
+        direction = extended_from(part, store.kept, rhs, move.solved)
+        change = np.empty_like(masses)
+        spread(part.index, part.offsets, direction, change)
+        largest = largest_absolute(change)
+        way = {"slope": inner_product(rhs, direction), "curvature": curvature(masses, change, move.step)}
+        potentials = potentials + move.step * direction
+        potentials[part.outer_rows()] = outer
+        _write_state(store, number, new_token, {"potentials": potentials})
+    masses = part.masses(potentials)
+    found = _measured(part, potentials, masses)
+    matrix, vector = reduced_to(part, store.kept, masses, found.sums.pop("rhs"))
+    found.sums.update(way, matrix=matrix, vector=vector)
+    found.largest["change"] = largest
+    return found
+
+
+def certificate_pass(
+    number: int, store: SlabStore, token: str, outer: FloatArray, scale: float, solved: FloatArray | None,
+    tokens: tuple[str, str],
+) -> Tally:  # fmt: skip
+    """Refine the change w that makes a part feasible: take in what was solved, tell what is left to solve.
+
+    `scale` brings the masses to the targets' total; `tokens` name the states of the change before and after.
+    """
+    part, potentials = _opened(store, number, token, outer)
+    masses = part.masses(potentials)
+    mass = float(masses.sum())
+    weight = weigh(masses, part.index, part.offsets, np.abs(potentials))
+    masses *= scale
+    made = np.zeros_like(potentials)
+    found: dict[str, Any] = {"weight": weight * mass, "mass": mass, "divergence": 0.0}
+    worst = {"lowest": 0.0}
+    changed = masses
+    if solved is not None:
+        before = read_packed(store.state(tokens[0], number)).arrays
+        part.form.masses = masses
+        made = before["made"] + extended_from(part, store.kept, before["left"], solved)
+        change = np.empty_like(masses)
+        spread(part.index, part.offsets, made, change)
+        lowest, found["upper"], found["gap"], found["moved"] = certificate_sums(masses, change)
+        worst["lowest"] = -lowest
+        changed = masses * (1.0 + change)
+    else:
+        found["divergence"] = divergence_terms(part, store, potentials, masses)
+    sums = part.sums(changed)
+    left = part.inner_miss(sums)
+    _write_state(store, number, tokens[1], {"made": made, "left": left})
+    matrix, vector = reduced_to(part, store.kept, masses, left, with_matrix=solved is None)
+    worst["inner"], found["l1"] = part.inner_misses(sums)
+    found["outer"], found["vector"] = sums[part.outer_rows()], vector
+    if solved is None:
+        found["matrix"] = matrix
+    return Tally(found, worst)
+
+
+def divergence_terms(part: Part, store: SlabStore, potentials: FloatArray, masses: FloatArray) -> float:
+    """Return the sum of q phi(p / q - 1) over a part, p and q divided by their totals: its share of D(p || q)."""
+    p, q = masses / store.total, part.reference / store.mass
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(p > 0, p * np.log(p / q) - p + q, q)
+    return float(terms.sum())
+
+
+def _opened(store: SlabStore, number: int, token: str, outer: FloatArray) -> tuple[Part, FloatArray]:
+    """Return a part and the potentials of all its rows at a point."""
+    part = read_part(store.part(number), store.kept)
+    if token == START:
+        potentials = np.zeros_like(part.targets)
+        if 0 in store.inside:
+            potentials[part.block(0)] = store.start_shift
+    else:
+        potentials = read_packed(store.state(token, number)).arrays["potentials"]
+    potentials[part.outer_rows()] = outer
+    return part, potentials
+
+
+def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:
+    path = store.state(token, number)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_packed(path, arrays, {})
+
+
+def _measured(part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
+    """Return the marginals that couple the parts, the misses of the others, the mass, and the linear part of the dual.
+
+    `rhs`, the miss of the part's own rows, is to be taken out before tallies are added.
+    """
+    sums = part.sums(masses)
+    largest, l1 = part.inner_misses(sums)
+    linear = sum(inner_product(part.targets[part.block(k)], potentials[part.block(k)]) for k in part.inside)
+    return Tally(
+        {
+            "outer": sums[part.outer_rows()],
+            "l1": l1,
+            "mass": float(masses.sum()),
+            "linear": float(linear),
+            "rhs": part.inner_miss(sums),
+        },
+        {"inner": largest},
+    )

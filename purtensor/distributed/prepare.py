@@ -1,0 +1,347 @@
+"""From a stored table and constraints to slabs on disk: checked, cut once, and found again."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.consistency import check_consistency
+from purtensor.constraints.echelon import primes
+from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.distributed.coupling import SpreadVectors, highest_rank, independent_outer_rows
+from purtensor.distributed.cutting import (
+    added_census,
+    bucket_of,
+    parts_of_buckets,
+    scatter,
+    take_census,
+    write_scattered,
+)
+from purtensor.distributed.engine import map_each, map_reduce, workers
+from purtensor.distributed.gathering import Gathered, Recipe, gather_part
+from purtensor.distributed.slab_store import SlabStore, made_folders, read_store, write_store
+from purtensor.errors import (
+    InfeasibleError,
+    InvalidTableError,
+    NoSlabsError,
+    StoreError,
+    TooLargeError,
+    UnknownCategoryError,
+)
+from purtensor.solving.hessian.choice import LARGEST_DENSE
+from purtensor.tables.coded import described
+from purtensor.tables.domain import Domain, listed
+from purtensor.tables.memory import readable, require_memory
+from purtensor.tables.stored import StoredTable, store_table, stored_marginal
+from purtensor.tables.translate import category_map
+
+Constraint: TypeAlias = "Marginal | StoredMarginal"
+
+PROFILES_PER_PART = 1 << 19
+"""Some 100 MiB while a part is made, half of that in every pass."""
+
+_MOST_SHARED = 1 << 20
+"""Marginals that two targets share are compared up to so many combinations of categories."""
+
+
+def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict[str, int]) -> tuple[str, ...]:
+    """Return the slab key that leaves the fewest rows outside; among equals the one with the most combinations.
+
+    Raises
+    ------
+    NoSlabsError
+        Even the best key leaves more rows than a dense matrix takes.
+    """
+    sets = [frozenset(scope) for scope in scopes]
+    candidates = sorted({one & other for one in sets for other in sets} - {frozenset()}, key=sorted)
+
+    def outside(key: frozenset[str]) -> int:
+        return sum(count for count, scope in zip(rows, sets, strict=True) if not key <= scope)
+
+    best = min(candidates, key=lambda key: (outside(key), -math.prod(sizes[name] for name in key)))
+    if outside(best) > LARGEST_DENSE:
+        raise NoSlabsError(
+            f"no attributes cut these constraints into slabs: even ({', '.join(sorted(best))}) leaves {outside(best)} "
+            f"target rows that couple the slabs, and at most {LARGEST_DENSE} can be; hold the table in memory "
+            "(to_table), where conjugate gradients serve, or ask for marginals that share a large attribute"
+        )
+    scope = next(scope for scope in scopes if best <= set(scope))
+    return tuple(name for name in scope if name in best)
+
+
+def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], part_profiles: int | None) -> SlabStore:
+    """Return the problem cut into parts on disk; made when it is not there yet.
+
+    Raises
+    ------
+    NoSlabsError, TooLargeError, StoreError
+        It cannot be cut, or memory or disk do not suffice: before anything is written.
+    UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError, InvalidTableError, InfeasibleError
+        What does not fit, as for tables in memory.
+    """
+    domain = reference.domain
+    for constraint in constraints:
+        domain.select(constraint.scope)
+    sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
+    rows = [_row_bound(constraint, reference) for constraint in constraints]
+    scopes = tuple(constraint.scope for constraint in constraints)
+    key = slab_key(scopes, rows, sizes)
+    most = part_profiles or PROFILES_PER_PART
+    folder = reference.workspace / _name(reference, constraints, most)
+    if (folder / "problem").exists():
+        return read_store(folder)
+    _require_room(reference, len(scopes), min(most, reference.profiles))
+    inside = [k for k, scope in enumerate(scopes) if set(key) <= set(scope)]
+    settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
+    _check_consistency(settled)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        made_folders(folder, ("parts", "labels", "states", "scattered"))
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror or error}") from error
+    sources = tuple(_kept_target(folder, k, constraint) for k, constraint in enumerate(constraints))
+    store = _cut(reference, settled, folder, key, inside, most, sources)
+    for part in folder.glob("scattered*"):
+        shutil.rmtree(part, ignore_errors=True)
+    return store
+
+
+def _kept_target(folder: Path, k: int, constraint: Constraint) -> tuple[str, bool]:
+    """Keep a target beside the slabs, so that a run can be resumed from its folder alone; return where it lies."""
+    if isinstance(constraint, StoredMarginal):
+        return str(constraint.table.path.resolve()), False
+    path = folder / "targets" / f"{k}.zarr"
+    store_table(constraint.target, path)
+    return str(path), True
+
+
+def _row_bound(constraint: Constraint, reference: StoredTable) -> int:
+    if isinstance(constraint, Marginal):
+        return len(constraint.coded.values)
+    return min(reference.domain.select(constraint.scope).size, constraint.table.profiles)
+
+
+def _name(reference: StoredTable, constraints: Sequence[Constraint], most: int) -> str:
+    """Return the name of a problem's folder: a hash of what it is made of."""
+    digest = hashlib.sha256(f"{most}".encode())
+    for table in [reference, *(c.table for c in constraints if isinstance(c, StoredMarginal))]:
+        told = table.path / "zarr.json"
+        digest.update(f"{table.path.resolve()} {told.stat().st_mtime_ns}".encode())
+    for constraint in constraints:
+        digest.update(f"{constraint.scope}".encode())
+        if isinstance(constraint, Marginal):
+            for array in (*constraint.coded.codes, constraint.coded.values):
+                digest.update(np.ascontiguousarray(array).tobytes())
+            for categories in constraint.coded.domain.categories:
+                digest.update(pd.util.hash_array(categories.to_numpy()).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
+    """Refuse what memory or disk cannot hold, before anything is written."""
+    attributes = len(reference.domain.attributes)
+    who = workers()
+    making = part * (24 * attributes + 24 * constraints + 64) * who.at_once
+    advice = "give fewer threads or smaller parts"
+    if who.memory is not None and making > who.memory:
+        raise TooLargeError(
+            f"{who.at_once} parts of {part} profiles at once need {making} bytes ({readable(making)}) of a worker, and "
+            f"it has {readable(who.memory)}; {advice}",
+            making,
+            who.memory,
+        )
+    if who.memory is None:
+        require_memory(making, f"work on {who.at_once} parts of {part} profiles at once", advice)
+    disk = reference.profiles * (2 * (8 + 4 * attributes) + 4 * constraints + 32)
+    place = next(one for one in (reference.workspace, *reference.workspace.parents) if one.exists())
+    free = shutil.disk_usage(place).free
+    if disk > free:
+        raise StoreError(
+            f"the slabs of {reference.profiles} profiles need {disk} bytes ({readable(disk)}) on the disk of {place}, "
+            f"and {readable(free)} are free; open the table with another workspace"
+        )
+
+
+def _check_consistency(constraints: Sequence[Constraint]) -> None:
+    """Compare totals and shared marginals; of stored targets only what few combinations of categories tell."""
+    given = [c for c in constraints if isinstance(c, Marginal)]
+    stored = [c for c in constraints if isinstance(c, StoredMarginal)]
+    alike = list(given)
+    done = set()
+    for constraint in stored:
+        others = [set(c.scope) for c in given]
+        others += [set(c.scope) for c in stored if c.table.path != constraint.table.path]
+        wanted = {tuple(n for n in constraint.scope if n in other) for other in others}
+        for names in sorted(wanted or {()}):
+            small = [n for n in names or constraint.scope if constraint.table.domain.select([n]).size <= _MOST_SHARED]
+            if constraint.table.domain.select(names).size > _MOST_SHARED or not names:
+                small = small[:1]
+            if small and (constraint.table.path, tuple(small)) not in done:
+                done.add((constraint.table.path, tuple(small)))
+                alike.append(Marginal(stored_marginal(constraint.table, tuple(small))))
+    if len(alike) > 1:
+        check_consistency(alike)
+
+
+def _cut(
+    reference: StoredTable, constraints: Sequence[Constraint], folder: Path, key: tuple[str, ...],
+    inside: Sequence[int], most: int, sources: tuple[tuple[str, bool], ...],
+) -> SlabStore:  # fmt: skip
+    domain = reference.domain
+    where = [domain.position(name) for name in key]
+    key_sizes = [domain.sizes[k] for k in where]
+    census = map_reduce(take_census, added_census, reference.bounds, reference.path, where, key_sizes)
+    if not census.positive:
+        raise InvalidTableError("the table is empty: no profile has positive mass")
+    part_of = parts_of_buckets(census.buckets, most)
+    everything = list(range(len(domain.attributes)))
+    map_each(scatter, reference.bounds, reference.path, folder / "scattered", everything,
+             [None] * len(everything), where, key_sizes, part_of)  # fmt: skip
+    total = constraints[0].total
+    target_exponent = math.frexp(total)[1]
+    scattered: list[Path | None] = []
+    outer: list[tuple[tuple[IntArray, ...], IntArray, FloatArray] | None] = []
+    for k, constraint in enumerate(constraints):
+        is_own = isinstance(constraint, StoredMarginal) and constraint.table.path == reference.path
+        scattered.append(None if k not in inside or is_own else folder / f"scattered_{k}")
+        outer.append(None)
+        if isinstance(constraint, Marginal) and k not in inside:
+            codes, targets = _aligned(constraint, reference)
+            outer[k] = _outer_rows(codes, targets, domain.select(constraint.scope).sizes, target_exponent)
+        elif scattered[k] is not None:
+            _scatter_target(constraint, reference, folder / f"scattered_{k}", key, part_of)
+    recipe = Recipe(
+        folder, domain.attributes, domain.sizes, tuple(c.scope for c in constraints), key, tuple(scattered),
+        tuple(one[1] if one else None for one in outer), tuple(one[2] if one else None for one in outer),
+        math.frexp(census.mass)[1], target_exponent, next(primes()),
+    )  # fmt: skip
+    made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
+    _refuse_faults(made, recipe, domain)
+    return _finished(reference, recipe, made, [one[0] for one in outer if one], inside, total, census.mass, sources)
+
+
+def _finished(
+    reference: StoredTable, recipe: Recipe, made: Sequence[Gathered], outer_codes: Sequence[tuple[IntArray, ...]],
+    inside: Sequence[int], total: float, mass: float, sources: tuple[tuple[str, bool], ...],
+) -> SlabStore:  # fmt: skip
+    parts = tuple(n for n, one in enumerate(made) if one.profiles)
+    if not parts:
+        raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
+    outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
+    targets = [targets for targets in recipe.outer_targets if targets is not None]
+    rows = sum(len(own) for own in targets)
+    kept_mass = math.fsum(one.mass for one in made)
+    highest = highest_rank(recipe.scopes, inside, outside, outer_codes) if rows else 0
+    paths = tuple(recipe.folder / "parts" / f"{n:06d}" for n in parts)
+    bases = tuple(basis for n in parts if (basis := made[n].basis) is not None)
+    kept = independent_outer_rows(SpreadVectors(paths, bases, recipe.prime, rows, highest))
+    slabs = sum(one.slabs for one in made)
+    store = SlabStore(
+        folder=recipe.folder, table=reference.path, scopes=recipe.scopes, key=recipe.key, inside=tuple(inside),
+        outside=outside, parts=parts, label_parts=tuple(n for n, one in enumerate(made) if one.stored),
+        outer_targets=np.concatenate(targets) if targets else np.empty(0), kept=kept,
+        outer_codes=tuple(outer_codes), total=math.ldexp(total, -recipe.target_exponent), mass=kept_mass,
+        lost=max(0.0, 1.0 - kept_mass / math.ldexp(mass, -recipe.reference_exponent)),
+        reference_exponent=recipe.reference_exponent, target_exponent=recipe.target_exponent,
+        profiles=sum(one.profiles for one in made), slabs=slabs, largest=max(one.bytes for one in made),
+        note=f"arrowhead over {' x '.join(recipe.key)}: {slabs} slabs in {len(parts)} parts, "
+        f"{int(kept.sum())} coupling rows", sources=sources,
+    )  # fmt: skip
+    write_store(store)
+    return store
+
+
+def _aligned(constraint: Marginal, reference: StoredTable) -> tuple[list[IntArray], FloatArray]:
+    """Return a target in the reference's categories, all checked to be known on both sides."""
+    columns = []
+    coded = constraint.coded
+    for name, known, own in zip(constraint.scope, coded.domain.categories, coded.codes, strict=True):
+        categories = reference.domain.categories[reference.domain.position(name)]
+        columns.append(_checked_map(name, known, categories, reference)[own])
+        lost = columns[-1] < 0
+        if lost.any():
+            raise _unknown(name, known[own[lost][0]], "the target", "the reference", categories)
+    return columns, coded.values
+
+
+def _checked_map(
+    name: str, known: pd.Index[Any], categories: pd.Index[Any], reference: StoredTable
+) -> IntArray:  # fmt: skip
+    """Return the codes of a target's categories in the reference; refuse those of the reference that it lacks."""
+    mapping = category_map(known, categories)
+    reached = np.zeros(len(categories), dtype=bool)
+    reached[mapping[mapping >= 0]] = True
+    if not reached.all():
+        mass = stored_marginal(reference, (name,))
+        codes = np.asarray(mass.indexes["profile"].codes[0])
+        lost = codes[~reached[codes]]
+        if len(lost):
+            raise _unknown(name, categories[lost[0]], "the reference", "the target", known)
+    return mapping
+
+
+def _unknown(name: str, category: object, of: str, lacks: str, known: pd.Index[Any]) -> UnknownCategoryError:
+    return UnknownCategoryError(
+        f"{of} has mass in {name}={category}, a category that {lacks} does not have (it has {listed(known[:9])}); "
+        "labels are compared with their types, and a category that must be empty is listed with target 0"
+    )
+
+
+def _outer_rows(
+    codes: Sequence[IntArray], targets: FloatArray, sizes: Sequence[int], exponent: int
+) -> tuple[tuple[IntArray, ...], IntArray, FloatArray]:
+    """Return the codes, ascending keys and scaled targets of the rows of an outside constraint."""
+    if math.prod(sizes) > 2**62:
+        raise NoSlabsError(f"a constraint with {math.prod(sizes)} combinations of categories cannot couple slabs")
+    keys = np.zeros(len(targets), dtype=np.int64)
+    for code, size in zip(codes, sizes, strict=True):
+        keys = keys * size + code
+    order = np.argsort(keys)
+    return tuple(np.asarray(c)[order] for c in codes), keys[order], np.ldexp(targets[order], -exponent)
+
+
+def _scatter_target(
+    constraint: Constraint, reference: StoredTable, folder: Path, key: tuple[str, ...], part_of: IntArray
+) -> None:
+    """Bring an inside target's rows to the parts whose slabs they lie in."""
+    made_folders(folder.parent, (folder.name,))
+    within = [constraint.scope.index(name) for name in key]
+    sizes = [reference.domain.select([name]).size for name in key]
+    if isinstance(constraint, Marginal):
+        codes, values = _aligned(constraint, reference)
+        part = part_of[bucket_of([codes[k] for k in within], sizes)]
+        write_scattered(folder / "given", codes, values, part, int(part_of[-1]) + 1)
+        return
+    table = constraint.table
+    positions = [table.domain.position(name) for name in constraint.scope]
+    maps = []
+    for name, position in zip(constraint.scope, positions, strict=True):
+        known, categories = table.domain.categories[position], reference.domain.select([name]).categories[0]
+        mapping = _checked_map(name, known, categories, reference)
+        if (mapping < 0).any():
+            lost = known[int(np.argmin(mapping))]
+            raise _unknown(name, lost, "the target", "the reference", categories)
+        maps.append(mapping)
+    map_each(scatter, table.bounds, table.path, folder, positions, maps, within, sizes, part_of)
+
+
+def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> None:
+    for one in made:
+        if one.repeated is not None:
+            profile = described(domain, one.repeated)
+            raise InvalidTableError(f"profile ({profile}) is stored twice; sum its values into one")
+        if one.bare is not None:
+            k, codes = one.bare
+            row = described(domain.select(recipe.scopes[k]), codes)
+            raise InfeasibleError(
+                f"no distribution meets the constraints: {row} has a positive target over "
+                f"({', '.join(recipe.scopes[k])}), but its support is empty"
+            )

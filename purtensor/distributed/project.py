@@ -1,0 +1,186 @@
+"""Projections of stored tables: from the call to the answer, and from a checkpoint onwards."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
+from purtensor.distributed.certifying import certify
+from purtensor.distributed.checkpoint import Stand, recalled
+from purtensor.distributed.engine import require_dask
+from purtensor.distributed.prepare import slab_store_of
+from purtensor.distributed.result import StoredProjection
+from purtensor.distributed.running import Plan, begun, residuals, run_on
+from purtensor.distributed.slab_store import SlabStore, read_store
+from purtensor.errors import InvalidOptionError, StoreError
+from purtensor.projection.progress import progress_callback
+from purtensor.projection.project import check_choice, delivered, stopping_of
+from purtensor.projection.trace import trace_of
+from purtensor.solving.certificate import Certificate
+from purtensor.solving.loop import Stopping
+from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.termination import Termination
+from purtensor.tables.stored import StoredTable, open_table, store_table
+
+
+def project_stored(
+    reference: Any,
+    constraints: Any,
+    *,
+    solver: Any = None,
+    tolerance: float = 1e-10,
+    stop_on: str = "residual",
+    max_iterations: int | None = None,
+    max_seconds: float | None = None,
+    on_failure: str = "raise",
+    certificate: bool = True,
+    start: Any = None,
+    progress: bool = False,
+    callback: Any = None,
+    part_profiles: int | None = None,
+) -> StoredProjection:
+    """Return the projection of a stored table, or of one of chunks of dask; what `project` calls for those.
+
+    The table is cut once into parts of whole slabs, which lie in its workspace; every iteration is one map and reduce
+    over the parts, on whatever runs dask: threads, processes, or the Client that is active. After each there is a
+    checkpoint, from which `resume` goes on.
+
+    Parameters
+    ----------
+    solver
+        `Newton()` (also when None) or `IPF()`.
+    part_profiles
+        How many profiles a part has at most, unless one slab has more.
+
+    Raises
+    ------
+    NoSlabsError
+        No attributes cut the constraints into slabs.
+    TooLargeError, StoreError
+        Memory or disk do not suffice.
+    """
+    require_dask()
+    stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
+    check_choice("on_failure", on_failure, ("raise", "warn", "return"))
+    if start is not None:
+        raise InvalidOptionError("a stored table is projected from its reference: give no start")
+    flat = flattened(constraints, (Marginal, StoredMarginal))
+    options = _options(solver, len(flat), stopping, certificate)
+    stored = reference if isinstance(reference, StoredTable) else _stored(reference)
+    store = slab_store_of(stored, flat, part_profiles)
+    (store.folder / "checkpoint").unlink(missing_ok=True)
+    stand = begun(store, options)
+    return _carried_on(store, stand, stored, flat, on_failure, progress, callback)
+
+
+def resume(
+    path: str | os.PathLike[str], *, on_failure: str = "raise", max_iterations: int | None = None,
+    progress: bool = False, callback: Any = None,
+) -> StoredProjection:  # fmt: skip
+    """Go on with the projection of a stored table from its last checkpoint, to the same bits as without a break.
+
+    Parameters
+    ----------
+    path
+        The folder of the run, `result.path`; or the workspace in which it is the only one.
+    on_failure, progress, callback
+        As in `project`; solver and stopping rule are those of the run.
+    max_iterations
+        Another limit than the run's own.
+
+    Raises
+    ------
+    StoreError
+        There is no checkpoint, or what it names is damaged or gone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import purtensor as pt
+    >>> folder = tempfile.mkdtemp()
+    >>> counts = pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}, weights=[1, 2, 3, 5])
+    >>> stored = pt.store_table(counts, folder + "/counts.zarr")
+    >>> target = pt.marginals_of(pt.tabulate({"a": [0, 1], "b": [0, 1]}), ["a", "b"])
+    >>> stopped = pt.project(stored, target, max_iterations=0, on_failure="return")
+    >>> pt.resume(stopped.path, max_iterations=100).converged
+    True
+    """
+    require_dask()
+    check_choice("on_failure", on_failure, ("raise", "warn", "return"))
+    store = read_store(_run_folder(Path(path)))
+    stand = recalled(store)
+    if max_iterations is not None:
+        stand.options["stopping"]["max_iterations"] = max_iterations
+    reference = open_table(store.table, workspace=store.folder.parent)
+    constraints = []
+    for scope, (place, in_memory) in zip(store.scopes, store.sources, strict=True):
+        table = open_table(place)
+        constraints.append(Marginal(table.to_table()) if in_memory else StoredMarginal(table, scope))
+    return _carried_on(store, stand, reference, constraints, on_failure, progress, callback)
+
+
+def _run_folder(path: Path) -> Path:
+    if (path / "problem").exists():
+        return path
+    found = sorted(one.parent for one in path.glob("*/checkpoint"))
+    if len(found) != 1:
+        raise StoreError(f"{path} holds {len(found)} runs with a checkpoint; give the folder of one, result.path")
+    return found[0]
+
+
+def _stored(table: Any) -> StoredTable:
+    import dask  # installed, as was checked
+
+    folder = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
+    return store_table(table, Path(tempfile.mkdtemp(prefix="purtensor-", dir=folder)) / "table.zarr")
+
+
+def _options(solver: Any, constraints: int, stopping: Stopping, certificate: bool) -> dict[str, Any]:
+    """Return the solver and its stopping rule as JSON has them."""
+    order = list(range(constraints))
+    if solver is None or isinstance(solver, Automatic):
+        solver = Newton()
+    if isinstance(solver, IPF):
+        if solver.relaxation != 1.0 or solver.acceleration is not None:
+            raise InvalidOptionError("a stored table is swept by plain IPF: no relaxation, no acceleration")
+        order = [int(k) for k in solver.order] if solver.order is not None else order
+        if sorted(order) != list(range(constraints)):
+            raise InvalidOptionError(f"order is a permutation of 0 .. {constraints - 1}, this is {tuple(order)}")
+    elif not isinstance(solver, Newton):
+        raise InvalidOptionError(f"a stored table is projected by Newton() or IPF(), not by {solver!r}")
+    newton = isinstance(solver, Newton)
+    return {
+        "newton": newton, "warm_up": solver.warm_up if isinstance(solver, Newton) else 0, "order": order,
+        "stopping": asdict(stopping), "certificate": certificate,
+    }  # fmt: skip
+
+
+def _carried_on(
+    store: SlabStore, stand: Stand, reference: StoredTable, constraints: Sequence[Marginal | StoredMarginal],
+    on_failure: str, progress: bool, callback: Any,
+) -> StoredProjection:  # fmt: skip
+    options = stand.options
+    plan = Plan(options["newton"], options["warm_up"], tuple(options["order"]), Stopping(**options["stopping"]))
+    with progress_callback(progress, callback) as told:
+        ending = run_on(store, stand, plan, told)  # type: ignore[arg-type]  # it reads counts and residuals only
+    proof, divergence = Certificate(float("inf"), 1.0), float("nan")
+    if options["certificate"] and ending is not Termination.NOT_FINITE:
+        proof, divergence = certify(store, stand)
+    residual, residual_l1 = residuals(store, stand.tally)
+    result = StoredProjection(
+        termination=ending, certified=proof.certified, residual=residual, residual_l1=residual_l1,
+        divergence=divergence, bound=proof.bound, tv_bound=proof.tv_bound, iterations=stand.iterations,
+        seconds=stand.seconds, notes=(store.note,),
+        trace=trace_of(stand.lines, proof.bound, -float(np.log1p(-store.lost))), reference=reference,
+        constraints=tuple(constraints), path=store.folder, store=store, token=stand.token, outer=stand.outer,
+    )  # fmt: skip
+    return delivered(result, on_failure)

@@ -1,0 +1,145 @@
+"""The loop of a distributed run: it counts, judges, stops, and keeps a checkpoint after every iteration."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from purtensor.distributed.certifying import certify
+from purtensor.distributed.checkpoint import Stand, keep
+from purtensor.distributed.passes import START, Tally
+from purtensor.distributed.slab_store import SlabStore
+from purtensor.distributed.stepping import Moved, first_tally, newton_step, sweep, system_at
+from purtensor.errors import InfeasibleError
+from purtensor.solving.iterate import Record
+from purtensor.solving.loop import Stopping, TraceLine
+from purtensor.solving.termination import Termination
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a callback is told after every iteration: counts and residuals so far."""
+
+    iteration: int
+    seconds: float
+    residual: float
+    residual_l1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a run goes on: by Newton steps after some sweeps, or by sweeps alone, in an order, until it is to stop."""
+
+    newton: bool
+    warm_up: int
+    order: tuple[int, ...]
+    stopping: Stopping
+
+
+def residuals(store: SlabStore, tally: Tally) -> tuple[float, float]:
+    """Return the largest miss of a target and the L1 miss of the worst constraint, total mass 1."""
+    largest, l1 = tally.largest["inner"], np.array(tally.sums["l1"])
+    for k, rows in store.outer_blocks.items():
+        misses = np.abs(tally.sums["outer"][rows] - store.outer_targets[rows])
+        l1[k] = misses.sum()
+        largest = float(np.maximum(largest, misses.max(initial=0.0)))
+    return largest / store.total, float(l1.max()) / store.total
+
+
+def dual_of(store: SlabStore, stand: Stand) -> float:
+    """Return the dual value in nats."""
+    linear = stand.tally.sums["linear"] + float(store.outer_targets @ stand.outer)
+    return float(linear / store.total - np.log(stand.tally.sums["mass"] / store.mass))
+
+
+def begun(store: SlabStore, options: dict[str, Any]) -> Stand:
+    """Return the stand of a run that begins at the reference.
+
+    Raises
+    ------
+    InfeasibleError
+        A row that couples the parts has a positive target and no profile.
+    """
+    outer, tally = first_tally(store)
+    bare = np.flatnonzero((store.outer_targets > 0) & ~(tally.sums["outer"] > 0))
+    if len(bare):
+        k = next(k for k, rows in store.outer_blocks.items() if rows.start <= bare[0] < rows.stop)
+        raise InfeasibleError(
+            f"no distribution meets the constraints: {len(bare)} profiles of ({', '.join(store.scopes[k])}) have "
+            "positive targets, but the reference has no profile there"
+        )
+    stand = Stand(START, outer, tally, options=options)
+    residual, residual_l1 = residuals(store, tally)
+    stand.lines.append(TraceLine(Record(0, residual, residual_l1, 0.0, dual_of(store, stand)), 0, 0.0))
+    keep(store, stand)
+    return stand
+
+
+def run_on(store: SlabStore, stand: Stand, plan: Plan, callback: Callable[[Stage], Any] | None = None) -> Termination:
+    """Go on from where a run stands to one of its endings; the stand changes in place, with a checkpoint each time."""
+    started = time.perf_counter() - stand.seconds
+    try:
+        while True:
+            within_first = stand.warmed > 0 and stand.iterations == 0  # a warm-up is part of the first iteration
+            ending = None if within_first else _ending(store, stand, plan.stopping)
+            if ending is not None:
+                return ending
+            if _advance(store, stand, plan, started):
+                met = _ending(store, stand, plan.stopping) is Termination.CONVERGED
+                return Termination.CONVERGED if met else Termination.STALLED
+            last = stand.lines[-1]
+            stage = Stage(stand.iterations, stand.seconds, last.record.residual, last.record.residual_l1)
+            if callback is not None and callback(stage):
+                return Termination.INTERRUPTED
+    except KeyboardInterrupt:
+        return Termination.INTERRUPTED
+
+
+def _ending(store: SlabStore, stand: Stand, stopping: Stopping) -> Termination | None:
+    residual, residual_l1 = residuals(store, stand.tally)
+    if not np.isfinite(residual_l1):
+        return Termination.NOT_FINITE
+    if stopping.stop_on == "residual":
+        if residual <= stopping.residual and residual_l1 <= stopping.residual_l1:
+            return Termination.CONVERGED
+    elif residual_l1 <= 2 * stopping.tolerance:
+        certificate, _ = certify(store, stand)
+        stand.lines[-1].tv_bound = certificate.tv_bound
+        if certificate.tv_bound <= stopping.tolerance:
+            return Termination.CONVERGED
+    if stand.iterations >= stopping.max_iterations:
+        return Termination.ITERATION_LIMIT
+    return Termination.TIME_LIMIT if stand.seconds > stopping.max_seconds else None
+
+
+def _advance(store: SlabStore, stand: Stand, plan: Plan, started: float) -> bool:
+    """Make one iteration, or one sweep of the warm-up; tell whether rounding leaves no better step."""
+    warming = plan.newton and stand.warmed < plan.warm_up
+    if warming or not plan.newton:
+        moved: Moved | None = sweep(store, stand, plan.order)
+    else:
+        moved = newton_step(store, stand)
+    if moved is None:
+        return True
+    gain = moved.gain / store.total
+    before = dual_of(store, stand)
+    stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
+    stand.seconds = time.perf_counter() - started
+    if warming:
+        stand.warmed += 1
+        stand.warm_gain += dual_of(store, stand) - before
+        if stand.warmed == plan.warm_up:
+            stand.tally = system_at(store, stand)
+        keep(store, stand)
+        return False
+    stand.iterations += 1
+    residual, residual_l1 = residuals(store, stand.tally)
+    record = Record(1, residual, residual_l1, gain + stand.warm_gain, dual_of(store, stand))
+    stand.warm_gain = 0.0
+    stand.lines.append(TraceLine(record, stand.iterations, stand.seconds))
+    keep(store, stand)
+    return gain <= len(store.scopes) * 2.0**-100

@@ -1,0 +1,149 @@
+"""A problem cut into parts on disk: what is the same for all parts, and where each lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.distributed.packed import read_packed, write_packed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlabStore:
+    """A problem whose slabs lie on disk.
+
+    Attributes
+    ----------
+    folder
+        Where everything of this problem lies.
+    table
+        The stored table that is the reference.
+    scopes, key, inside, outside
+        The constraints' scopes, the slab key, and which constraints contain it.
+    parts, label_parts
+        The numbers of the parts that have slabs, and of all that have profiles.
+    outer_targets, kept
+        Targets of the rows that couple the parts, as scaled, and which of these rows are independent.
+    outer_codes
+        For each outside constraint the codes of its rows, one array an attribute.
+    total
+        Of the targets, as scaled.
+    mass, lost
+        Of the reference on the profiles of the problem, as scaled; the share of the reference that zeros left out.
+    reference_exponent, target_exponent
+        The reference and the targets were divided by two to these powers.
+    profiles, slabs, largest
+        How many there are; the bytes of the largest part.
+    note
+        The form of Newton's equations.
+    sources
+        For each constraint the stored table of its target, and whether the constraint came in memory.
+    """
+
+    folder: Path
+    table: Path
+    scopes: tuple[tuple[str, ...], ...]
+    key: tuple[str, ...]
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    parts: tuple[int, ...]
+    label_parts: tuple[int, ...]
+    outer_targets: FloatArray
+    kept: BoolArray
+    outer_codes: tuple[tuple[IntArray, ...], ...]
+    total: float
+    mass: float
+    lost: float
+    reference_exponent: int
+    target_exponent: int
+    profiles: int
+    slabs: int
+    largest: int
+    note: str
+    sources: tuple[tuple[str, bool], ...]
+
+    def part(self, number: int) -> Path:
+        """Return the file of a part."""
+        return self.folder / "parts" / f"{number:06d}"
+
+    def labels(self, number: int) -> Path:
+        """Return the file of a part's labels."""
+        return self.folder / "labels" / f"{number:06d}"
+
+    def state(self, token: str, number: int) -> Path:
+        """Return the file of a part's potentials at the point that the token names."""
+        return self.folder / "states" / token / f"{number:06d}"
+
+    @property
+    def outer_blocks(self) -> dict[int, slice]:
+        """Where the rows of each outside constraint stand among the outer rows."""
+        blocks, at = {}, 0
+        for k, codes in zip(self.outside, self.outer_codes, strict=True):
+            blocks[k] = slice(at, at + len(codes[0]))
+            at += len(codes[0])
+        return blocks
+
+    @property
+    def start_shift(self) -> float:
+        """What is added to the potentials of the first constraint so that the start has the targets' total."""
+        return float(np.log(self.total / self.mass))
+
+
+_ARRAYS = ("outer_targets", "kept")
+
+
+def write_store(store: SlabStore) -> None:
+    """Write what is the same for all parts."""
+    arrays = {name: getattr(store, name) for name in _ARRAYS}
+    for a, codes in enumerate(store.outer_codes):
+        arrays.update({f"outer_{a}_{k}": code for k, code in enumerate(codes)})
+    facts: dict[str, Any] = {
+        one.name: getattr(store, one.name)
+        for one in fields(store)
+        if one.name not in (*_ARRAYS, "outer_codes", "folder")
+    }
+    facts["table"] = str(store.table)
+    write_packed(store.folder / "problem", arrays, facts)
+
+
+def read_store(folder: Path) -> SlabStore:
+    """Return the problem of a folder.
+
+    Raises
+    ------
+    StoreError
+        It is not there, or damaged.
+    """
+    packed = read_packed(folder / "problem")
+    facts = packed.facts
+    scopes = tuple(tuple(scope) for scope in facts["scopes"])
+    codes = tuple(
+        tuple(packed.arrays[f"outer_{a}_{j}"] for j in range(len(scopes[k]))) for a, k in enumerate(facts["outside"])
+    )
+    rest: dict[str, Any] = {name: tuple(facts[name]) for name in _TUPLES} | {name: facts[name] for name in _PLAIN}
+    return SlabStore(
+        folder=folder,
+        table=Path(facts["table"]),
+        scopes=scopes,
+        outer_codes=codes,
+        outer_targets=packed.arrays["outer_targets"],
+        kept=packed.arrays["kept"],
+        **rest,
+    )
+
+
+_TUPLES = ("key", "inside", "outside", "parts", "label_parts", "sources")
+_PLAIN = (
+    "total", "mass", "lost", "reference_exponent", "target_exponent", "profiles", "slabs", "largest", "note",
+)  # fmt: skip
+
+
+def made_folders(folder: Path, names: Iterable[str]) -> None:
+    """Make the folders in which parts are written."""
+    for name in names:
+        (folder / name).mkdir(parents=True, exist_ok=True)
