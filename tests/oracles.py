@@ -199,3 +199,83 @@ def ipf_potentials(masses, attributes, constraints, sweeps):
             for row in t:
                 t[row] += math.log(float(target[row]) / now[row])
     return potentials, dict(zip(masses, table()))
+
+
+def independent_rows(matrix):
+    """The positions of rows of which no row is a combination of the earlier ones."""
+    reduced, kept = [], []
+    for i, row in enumerate(matrix):
+        left = [Fraction(entry) for entry in row]
+        for pivot, other in reduced:
+            if left[pivot]:
+                factor = left[pivot] / other[pivot]
+                left = [a - factor * b for a, b in zip(left, other, strict=True)]
+        pivot = next((j for j, entry in enumerate(left) if entry), None)
+        if pivot is not None:
+            reduced.append((pivot, left))
+            kept.append(i)
+    return kept
+
+
+def solved(matrix, right):
+    """The solution of a positive definite system of decimals, by Gauss elimination without exchanges."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for i, pivot in enumerate(rows):
+        for other in rows[i + 1 :]:
+            if factor := other[i] / pivot[i]:
+                other[i:] = [a - factor * b for a, b in zip(other[i:], pivot[i:], strict=True)]
+    answer = [Decimal(0)] * len(rows)
+    for i in reversed(range(len(rows))):
+        answer[i] = (rows[i][-1] - sum(rows[i][j] * answer[j] for j in range(i + 1, len(rows)))) / rows[i][i]
+    return answer
+
+
+def projection(reference, matrix, targets, digits=DIGITS):
+    """The projection of positive masses onto C p = b with a positive solution, and potentials of it: decimals.
+
+    A few sweeps of iterative proportional fitting bring the masses to their size; then Newton's method on the dual over
+    independent rows, damped by halving until the dual grows.
+    """
+    with localcontext() as context:
+        context.prec = digits + 30
+        rows = [[j for j, entry in enumerate(row) if entry] for row in matrix]
+        wanted = [as_decimal(Fraction(value)) for value in targets]
+        start = [as_decimal(Fraction(mass)) for mass in reference]
+        potentials = [Decimal(0)] * len(rows)
+        for i in 3 * list(range(len(rows))):
+            if rows[i]:
+                potentials[i] += (wanted[i] / sum(_masses(start, rows, potentials)[j] for j in rows[i])).ln()
+        kept = independent_rows(matrix)
+        sets = [set(rows[i]) for i in kept]
+        scale = max(wanted)
+        while True:
+            p = _masses(start, rows, potentials)
+            missing = [wanted[i] - sum(p[j] for j in rows[i]) for i in kept]
+            if all(abs(value) <= scale * Decimal(10) ** -digits for value in missing):
+                return p, potentials
+            hessian = [[sum((p[j] for j in rows[i] if j in other), Decimal(0)) for other in sets] for i in kept]
+            step = dict(zip(kept, solved(hessian, missing), strict=True))
+            potentials = _longer(start, rows, wanted, potentials, step)
+
+
+def _masses(start, rows, potentials):
+    sums = [Decimal(0)] * len(start)
+    for own, value in zip(rows, potentials, strict=True):
+        for j in own:
+            sums[j] += value
+    return [mass * exponent.exp() for mass, exponent in zip(start, sums, strict=True)]
+
+
+def _longer(start, rows, wanted, potentials, step):
+    """Potentials moved along a step, halved until the dual is no smaller than before, to rounding."""
+
+    def dual(t):
+        return sum(b * value for b, value in zip(wanted, t, strict=True)) - sum(_masses(start, rows, t))
+
+    length = min(Decimal(1), 50 / max(map(abs, step.values())))
+    before = dual(potentials)
+    while True:
+        moved = [t + length * step.get(i, 0) for i, t in enumerate(potentials)]
+        if dual(moved) >= before - abs(before) * Decimal(10) ** -20:
+            return moved
+        length /= 2

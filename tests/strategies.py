@@ -29,7 +29,11 @@ MOST_PROFILES = 48
 
 @dataclass(frozen=True)
 class Case:
-    """A projection problem that has a strictly positive solution, `feasible`, on the support of the reference."""
+    """A projection problem whose targets are the marginals of a table, `feasible`.
+
+    That table is strictly positive on the support of the reference unless the case was asked for with other targets:
+    "boundary" leaves some of the support empty, "any" takes a table of another support.
+    """
 
     attributes: tuple[str, ...]
     categories: tuple[tuple[Any, ...], ...]
@@ -125,15 +129,20 @@ def random_scopes(random, attributes):
     return tuple(some)
 
 
-def random_case(random, *, count, kind="sparse", layout="sparse", spread=0):
-    """A problem with an interior solution: its targets are the marginals of a positive table on the support."""
+def random_case(random, *, count, kind="sparse", layout="sparse", spread=0, targets="interior"):
+    """A problem whose targets are the marginals of a table: with all of the support, a part of it, or another one."""
     attributes, categories = random_domain(random, count)
     profiles = random_support(random, categories, kind)
+    filled = profiles
+    if targets == "boundary":
+        filled = random.sample(profiles, random.randint(1, len(profiles)))
+    if targets == "any":
+        filled = random_support(random, categories, "sparse")
     return Case(
         attributes=attributes,
         categories=categories,
         reference_masses=random_masses(random, profiles, spread),
-        feasible_masses=random_masses(random, profiles),
+        feasible_masses=random_masses(random, filled),
         scopes=random_scopes(random, attributes),
         layout=layout,
     )
@@ -152,6 +161,21 @@ def cases(*, least=1, most=6, spread=0, kinds=KINDS):
         st.integers(least, most),
         st.sampled_from(kinds),
         st.sampled_from(("sparse", "dense")),
+        st.integers(0, 2**64 - 1),
+    )
+
+
+def problems(*, least=1, most=6, spreads=(0, 3, 300)):
+    """Problems of every verdict, whose reference varies over up to 10^300."""
+    return st.builds(
+        lambda count, kind, layout, targets, spread, seed: random_case(
+            Random(seed), count=count, kind=kind, layout=layout, spread=spread, targets=targets
+        ),
+        st.integers(least, most),
+        st.sampled_from(KINDS),
+        st.sampled_from(("sparse", "dense")),
+        st.sampled_from(("interior", "boundary", "any")),
+        st.sampled_from(spreads),
         st.integers(0, 2**64 - 1),
     )
 

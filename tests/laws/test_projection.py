@@ -13,7 +13,7 @@ from tests.solving.drawn import SOLVERS
 from tests.strategies import cases
 
 each_solver = pytest.mark.parametrize("solver", [*SOLVERS.values(), None], ids=[*SOLVERS, "chosen"])
-EXAMPLES = 300 if settings.get_current_profile_name() == "thorough" else 10
+EXAMPLES = 500 if settings.get_current_profile_name() == "thorough" else 10
 
 
 def at_iterate(case, solver, count):
