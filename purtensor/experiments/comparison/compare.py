@@ -142,7 +142,9 @@ def _contest(
             runs[question.name, contender.name] = outcome
             if outcome.ending is Ending.INTERRUPTED:
                 raise KeyboardInterrupt
-        racing = [name for name in entries if runs[question.name, name].ending.converged]
+            if not outcome.ending.converged:
+                entries.pop(contender.name).close()  # it is not timed: its process may go
+        racing = list(entries)
         for turn in range(repetitions):
             for name in racing[:: 1 if turn % 2 == 0 else -1]:
                 told(question.name, f"{name}, round {turn + 1}")
