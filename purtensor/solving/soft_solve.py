@@ -101,9 +101,10 @@ def within_slack(
         max_iterations=max_iterations, is_hopeless=is_hopeless,
         start=None if start is None or not start.level else (start.point.potentials, start.level),
     )  # fmt: skip
-    run = polished(soft, run, tolerance)
-    if run.ending is SoftEnding.CONVERGED and _is_used_up(_missed(soft, run) - slack, run.level, tolerance):
-        return run
+    if run.ending is SoftEnding.CONVERGED:
+        for candidate in (polished(soft, run, tolerance), run):  # next to a vertex the last digits are those of it
+            if _is_used_up(_missed(soft, candidate) - slack, candidate.level, tolerance):
+                return candidate
     known: dict[float, SoftRun] = {}
 
     def excess(logarithm: float) -> float:

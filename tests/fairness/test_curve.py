@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from random import Random
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
+from scipy.optimize import linprog, minimize_scalar
 
 import purtensor as pt
 from purtensor.fairness.violation import parity_violation
@@ -63,6 +64,84 @@ def test_parity_curve__is_what_relax_pays_at_the_multiplier(seed):
     # the misses of the relaxation may lie anywhere on a straight piece of the curve; the objective may not
     total = curve.kl.item() + curve.multiplier.item() * curve.reached.item()
     assert relaxed.objective == pytest.approx(total, abs=1e-10)
+
+
+def with_holes(seed):
+    """Small counts with profiles that were never seen, as a survey gives them; x tells much of s."""
+    random = Random(seed)
+    categories = tuple(labels[: random.randint(2, len(labels))] for labels in CATEGORIES)
+    seen = [(s, x) for s in categories[1] for x in categories[2] if random.random() < 0.6 or (s, x) == ("f", 0)]
+    masses = {(y, s, x): random.randint(1, 60) for y in categories[0] for s, x in seen if random.random() < 0.8}
+    return table_from(("y", "s", "x"), categories, masses or {("no", "f", 0): 1})
+
+
+def smallest_violation_by_linear_program(f):
+    """The least sum of |p(y, s) - f(y) f(s)| with f(y, x) and f(s, x) kept, one variable a seen profile."""
+    labels = [tuple(label) for label in f.indexes["profile"]]
+    p = f.values / f.values.sum()
+    equal, wanted, split, product = [], [], [], []
+    for scope in ((0, 2), (1, 2)):
+        for key in {tuple(label[i] for i in scope) for label in labels}:
+            equal.append([float(tuple(label[i] for i in scope) == key) for label in labels])
+            wanted.append(float(np.dot(equal[-1], p)))
+    for y, s in itertools.product({label[0] for label in labels}, {label[1] for label in labels}):
+        split.append([float(label[:2] == (y, s)) for label in labels])
+        of_y, of_s = ([float(label[i] == key) for label in labels] for i, key in ((0, y), (1, s)))
+        product.append(float(np.dot(of_y, p) * np.dot(of_s, p)))
+    rows, slack = np.array(split), np.eye(len(split))
+    above = np.block([[rows, -slack], [-rows, -slack]])
+    cost = np.concatenate([np.zeros(len(labels)), np.ones(len(split))])
+    fixed = np.hstack([np.array(equal), np.zeros((len(equal), len(split)))])
+    limits = np.concatenate([product, -np.array(product)])
+    return linprog(cost, A_ub=above, b_ub=limits, A_eq=fixed, b_eq=wanted, method="highs").fun
+
+
+@given(seed=st.integers(0, 2**32))
+def test_parity_curve__ends_where_the_linear_program_does(seed):
+    f = with_holes(seed)
+    curve = pt.parity_curve(f, **PROXY, slacks=[0.0, parity_violation(f, **PROXY)])
+    assert curve.attrs["smallest_violation"] == pytest.approx(smallest_violation_by_linear_program(f), abs=1e-9)
+    assert np.isnan(curve.kl.values[0]) == (curve.attrs["smallest_violation"] > 1e-9)
+    assert curve.kl.values[1] == 0.0
+
+
+@given(seed=st.integers(0, 2**32))
+def test_parity_curve__of_data_with_holes_never_violates_what_it_was_allowed(seed):
+    f = with_holes(seed)
+    own = parity_violation(f, **PROXY)
+    least = pt.parity_curve(f, **PROXY, slacks=[0.0]).attrs["smallest_violation"]
+    slacks = least + (own - least) * np.array([1e-6, 0.3, 0.6, 1 - 1e-6])
+    curve = pt.parity_curve(f, **PROXY, slacks=slacks)
+    assert np.all(curve.reached.values <= slacks + 1e-10)
+    assert np.all(curve.reached.values >= slacks - 1e-8)
+    assert np.all(np.diff(curve.kl.values) <= 1e-11)
+    assert float(curve.bound.max()) < 1e-6  # next to the smallest violation less is proved
+
+
+@given(seed=st.integers(0, 2**32))
+def test_parity_curve__multiplier_is_minus_the_slope(seed):
+    f = random_data(seed)
+    own = parity_violation(f, **PROXY)
+    least = pt.parity_curve(f, **PROXY, slacks=[own]).attrs["smallest_violation"]
+    middle, step = least + 0.55 * (own - least), 1e-4 * (own - least)
+    curve = pt.parity_curve(f, **PROXY, slacks=[middle - step, middle, middle + step])
+    kl, multipliers = curve.kl.values, curve.multiplier.values
+    assert (kl[0] - kl[2]) / (2 * step) == pytest.approx(multipliers[1], rel=1e-3, abs=1e-7)
+    assert multipliers[0] >= multipliers[1] >= multipliers[2] > 0
+
+
+@given(seed=st.integers(0, 2**32))
+def test_parity_curve__tends_to_the_fair_projection(seed):
+    f = random_data(seed)
+    fair = pt.project(f, pt.pur(f, **PROXY), on_failure="return")
+    curve = pt.parity_curve(f, **PROXY, slacks=[1e-7, 1e-6])
+    if not fair.converged:
+        assert curve.attrs["smallest_violation"] > 0
+        return
+    # convex: from 1e-6 to 1e-7 it rises by nine times what is left at most, from below
+    assert curve.kl.values[0] <= fair.divergence + 1e-10
+    assert fair.divergence - curve.kl.values[0] <= 1e-7 * 50
+    assert curve.kl.values[1] < curve.kl.values[0]
 
 
 def least_by_hand(f, slack):
