@@ -16,9 +16,12 @@ from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.records import read_records, series
+from purtensor.tables.streaming import group_records, is_text, lazy_records, recognised
 
 MISSING_CATEGORY = "missing"
 """The label of missing values under `missing="category"`."""
+
+_MENDS = "give missing='drop' to leave such rows out, or missing='category' to count them as a category"
 
 
 def tabulate(
@@ -33,7 +36,9 @@ def tabulate(
     Parameters
     ----------
     records
-        A data frame of pandas, polars, pyarrow or DuckDB, or a dict of arrays: one row a record.
+        A data frame of pandas, polars, pyarrow or DuckDB, or a dict of arrays: one row a record. A lazy frame, a
+        relation of DuckDB, a path (.parquet, .csv, .csv.gz, with wildcards) or a list of Paths is counted where it
+        lies, never held whole; text in a CSV file becomes integers or booleans where every entry is one.
     attributes
         The columns to tabulate, in order; all of them (but the weights) unless given.
     weights
@@ -61,6 +66,9 @@ def tabulate(
     """
     if missing not in ("raise", "drop", "category"):
         raise InvalidOptionError(f"missing is 'raise', 'drop' or 'category', not {missing!r}")
+    lazy = lazy_records(records)
+    if lazy is not None:
+        return _streamed(lazy, attributes, weights, missing, from_text=is_text(records))
     source = read_records(records)
     weight_column = weights if isinstance(weights, str) else None
     names = _attribute_names(source.names, attributes, weight_column)
@@ -84,6 +92,39 @@ def tabulate(
         attrs["dropped_rows"] = rows - int(complete.sum())
         if attrs["dropped_rows"] == rows:
             raise InvalidTableError(f"each of the {rows} records has a missing value: dropping them leaves nothing")
+    return _counted(names, factors, masses, attrs)
+
+
+def _streamed(
+    lazy: nw.LazyFrame[Any], attributes: Attributes | None, weights: Any, missing: str, *, from_text: bool
+) -> Table:
+    """Return the counts of records that their engine groups."""
+    if weights is not None and not isinstance(weights, str):
+        raise InvalidOptionError("weights of records that are not in memory are one of their columns: give its name")
+    names = _attribute_names(tuple(lazy.collect_schema().names()), attributes, weights)
+    grouped = group_records(lazy, names, weights)
+    if not len(grouped.counts):
+        raise InvalidTableError("the records are empty: there is nothing to count")
+    columns = {name: recognised(column) if from_text else column for name, column in grouped.columns.items()}
+    factors = [factorize(columns[name], name) for name in names]
+    masses = grouped.counts if grouped.masses is None else grouped.masses
+    complete = np.logical_and.reduce([factor.codes >= 0 for factor in factors])
+    attrs: dict[str, Any] = {}
+    if missing == "category":
+        factors = [_missing_as_category(factor, name) for name, factor in zip(names, factors, strict=True)]
+    elif missing == "drop":
+        attrs["dropped_rows"] = int(grouped.counts[~complete].sum())
+        if not complete.any():
+            raise InvalidTableError("each record has a missing value: dropping them leaves nothing")
+        factors = [Factor(factor.codes[complete], factor.categories) for factor in factors]
+        masses = masses[complete]
+    elif not complete.all():
+        told = [
+            f"attribute {name!r} is missing in {int(grouped.counts[factor.codes < 0].sum())} records"
+            for name, factor in zip(names, factors, strict=True)
+            if (factor.codes < 0).any()
+        ]
+        raise InvalidTableError(f"{listed(told, 5)}; {_MENDS}")
     return _counted(names, factors, masses, attrs)
 
 
@@ -145,10 +186,7 @@ def _refuse_missing(names: tuple[str, ...], factors: list[Factor]) -> None:
         if len(where)
     ]
     if told:
-        raise InvalidTableError(
-            f"{listed(told, 5)}; rows are counted from 0; give missing='drop' to leave such rows out, "
-            "or missing='category' to count them as a category"
-        )
+        raise InvalidTableError(f"{listed(told, 5)}; rows are counted from 0; {_MENDS}")
 
 
 def _missing_as_category(factor: Factor, attribute: str) -> Factor:
