@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import purtensor as pt
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
 from benchmarks.runs import skip_unless_heavy, solve, solver_problem
+from purtensor.solving.iterate import Solver
+from purtensor.solving.solvers.automatic import Automatic
 
-SOLVERS = {"IPF": pt.IPF, "Newton": pt.Newton}
+SOLVERS: dict[str, Callable[[], Solver]] = {
+    "automatic": Automatic,
+    "IPF": pt.IPF,
+    "Newton": pt.Newton,
+    "IPF, relaxed": lambda: pt.IPF(relaxation=1.5),
+    "IPF, Anderson": lambda: pt.IPF(acceleration="anderson"),
+    "GIS": pt.GIS,
+    "LBFGS": pt.LBFGS,
+}
 HEAVY = ("d", "e", "f", "h", "i", "j")
 
 
