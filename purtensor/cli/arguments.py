@@ -25,6 +25,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_project(commands)
     _add_diagnose(commands)
+    _add_relax(commands)
+    _add_curve(commands)
     _add_reproduce(commands)
     add_compare(commands)
     _add_info(commands)
@@ -65,6 +67,55 @@ def _add_diagnose(commands: Any) -> None:
     _add_question(parser)
 
 
+def _add_relax(commands: Any) -> None:
+    parser = commands.add_parser(
+        "relax",
+        help="make your own data as fair as it can be where not all can hold",
+        description="Find the distribution that keeps the hard conditions and comes as close to the soft ones as it is "
+        "worth: divergence from the data plus a penalty for what the soft ones miss.",
+        epilog=EXIT_CODES,
+    )
+    _add_data(parser)
+    _add_question(parser)
+    relaxed = parser.add_argument_group("the relaxation")
+    relaxed.add_argument("--soft", default="P", metavar="P", help="letters of conditions that may miss (default: P)")
+    relaxed.add_argument(
+        "--penalty", choices=("kl", "l1", "quadratic"), default="kl", help="of what they miss (default: kl)"
+    )
+    relaxed.add_argument(
+        "--penalty-strength", type=float, default=1.0, metavar="NATS",
+        help="what one unit of penalty is worth, in nats of divergence (default: 1)",
+    )  # fmt: skip
+    relaxed.add_argument("--tolerance", type=float, default=1e-10, help="of the hard conditions (default: 1e-10)")
+    relaxed.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
+    relaxed.add_argument(
+        "--out", type=Path, required=True, metavar="PATH", help="where to write: .csv, .csv.gz, .parquet or .nc"
+    )
+
+
+def _add_curve(commands: Any) -> None:
+    parser = commands.add_parser(
+        "curve",
+        help="trace what parity costs on your own data, from none of it to all",
+        description="Trace the price of parity: the least divergence from the data for each violation of parity that "
+        "is allowed, utility and realism kept, with the disparity ratios along the way.",
+        epilog=EXIT_CODES,
+    )
+    _add_data(parser)
+    _add_strength(parser.add_argument_group("the question"))
+    parser.set_defaults(conditions="PUR", reference="empirical")
+    traced = parser.add_argument_group("the curve")
+    traced.add_argument(
+        "--slacks", type=float, nargs="+", metavar="E",
+        help="violations to allow, sum of |p(y, s) - f(y) f(s)| (default: from the smallest there is to the data's)",
+    )  # fmt: skip
+    traced.add_argument("--points", type=int, default=21, metavar="N", help="how many, without --slacks (default: 21)")
+    traced.add_argument(
+        "--out", type=Path, required=True, metavar="PATH",
+        help="where to write: .csv, .parquet or .nc; pictures go beside it as .svg and .png",
+    )  # fmt: skip
+
+
 def _add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help=".csv, .tsv (also .gz) or .parquet: records, or counts")
     data = parser.add_argument_group("the data")
@@ -91,7 +142,11 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
         "--reference", default="empirical", metavar="empirical|uniform|FILE",
         help="what to stay close to: the data, the uniform distribution, or a table (default: empirical)",
     )  # fmt: skip
-    question.add_argument(
+    _add_strength(question)
+
+
+def _add_strength(group: Any) -> None:
+    group.add_argument(
         "--strength", type=float, default=1e-4, metavar="LAMBDA",
         help="pseudo-count of each profile on Y x observed (S, X) (default: 1e-4)",
     )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 from purtensor._typing import Table
 from purtensor.cli.records import PROBABILITY, Columns, column_names, read_counts
 from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
 from purtensor.projection.files import load
 from purtensor.projection.result import Projection
@@ -43,6 +44,12 @@ def read_question(arguments: argparse.Namespace) -> Question:
     return Question(f, _reference(arguments.reference, f), constraints, _facts_of_data(arguments.file, counts, f))
 
 
+def require_folder(path: Path) -> None:
+    """Refuse a path to write to whose folder does not exist, before anything is computed."""
+    if not path.parent.is_dir():
+        raise InvalidOptionError(f"the folder of --out does not exist: {path.parent}")
+
+
 def _columns(arguments: argparse.Namespace) -> Columns:
     protected, unprotected = tuple(arguments.protected), arguments.unprotected
     named = None if unprotected is None else (arguments.response, *protected, *unprotected)
@@ -72,4 +79,5 @@ def _facts_of_data(path: Path, counts: Table, f: Table) -> dict[str, str]:
         "dropped rows": f"{dropped:,}" if dropped else "",
         "attributes": ", ".join(f"{name} ({size})" for name, size in sizes),
         "profiles": f"{len(coded.values):,} supported of {coded.domain.size:,}",
+        "washed out": f"{f.attrs['washed_out_share']:.3g} (lambda * profiles / N: pseudo-counts over counts)",
     }

@@ -1,0 +1,110 @@
+"""`purtensor curve`: what each allowed violation of parity costs on the user's own data, as numbers and a picture."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from purtensor.cli.endings import DONE, INFEASIBLE
+from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.question import read_question, require_folder
+from purtensor.errors import InvalidOptionError
+from purtensor.fairness.curve import parity_curve
+from purtensor.plots.figures import save_figure
+from purtensor.plots.price import plot_parity_curve
+from purtensor.tables.atomic import replaced_file
+
+_NUMBERS = ("kl", "reached", "multiplier", "bound")
+_ENDINGS = (".nc", ".csv", ".parquet")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the file, trace the curve, write numbers and pictures, print them, and return the exit code."""
+    if arguments.out.suffix not in _ENDINGS:
+        raise InvalidOptionError(f"--out ends in {', '.join(_ENDINGS)}, which say the kind of file: {arguments.out}")
+    require_folder(arguments.out)
+    if arguments.points < 2:
+        raise InvalidOptionError(f"--points is 2 or more, the two ends, this is {arguments.points}")
+    question = read_question(arguments)
+    show_facts("data", question.facts)
+    roles: dict[str, Any] = {"response": arguments.response, "protected": arguments.protected}
+    slacks = arguments.slacks
+    if slacks is None:
+        ends = parity_curve(question.f, **roles, slacks=[0.0]).attrs
+        slacks = np.unique(np.linspace(ends["smallest_violation"], ends["violation"], arguments.points))
+    curve = parity_curve(question.f, **roles, slacks=slacks)
+    pictures = _pictures(curve, arguments.out)
+    write_curve(curve, arguments.out)
+    show_facts("price of parity", _facts(curve, [arguments.out, *pictures]))
+    _show(curve)
+    return DONE if _is_reached(curve) else INFEASIBLE
+
+
+def write_curve(curve: xr.Dataset, path: Path) -> None:
+    """Write a curve, whole or not at all: .nc as it is, .csv and .parquet with one row a slack, a column a ratio."""
+    with replaced_file(path) as temporary:
+        if path.suffix == ".nc":
+            curve.to_netcdf(temporary, engine="netcdf4")
+        elif path.suffix == ".csv":
+            curve_frame(curve).to_csv(temporary, index=False)
+        else:
+            curve_frame(curve).to_parquet(temporary, index=False)
+
+
+def curve_frame(curve: xr.Dataset) -> pd.DataFrame:
+    """Return one row a slack: its numbers, then the disparity ratio of each response and group that exists."""
+    columns: dict[str, Any] = {"slack": curve["slack"].values, **{name: curve[name].values for name in _NUMBERS}}
+    ratios = curve["disparity_ratio"]
+    names = [str(name) for name in ratios.dims[1:]]
+    for at, series in ratios.stack(profile=names).transpose("profile", "slack").to_series().groupby(names, sort=False):
+        labels = at if isinstance(at, tuple) else (at,)
+        if series.notna().any():
+            what = ", ".join(f"{name}={label}" for name, label in zip(names, labels, strict=True))
+            columns[f"ratio {what}"] = series.to_numpy()
+    return pd.DataFrame(columns)
+
+
+def _pictures(curve: xr.Dataset, out: Path) -> Sequence[Path]:
+    if not _is_reached(curve):
+        return ()  # nothing that was asked for can be reached: the numbers say so
+    title = f"The price of parity: {out.stem}"
+    return save_figure(plot_parity_curve(curve, title="The price of parity"), out.with_suffix(""), title=title)
+
+
+def _is_reached(curve: xr.Dataset) -> bool:
+    """Tell whether any of the violations that are allowed can be reached."""
+    return bool(np.isfinite(curve["kl"].values).any())
+
+
+def _facts(curve: xr.Dataset, written: Sequence[Path]) -> dict[str, str]:
+    own, smallest = curve.attrs["violation"], curve.attrs["smallest_violation"]
+    return {
+        "violation of the data": f"{own:.9g} (L1, total mass 1)",
+        "smallest violation": "0: parity can be reached"
+        if smallest == 0.0
+        else f"{smallest:.9g}: parity cannot be reached with utility and realism",
+        "proved": f"each divergence is within {float(curve['bound'].max()):.1e} nats of the least"
+        if _is_reached(curve)
+        else "",
+        "written to": ", ".join(map(str, written)),
+    }
+
+
+def _show(curve: xr.Dataset) -> None:
+    lowest = curve["disparity_ratio"].min([name for name in curve["disparity_ratio"].dims if name != "slack"])
+    rows = [
+        (f"{slack:.6g}", *((f"{kl:.9f}", f"{reached:.6g}", f"{slope:.4g}", f"{ratio:.4f}") if np.isfinite(kl)
+                           else ("out of reach", "", "", "")))
+        for slack, kl, reached, slope, ratio in zip(
+            curve["slack"].values, curve["kl"].values, curve["reached"].values, curve["multiplier"].values,
+            lowest.values, strict=True,
+        )
+    ]  # fmt: skip
+    show_table("divergence in nats; slope: nats per unit of violation given up",
+               ("allowed violation", "divergence", "reached", "slope", "lowest ratio"), rows)  # fmt: skip

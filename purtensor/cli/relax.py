@@ -1,0 +1,45 @@
+"""`purtensor relax`: the nearest distribution to the user's own data where not everything can hold."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from purtensor.cli.disparities import show_disparities
+from purtensor.cli.output import show_facts
+from purtensor.cli.question import read_question, require_folder
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.files import save
+from purtensor.projection.relax import relax
+from purtensor.projection.relaxation import Relaxation
+from purtensor.tables.files import ending
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Read the file, relax its conditions, write the distribution, and print what was reached."""
+    ending(arguments.out)  # refuses what could not be written later
+    require_folder(arguments.out)
+    soft = _positions(arguments.conditions, arguments.soft)
+    question = read_question(arguments)
+    show_facts("data", question.facts)
+    result = relax(
+        question.reference, question.constraints, soft=soft, penalty=arguments.penalty,
+        strength=arguments.penalty_strength, tolerance=arguments.tolerance, max_iterations=arguments.max_iterations,
+    )  # fmt: skip
+    save(result.table, arguments.out)
+    show_facts("relaxation", {**_facts(result), "written to": str(arguments.out)})
+    show_disparities(question.f, result.table, arguments.response, arguments.protected, "relaxation")
+
+
+def _positions(conditions: str, soft: str) -> list[int]:
+    """Return where the soft letters stand among the conditions."""
+    wrong = [letter for letter in soft if letter not in conditions]
+    if wrong or not soft:
+        raise InvalidOptionError(f"--soft names letters of the conditions {conditions}, this is {soft!r}")
+    return [conditions.index(letter) for letter in dict.fromkeys(soft)]
+
+
+def _facts(result: Relaxation) -> dict[str, str]:
+    scopes: Sequence[str] = [" x ".join(constraint.scope) for constraint in result.constraints]
+    asked = {f"soft: {scopes[k]}": f"{result.penalty}, strength {result.strength:g}" for k in result.soft}
+    return {**asked, **result.summary()}
