@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
 from purtensor._typing import FloatArray, Table
@@ -109,8 +110,10 @@ def project(
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     chosen = Automatic() if solver is None else solver
-    if not isinstance(chosen, Solver):
+    if not isinstance(chosen, Solver) or isinstance(chosen, type):
         raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
+    if callback is not None and not callable(callback):
+        raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
     feasibility = Feasibility(reference, flat)
     try:
         labelled = build_problem(reference, flat)
@@ -175,7 +178,7 @@ def _without_support(
 
 def _warm_start(labelled: LabelledProblem, start: Projection | Sequence[Table]) -> FloatArray:
     tables = start.potentials if isinstance(start, Projection) else start
-    if not all(isinstance(table, Table) for table in tables):
+    if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
         raise InvalidOptionError("start is a Projection or a sequence of tables of potentials, one a constraint")
     return scaled_to_total(labelled.arrays, potentials_from(labelled, tables))
 
@@ -190,12 +193,12 @@ def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
 def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:
     """Return the stopping rule, its options checked."""
     check_choice("stop_on", stop_on, ("residual", "tv_bound"))
-    if not 0 <= tolerance < 1:
-        raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance}")
-    if max_iterations is not None and max_iterations < 0:
-        raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations}")
-    if max_seconds is not None and not max_seconds > 0:
-        raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds}")
+    if not (isinstance(tolerance, Real) and 0 <= tolerance < 1):
+        raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance!r}")
+    if max_iterations is not None and not (isinstance(max_iterations, Integral) and max_iterations >= 0):
+        raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations!r}")
+    if max_seconds is not None and not (isinstance(max_seconds, Real) and max_seconds > 0):
+        raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds!r}")
     iterations = _MOST_ITERATIONS if max_iterations is None else max_iterations
     return Stopping(tolerance, stop_on, iterations, float("inf") if max_seconds is None else max_seconds)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCategoryError
+from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError, UnknownCategoryError
 
 PROFILE = "profile"
 """The dimension of a sparse table; no attribute may have this name."""
@@ -70,6 +70,8 @@ def listed(values: Iterable[Any], most: int = 8) -> str:
 
 def named_attributes(attributes: str | Iterable[str], domain: Domain | None = None) -> tuple[str, ...]:
     """Return attribute names as a tuple, each checked: known in `domain`, none twice; a single name may stand alone."""
+    if not isinstance(attributes, Iterable):
+        raise InvalidOptionError(f"attributes are given by name, one or several, this is {attributes!r}")
     names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
     repeated = sorted({str(name) for name in names if names.count(name) > 1})
     if repeated:

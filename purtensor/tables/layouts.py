@@ -59,6 +59,8 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     ------
     TooLargeError
         The labels of all the profiles that stay are beyond the memory that is available; nothing was allocated.
+    InvalidTableError
+        A missing label, or a profile that is stored twice.
 
     Examples
     --------
@@ -69,6 +71,7 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     """
     domain = domain_of(table)
     if is_sparse(table):
+        stored_codes(table, domain)
         return table if keep_zeros or np.all(table.values) else table.isel({PROFILE: np.flatnonzero(table.values)})
     values = np.ascontiguousarray(table.values, dtype=np.float64).reshape(-1)
     stored = len(values) if keep_zeros else int(np.count_nonzero(values))

@@ -78,6 +78,8 @@ def series(values: Any, what: str) -> nw.Series[Any]:
     array = np.ma.asarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if array.ndim != 1:
         raise InvalidTableError(f"{what} has {array.ndim} dimensions; give one value a record")
+    if not array.dtype.isnative:  # pandas cannot sort the bytes of another machine
+        array = array.astype(array.dtype.newbyteorder("="))
     return nw.from_native(pd.Series(array), series_only=True)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray
+from purtensor.errors import InvalidOptionError
 from purtensor.verification.bounds import prove
 from purtensor.verification.enclosed import Figures, enclose
 from purtensor.verification.evidence import Claims, Evidence, LongArray, gather
@@ -85,6 +86,10 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
     >>> pt.verify(result).passed
     True
     """
+    if not hasattr(result, "potentials"):
+        raise InvalidOptionError(
+            f"what is verified is the result of purtensor.project, this is {type(result).__qualname__}"
+        )
     evidence = gather(result)
     members = _family(evidence)
     support, failures = _check_support(evidence, members)

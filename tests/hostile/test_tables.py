@@ -1,0 +1,165 @@
+"""Functions x faults: what is no table is refused by name; what only looks odd gives the answer of the plain one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import settings
+
+import purtensor as pt
+from tests.hostile.callables import LAYOUTS_ONLY, OF_A_TABLE, plain, sparse
+
+
+def with_value(value):
+    table = plain()
+    table[1, 0, 2] = value
+    return table
+
+
+def integers(value):
+    table = plain().astype(np.int64)
+    table[1, 0, 2] = value
+    return table
+
+
+def stacked():
+    return pt.to_sparse(plain())
+
+
+def without_label():
+    index = stacked().indexes["profile"].set_codes([[-1, *[0] * 11]], level=["y"], verify_integrity=False)
+    coords = xr.Coordinates.from_pandas_multiindex(index, "profile")
+    return xr.DataArray(np.arange(1.0, 13.0), coords=coords, dims="profile")
+
+
+# the fault, and what the message must name
+FAULTS = {
+    "not a number": (lambda: with_value(np.nan), "y=yes, s=f, x=c.*nan"),
+    "infinite": (lambda: with_value(np.inf), "y=yes, s=f, x=c.*inf"),
+    "minus infinite": (lambda: with_value(-np.inf), "y=yes, s=f, x=c.*-inf"),
+    "negative": (lambda: with_value(-1.0), "y=yes, s=f, x=c.*-1.0"),
+    "negative by rounding": (lambda: with_value(-1e-300), "y=yes, s=f, x=c.*-1e-300"),
+    "negative integer": (lambda: integers(-2), "y=yes, s=f, x=c.*-2"),
+    "integer that float64 cannot hold": (lambda: integers(2**53 + 1), "y=yes, s=f, x=c.*9007199254740993"),
+    "no mass": (lambda: plain() * 0, "empty"),
+    "total beyond float64": (lambda: plain() * 1e307, "total mass"),
+    "objects": (lambda: plain().astype(object), "object"),
+    "text": (lambda: plain().astype(str), "<U|str"),
+    "complex": (lambda: plain().astype(complex), "complex"),
+    "times": (lambda: plain().astype("datetime64[ns]"), "datetime64"),
+    "a dataset": (lambda: plain().to_dataset(name="count"), "Dataset"),
+    "a data frame": (lambda: plain().to_series().reset_index(name="count"), "DataFrame"),
+    "a series": (lambda: plain().to_series(), "Series"),
+    "an array": (lambda: plain().values, "ndarray"),
+    "None": (lambda: None, "NoneType"),
+    "no attribute": (lambda: plain().sum(), "no attribute"),
+    "attribute without labels": (lambda: plain().drop_vars("x"), "'x'"),
+    "category twice": (lambda: plain(x=["a", "b", "a"]), "'a'"),
+    "missing category": (lambda: plain(x=["a", None, "c"]), "'x'"),
+    "category NaN": (lambda: plain(x=[1.0, np.nan, 2.0]), "'x'"),
+    "attribute called profile": (lambda: plain().rename(x="profile"), "'profile'"),
+    "attribute without name": (lambda: plain().rename(x=""), "''"),
+    "profile twice": (lambda: sparse([("no", "f", "a")] * 2, [1.0, 2.0], ["y", "s", "x"]), "y=no, s=f, x=a"),
+    "label missing in a profile": (without_label, "'y'"),
+    "labels of a MultiIndex": (
+        lambda: plain().assign_coords(
+            xr.Coordinates.from_pandas_multiindex(pd.MultiIndex.from_tuples([(1, 1), (1, 2), (2, 1)]), "x")
+        ),
+        "'x'",
+    ),
+}  # fmt: skip
+ABOUT_MASSES = {
+    "not a number", "infinite", "minus infinite", "negative", "negative by rounding", "negative integer",
+    "integer that float64 cannot hold", "no mass", "total beyond float64", "objects", "text", "complex", "times",
+}  # fmt: skip
+
+
+def crossed(functions, others, every):
+    """All pairs in the thorough profile; else every function with some of the others, and every other with some."""
+    step = 1 if settings.get_current_profile_name() == "thorough" else every
+    return [(one, other) for i, one in enumerate(functions) for j, other in enumerate(others) if (i + j) % step == 0]
+
+
+# counts of nobody are no records: the one fault that is none for one function
+PAIRS = [pair for pair in crossed(OF_A_TABLE, FAULTS, 2) if pair != ("to_records", "no mass")]
+PAIRS += [(function, fault) for function in LAYOUTS_ONLY for fault in FAULTS if fault not in ABOUT_MASSES]
+
+
+@pytest.mark.parametrize(("function", "fault"), PAIRS, ids=[f"{name}: {fault}" for name, fault in PAIRS])
+def test_tables__faults_are_refused_by_name(function, fault):
+    make, culprit = FAULTS[fault]
+    with pytest.raises(pt.InvalidTableError, match=culprit):
+        (OF_A_TABLE | LAYOUTS_ONLY)[function](make())
+
+
+def read_only():
+    table = plain()
+    table.values.flags.writeable = False
+    return table
+
+
+def unsorted():
+    table = stacked()
+    return table.isel(profile=[5, 11, 0, 3, 2, 8, 1, 7, 10, 4, 9, 6])
+
+
+def unused_categories():
+    dense = plain().reindex(x=["z", "a", "b", "c"], fill_value=0.0)
+    return pt.to_sparse(dense)
+
+
+def categorical():
+    return plain().assign_coords(x=pd.CategoricalIndex(["a", "b", "c"], categories=["c", "b", "a", "q"]))
+
+
+ODDITIES = {
+    "sparse": stacked,
+    "single precision": lambda: plain().astype(np.float32),
+    "integers": lambda: plain().astype(np.int64),
+    "unsigned bytes": lambda: plain().astype(np.uint8),
+    "big-endian": lambda: plain().astype(">f8"),
+    "read-only": read_only,
+    "not contiguous": lambda: plain()[:, :, ::-1],
+    "in Fortran's order": lambda: plain().copy(data=np.asfortranarray(plain().values)),
+    "attributes in another order": lambda: plain().transpose("x", "y", "s"),
+    "profiles in any order": unsorted,
+    "zeros stored": lambda: pt.to_sparse(plain().reindex(x=["a", "b", "c", "d"], fill_value=0.0), keep_zeros=True),
+    "unused categories": unused_categories,
+    "categorical labels": categorical,
+    "another coordinate beside": lambda: plain().assign_coords(note=("x", [1, 2, 3])),
+    "attributes and a name": lambda: plain().rename("count").assign_attrs(unit="people"),
+}
+
+
+def shown(answer):
+    """An answer as numbers by label, whatever the layout and the order."""
+    if isinstance(answer, xr.DataArray):
+        table = pt.to_sparse(answer)
+        names = sorted(table.indexes["profile"].names)
+        series = table.to_series().reorder_levels(names) if len(names) > 1 else table.to_series()
+        return {label: value for label, value in sorted(series.to_dict().items(), key=str) if value != 0}
+    return sorted(np.ravel(answer).tolist()) if isinstance(answer, np.ndarray) else answer
+
+
+@cache
+def expected_of(function):
+    return shown(OF_A_TABLE[function](plain()))
+
+
+DRAWN = {"sample", "sample_without_replacement", "round_counts"}
+"""What is drawn follows the order of the profiles: only the total is the same."""
+
+WELL = crossed(OF_A_TABLE, ODDITIES, 4)
+
+
+@pytest.mark.parametrize(("function", "oddity"), WELL, ids=[f"{name}: {oddity}" for name, oddity in WELL])
+def test_tables__oddities_give_the_answer_of_the_plain_table(function, oddity):
+    expected, answer = expected_of(function), shown(OF_A_TABLE[function](ODDITIES[oddity]()))
+    if function in DRAWN:
+        expected, answer = sum(expected.values()), sum(answer.values())
+    judged = isinstance(expected, str) or expected is None
+    assert answer == (expected if judged else pytest.approx(expected, rel=1e-9, abs=1e-12))
