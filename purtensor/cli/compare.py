@@ -80,7 +80,7 @@ def _pictures(compared: Comparison) -> Iterator[tuple[str, str, Axes]]:
     yield PROFILE, title, plot_performance_profile(compared.performance_profile(), title=title)
     for problem in compared.problems:
         trace = compared.trace[compared.trace["problem"] == problem]
-        if (trace["residual"].notna() & (trace["seconds"] > 0)).any():
+        if (trace["residual"].notna() & (trace["seconds"] > 0) & (trace["iteration"] > 0)).any():
             title = f"{problem}: time to accuracy"
             axes = plot_time_to_accuracy(trace, tolerance=compared.tolerance, title=title, solvers=solvers)
             yield problem, title, axes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,15 +18,16 @@ _LEAST = 1e-17
 def plot_time_to_accuracy(
     trace: pd.DataFrame, *, tolerance: float | None = None, title: str = "", solvers: list[str] | None = None
 ) -> Axes:
-    """Return axes with the residual of each solver over the seconds, both as logarithms.
+    """Return axes with the smallest residual so far of each solver over the seconds, both as logarithms.
 
-    The end of a run is marked: filled where it met the tolerance, hollow where it did not. Solvers that cannot be
-    looked into have their end only.
+    The end of a run is marked where it is: filled where it met the tolerance, hollow where it did not. Solvers that
+    cannot be looked into have their end only.
 
     Parameters
     ----------
     trace
-        Columns solver, seconds, residual, of one problem: as in `Comparison.trace`.
+        Columns solver, iteration, seconds, residual, of one problem: as in `Comparison.trace`; the start of a run is
+        left out.
     tolerance
         Drawn as a line across.
     solvers
@@ -39,11 +41,12 @@ def plot_time_to_accuracy(
     Examples
     --------
     >>> import pandas as pd
-    >>> trace = pd.DataFrame({"solver": "mine", "seconds": [0.0, 0.1, 0.2], "residual": [1e-1, 1e-4, 1e-9]})
+    >>> lines = [("mine", 0, 0.0, 0.1), ("mine", 4, 0.1, 1e-4), ("mine", 8, 0.2, 1e-9)]
+    >>> trace = pd.DataFrame(lines, columns=["solver", "iteration", "seconds", "residual"])
     >>> plot_time_to_accuracy(trace, tolerance=1e-8).get_xscale()
     'log'
     """
-    drawable = trace[trace["residual"].notna() & (trace["seconds"] > 0)]
+    drawable = trace[trace["residual"].notna() & (trace["seconds"] > 0) & (trace["iteration"] > 0)]
     if not len(drawable):
         raise InvalidTableError("there is no line of a trace to draw, with a time and a residual")
     looks = looks_of(solvers or trace["solver"])
@@ -51,11 +54,12 @@ def plot_time_to_accuracy(
     for solver, lines in drawable.groupby("solver", sort=False):
         look = looks[str(solver)]
         seconds, residual = lines["seconds"].to_numpy(), lines["residual"].clip(lower=_LEAST).to_numpy()
-        axes.plot(seconds, residual, color=look.colour, linestyle=look.dashes, linewidth=1.6)
+        best = np.minimum.accumulate(residual)
+        axes.plot(seconds, best, color=look.colour, linestyle=look.dashes, linewidth=1.6)
         met = tolerance is None or residual[-1] <= tolerance
         axes.plot(
             seconds[-1:], residual[-1:], linestyle=look.dashes, marker=look.marker, markersize=7, color=look.colour,
-            markerfacecolor=look.colour if met else "white", markeredgewidth=1.5, label=str(solver),
+            markerfacecolor=look.colour if met else "white", markeredgewidth=1.5, label=str(solver), zorder=3,
         )  # fmt: skip
     axes.set(xscale="log", yscale="log")
     if tolerance is not None:
@@ -66,7 +70,7 @@ def plot_time_to_accuracy(
     axes.set_axisbelow(True)
     bare(axes)
     axes.set_xlabel("seconds (filled: met the tolerance; hollow: did not)")
-    axes.set_ylabel("largest miss of a target, total mass 1")
+    axes.set_ylabel("largest miss of a target so far, total mass 1")
     axes.set_title(title, loc="left", fontsize="large", fontweight="bold")
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
     return axes

@@ -11,9 +11,10 @@ from purtensor.plots.looks import looks_of
 
 TRACE = pd.DataFrame(
     {
-        "solver": ["ipf", "ipf", "ipf", "clarabel"],
-        "seconds": [0.0, 0.1, 0.3, 2.0],
-        "residual": [0.5, 1e-3, 1e-5, 0.0],
+        "solver": ["ipf", "ipf", "ipf", "ipf", "clarabel"],
+        "iteration": [0, 1, 2, 3, 7],
+        "seconds": [1e-6, 0.1, 0.2, 0.3, 2.0],
+        "residual": [0.5, 1e-3, 1e-2, 1e-5, 0.0],
     }
 )
 
@@ -21,8 +22,9 @@ TRACE = pd.DataFrame(
 def test_plot_time_to_accuracy__lines_and_ends() -> None:
     axes = plot_time_to_accuracy(TRACE, tolerance=1e-4, title="b", solvers=["newton", "ipf", "clarabel"])
     curve, end, point, *_ = axes.lines
-    assert curve.get_xdata().tolist() == [0.1, 0.3]
-    assert curve.get_ydata().tolist() == [1e-3, 1e-5]
+    assert curve.get_xdata().tolist() == [0.1, 0.2, 0.3]
+    assert curve.get_ydata().tolist() == [1e-3, 1e-3, 1e-5]
+    assert (end.get_xdata().tolist(), end.get_ydata().tolist()) == ([0.3], [1e-5])
     assert end.get_markerfacecolor() == looks_of(["newton", "ipf"])["ipf"].colour
     assert point.get_ydata().tolist() == [1e-17]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["ipf", "clarabel"]
