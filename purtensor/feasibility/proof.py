@@ -17,6 +17,7 @@ from purtensor.feasibility.targets import ROUNDING, ExactTargets
 from purtensor.kernels.feasibility_sums import raise_to
 
 _LARGEST = 2**60
+_LARGEST_OF_FLOATS = 2**12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,8 +48,13 @@ class Proof:
 
     @property
     def zeros(self) -> BoolArray:
-        """The profiles that are empty in every solution by this proof."""
-        if abs(self.value) > self.rounding:
+        """The profiles that are empty in every solution by this proof.
+
+        A profile of cost c has at most the rounding over c; with float targets that is nothing only if no weight is
+        much larger than c.
+        """
+        unclear = self.rounding > 0 and int(np.abs(self.weights).max(initial=0)) > _LARGEST_OF_FLOATS
+        if abs(self.value) > self.rounding or unclear:
             return np.zeros(len(self.costs), dtype=bool)
         positive: BoolArray = self.costs > 0
         return positive.astype(bool)

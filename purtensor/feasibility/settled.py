@@ -90,7 +90,10 @@ def settle(
     problem, order = _problem_of(reduction.system, reference[kept])
     decision = decide(problem, reduced)
     if decision.verdict is Verdict.INFEASIBLE and decision.weights is not None:
-        weights = _with_zero_rows(system, reduction, tidy(reduction.system, decision.weights), strict=False)
+        plain = tidy(reduction.system, decision.weights)
+        if reduced.dot(plain) >= -reduced.rounding(plain):  # float totals agree to rounding only
+            plain = decision.weights
+        weights = _with_zero_rows(system, reduction, plain, strict=False)
         return Settled(decision.verdict, targets, np.zeros_like(by_target), by_target, weights)
     zeros = by_target.copy()
     zeros[kept[order[decision.zeros]]] = True

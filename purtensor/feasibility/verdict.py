@@ -96,9 +96,12 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
         if found is None:
             return Decision(Verdict.OPEN, targets, weights, zeros)
         if isinstance(found, Proof):
-            weights = extended(problem.system, found.weights, weights)
             if found.infeasible:
-                return Decision(Verdict.INFEASIBLE, targets, weights, np.zeros_like(zeros))
+                refuting = _on_all_profiles(problem, targets, found, weights)
+                if refuting is None:
+                    return Decision(Verdict.OPEN, targets, weights, zeros)
+                return Decision(Verdict.INFEASIBLE, targets, refuting, np.zeros_like(zeros))
+            weights = extended(problem.system, found.weights, weights)
             kept = kept[~found.zeros]
             current = restricted(current, ~found.zeros)
             continue
@@ -113,6 +116,24 @@ def restricted(problem: Problem, keep: BoolArray) -> Problem:
     system = submatrix(problem.system, np.flatnonzero(keep))
     slabs = None if problem.slabs is None or not keep.any() else arrange(system, problem.slabs.key)[1]
     return replace(problem, reference=problem.reference[keep], system=system, slabs=slabs)
+
+
+def _on_all_profiles(
+    problem: Problem, targets: ExactTargets, found: Proof, earlier: IntArray | None
+) -> IntArray | None:
+    """Return weights that refute the whole problem, from a proof about what the earlier weights leave of it.
+
+    The earlier weights are 0 in sum, with float targets to rounding only: where much of them is needed, that may be
+    more than the contradiction, and another proof is looked for.
+    """
+    if earlier is None:
+        return found.weights
+    for weights in (found.weights, extended(problem.system, found.weights, earlier)):
+        proof = prove(problem.system, targets, weights)
+        if proof.infeasible:
+            return proof.weights
+    other = _by_programs(problem, targets) or _by_whole_numbers(problem, targets)
+    return other.weights if isinstance(other, Proof) and other.infeasible else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
