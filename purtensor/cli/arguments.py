@@ -182,6 +182,26 @@ def _add_reproduce(commands: Any) -> None:
         "--sets", type=int, default=1000, metavar="N",
         help="simulated training and test sets, three projections each (default: 1000)",
     )  # fmt: skip
+    wage.add_argument(
+        "--wage-edges", type=float, nargs="+", metavar="DOLLARS",
+        help="where a wage range begins, in dollars an hour (default: 10 20 30 40 with --cps, else 5 7.5 10 15)",
+    )  # fmt: skip
+    wage.add_argument(
+        "--age-edges", type=float, nargs="+", metavar="YEARS", help="where an age group begins (default: 30 50)"
+    )
+    wage.add_argument(
+        "--education-edges", type=float, nargs="+", metavar="YEARS",
+        help="with --cps: where a group of years of schooling begins (default: 12 13 16)",
+    )  # fmt: skip
+    wage.add_argument(
+        "--education-map", type=Path, metavar="CSV",
+        help="without --cps: category,group of each of the 16 categories of education (default: no diploma, high "
+        "school, some college, degree)",
+    )  # fmt: skip
+    wage.add_argument(
+        "--sector-map", type=Path, metavar="CSV",
+        help="category,group of each industry (default: the paper's seven sectors, and manufacturing)",
+    )  # fmt: skip
 
 
 def _add_info(commands: Any) -> None:

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
         max_iterations=arguments.max_iterations, max_seconds=arguments.max_seconds, progress=True,
     )  # fmt: skip
     save(result if ending(arguments.out) == _NETCDF else result.table, arguments.out)
-    show_facts("projection", {**result.summary(), "written to": str(arguments.out)})
+    show_facts("projection", {**result.summary(), "washed out": "", "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")
 
 

@@ -42,4 +42,4 @@ def _positions(conditions: str, soft: str) -> list[int]:
 def _facts(result: Relaxation) -> dict[str, str]:
     scopes: Sequence[str] = [" x ".join(constraint.scope) for constraint in result.constraints]
     asked = {f"soft: {scopes[k]}": f"{result.penalty}, strength {result.strength:g}" for k in result.soft}
-    return {**asked, **result.summary()}
+    return {**asked, **result.summary(), "washed out": ""}  # told of the data already

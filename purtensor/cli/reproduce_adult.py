@@ -14,7 +14,7 @@ from purtensor.cli.output import show_claims, show_facts, show_table
 from purtensor.cli.progress import bar
 from purtensor.experiments.adult import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity, study_adult
 from purtensor.experiments.adult_numbers import claims, costs, disparities, prevalences
-from purtensor.experiments.adult_question import POSITIVE, PROTECTED, REFERENCE
+from purtensor.experiments.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
 from purtensor.experiments.claims import Claim
 from purtensor.experiments.forests import FOREST
 from purtensor.plots.disparity import plot_disparity_ratios
@@ -81,11 +81,16 @@ def facts(study: AdultStudy) -> dict[str, str]:
     return {
         "persons": f"{float(study.train.sum()):,.0f} train, {float(study.test.sum()):,.0f} test",
         "profiles": f"{len(coded.values)} supported of {coded.domain.size}",
-        "lambda": f"{study.strength:g}",
+        "lambda": f"{study.strength:g}, washed out {washed_out(study):.3g} (lambda * profiles / N)",
         "unseen": f"{study.unseen:.2e} of the test mass, on predictor profiles that train never saw: left out",
         "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
         "SHA-256 of counts and settings": study.identity,
     }
+
+
+def washed_out(study: AdultStudy) -> float:
+    """Return the pseudo-counts over the counts, lambda * profiles / N."""
+    return float(study.distributions[DATA].attrs["washed_out_share"])
 
 
 def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
@@ -132,6 +137,8 @@ def write_files(study: AdultStudy, folder: Path) -> list[Path]:
     for name, frame in frames.items():
         written.append(folder / f"{name}.csv")
         frame.to_csv(written[-1], index=False)
+        written.append(folder / f"{name}.parquet")
+        frame.to_parquet(written[-1], index=False)
     return written
 
 

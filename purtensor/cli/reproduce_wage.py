@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
 
-from purtensor._typing import Table
 from purtensor.cli.info import versions
 from purtensor.cli.output import show_claims, show_facts, show_table
 from purtensor.cli.progress import bar
-from purtensor.datasets.census_income import census_wage
-from purtensor.datasets.pay_gap import gender_pay_gap
-from purtensor.errors import UnknownCategoryError
+from purtensor.cli.wage_surveys import binning, surveys
 from purtensor.experiments.wage import REFERENCE, WageStudy, study_wage
 from purtensor.experiments.wage_numbers import claims, facts, frames, response_shares
 from purtensor.plots.boxes import plot_boxes
@@ -28,8 +24,6 @@ from purtensor.report.page import Exhibit, Part, Report, write_report
 from purtensor.tables.content_hash import content_hash
 from purtensor.tables.table_dataset import table_to_dataset
 
-YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
-STAND_IN = "CPS 1994-95"
 UNIT = "$/h"
 NAMES = {"train": "training data", "f": "f (no condition)", "P": "P", "PU": "P + U", "PUR": "P + U + R",
          "MaxEnt": "MaxEnt-PUR"}  # fmt: skip
@@ -47,9 +41,10 @@ SUMMARY = (
 def run(arguments: argparse.Namespace) -> None:
     """Compute the study of every survey, write its files and the report, and print its tables."""
     out = arguments.out / arguments.study
+    groups = binning(arguments)
     out.mkdir(parents=True, exist_ok=True)
     parts = []
-    for survey, counts, source in surveys(arguments.cps):
+    for survey, counts, source in surveys(arguments.cps, groups):
         folder = out if arguments.cps is None else out / survey.removeprefix("CPS ")
         folder.mkdir(exist_ok=True)
         with bar(f"{survey}: simulated sets", arguments.sets) as shown:
@@ -65,30 +60,10 @@ def run(arguments: argparse.Namespace) -> None:
         "projections": "Newton's method, until the distance to the exact projection is proved to be within 1e-10 in "
         "total variation",
         "test profiles that training never saw": "predicted by q(y)",
+        "groups": "; ".join(f"{name}: {asked}" for name, asked in groups.items()) or "the stated defaults",
     }
     report = Report("Wages without the pay gap: the study of arXiv 2309.17347", SUMMARY, parts, settings, versions())
     show_facts(f"written to {out}", {"report": write_report(report, out / "report.html").name})
-
-
-def surveys(file: Path | None) -> Iterator[tuple[str, Table, dict[str, str]]]:
-    """Yield name, counts and source of each survey: the years of the user's file, or the embedded stand-in.
-
-    Raises
-    ------
-    UnknownCategoryError
-        The file has none of the paper's years.
-    """
-    if file is None:
-        yield STAND_IN, census_wage(), {"source": "UCI Census-Income (data set 117, CC BY 4.0), embedded: hourly wages"}
-        return
-    with file.open("rb") as opened:
-        source = {"source": file.name, "SHA-256 of the file": hashlib.file_digest(opened, "sha256").hexdigest()}
-    everything = gender_pay_gap(file, attributes=["year"]).indexes["profile"].get_level_values("year")
-    found = [year for year in YEARS if year in set(everything.astype(int))]
-    if not found:
-        raise UnknownCategoryError(f"{file} has none of the years {', '.join(map(str, YEARS))}")
-    for year in found:
-        yield f"CPS {year}", gender_pay_gap(file, year=year), source
 
 
 def _told(study: WageStudy, folder: Path, source: Mapping[str, str]) -> Part:
@@ -96,6 +71,7 @@ def _told(study: WageStudy, folder: Path, source: Mapping[str, str]) -> Part:
     numbers, verdicts = frames(study), claims(study)
     for name, frame in numbers.items():
         frame.to_csv(folder / f"{name}.csv", index=False)
+        frame.to_parquet(folder / f"{name}.parquet", index=False)
     for name, projection in study.projections.items():
         save(projection, folder / f"{name}.nc")
     save(study.f, folder / "f.nc")

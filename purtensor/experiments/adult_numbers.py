@@ -10,7 +10,7 @@ import pandas as pd
 
 from purtensor._typing import FloatArray
 from purtensor.experiments.adult import DISTRIBUTIONS, AdultStudy
-from purtensor.experiments.adult_question import DATA
+from purtensor.experiments.adult_question import DATA, POSITIVE
 from purtensor.experiments.claims import (
     NOISE_WIDTH,
     Claim,
@@ -77,9 +77,14 @@ def _natural_claims(study: AdultStudy) -> Iterator[Claim]:
         "PU": "P and U together lessen disparity on test data but do not remove it",
     }
     for name, statement in statements.items():
-        yield lessened_claim(name, statement, off[name], study.noise[name], off[DATA])
+        yield lessened_claim(name, statement, off[name], study.noise[name], off[DATA], pairs=_pairs(study))
     statement = "PUR removes disparity on test data up to sampling noise"
-    yield removed_claim("PUR", statement, off["PUR"], study.noise["PUR"], off[DATA])
+    yield removed_claim("PUR", statement, off["PUR"], study.noise["PUR"], off[DATA], pairs=_pairs(study))
+
+
+def _pairs(study: AdultStudy) -> list[str]:
+    """Return what each ratio is about, in the order of the study's groups."""
+    return [f"{', '.join(group)} at {POSITIVE}" for group in study.groups]
 
 
 def _utility_claim(study: AdultStudy) -> Claim:
@@ -97,20 +102,22 @@ def _generated_claims(study: AdultStudy) -> Iterator[Claim]:
     for name in DISTRIBUTIONS[1:]:
         ratio, deviation = ratios_of(study, name, "synthetic")
         statement = f"Data generated from {name} have parity on average"
-        yield average_claim(name, statement, ratio - 1.0, deviation, study.data_sets)
+        yield average_claim(name, statement, ratio - 1.0, deviation, study.data_sets, pairs=_pairs(study))
 
 
 def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
     off = {name: ratios_of(study, name, "forest")[0] - 1.0 for name in DISTRIBUTIONS}
     noise = {name: _forest_noise(study, name) for name in DISTRIBUTIONS}
     statement = "Random forests trained on data generated from PUR stay within noise of ratio 1 on test data"
-    yield removed_claim("a forest on PUR data", statement, off["PUR"], noise["PUR"], off[DATA])
+    yield removed_claim("a forest on PUR data", statement, off["PUR"], noise["PUR"], off[DATA], pairs=_pairs(study))
     widths = np.abs(off[DATA]) / noise[DATA]
     yield Claim(
         "Random forests trained on data generated from f do not",
         holds=bool((widths > NOISE_WIDTH).all()),
         evidence="ratios "
-        + ", ".join(f"{1 + o:.3f} ({n:.3f})" for o, n in zip(off[DATA], noise[DATA], strict=True))
+        + ", ".join(
+            f"{1 + o:.3f} ({n:.3f}) of {pair}" for o, n, pair in zip(off[DATA], noise[DATA], _pairs(study), strict=True)
+        )
         + f" with their standard errors; at least {widths.min():.1f} of these from parity",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,15 @@ class Claim:
         return "holds" if self.holds else "does not hold"
 
 
-def lessened_claim(name: str, statement: str, off: FloatArray, noise: FloatArray, off_data: FloatArray) -> Claim:
+def lessened_claim(
+    name: str,
+    statement: str,
+    off: FloatArray,
+    noise: FloatArray,
+    off_data: FloatArray,
+    *,
+    pairs: Sequence[str] = (),
+) -> Claim:
     """Return the claim that a projection lessens disparity on test data but does not remove it.
 
     Parameters
@@ -55,30 +64,48 @@ def lessened_claim(name: str, statement: str, off: FloatArray, noise: FloatArray
         How far from parity, by pair: of the projection and of the data.
     noise
         The standard error of `off`, of the same shape.
+    pairs
+        What each of them is about, in the order of `off` by rows: the evidence names it.
     """
     share = float(np.mean(np.abs(off)) / np.mean(np.abs(off_data)))
     beyond = _widths(off, noise) > NOISE_WIDTH
     return Claim(
         statement,
         holds=share < 1.0 and bool(beyond.any()),
-        evidence=f"{name} leaves {100 * share:.0f} % of the disparity of f; {_most(off, noise)}; "
+        evidence=f"{name} leaves {100 * share:.0f} % of the disparity of f; {_most(off, noise, pairs)}; "
         f"{int(beyond.sum())} of {off.size} are further than {NOISE_WIDTH:g} standard errors from parity",
     )
 
 
-def removed_claim(name: str, statement: str, off: FloatArray, noise: FloatArray, off_data: FloatArray) -> Claim:
+def removed_claim(
+    name: str,
+    statement: str,
+    off: FloatArray,
+    noise: FloatArray,
+    off_data: FloatArray,
+    *,
+    pairs: Sequence[str] = (),
+) -> Claim:
     """Return the claim that a projection removes disparity up to sampling noise; parameters as in `lessened_claim`."""
     share = float(np.mean(np.abs(off)) / np.mean(np.abs(off_data)))
     beyond = _widths(off, noise) > NOISE_WIDTH
     return Claim(
         statement,
         holds=not beyond.any(),
-        evidence=f"{name} leaves {100 * share:.1f} % of the disparity of f; {_most(off, noise)}; "
+        evidence=f"{name} leaves {100 * share:.1f} % of the disparity of f; {_most(off, noise, pairs)}; "
         f"{int(beyond.sum())} of {off.size} are further than {NOISE_WIDTH:g} standard errors from parity",
     )
 
 
-def average_claim(name: str, statement: str, off: FloatArray, deviations: FloatArray, data_sets: int) -> Claim:
+def average_claim(
+    name: str,
+    statement: str,
+    off: FloatArray,
+    deviations: FloatArray,
+    data_sets: int,
+    *,
+    pairs: Sequence[str] = (),
+) -> Claim:
     """Return the claim that data generated from a distribution have parity on average.
 
     Parameters
@@ -87,13 +114,15 @@ def average_claim(name: str, statement: str, off: FloatArray, deviations: FloatA
         Mean distance from parity and standard deviation over the data sets, by pair.
     data_sets
         How many there are: the standard error of a mean is the deviation over its root.
+    pairs
+        As in `lessened_claim`.
     """
     error = deviations / np.sqrt(data_sets)
     width = float(stats.t.isf(stats.norm.sf(AVERAGE_WIDTH), data_sets - 1))
     return Claim(
         statement,
         holds=bool((_widths(off, error) <= width).all()),
-        evidence=f"over {data_sets:,} data sets drawn from {name}, {_most(off, error)} "
+        evidence=f"over {data_sets:,} data sets drawn from {name}, {_most(off, error, pairs)} "
         f"(at most {width:.1f} count as none for {off.size} means)",
     )
 
@@ -129,9 +158,10 @@ def _widths(off: FloatArray, noise: FloatArray) -> FloatArray:
     return widths
 
 
-def _most(off: FloatArray, noise: FloatArray) -> str:
+def _most(off: FloatArray, noise: FloatArray, pairs: Sequence[str]) -> str:
     at = int(np.argmax(_widths(off, noise)))
+    about = f"{pairs[at]}, " if pairs else ""
     return (
-        f"clearest: {off.ravel()[at]:+.4f} from parity with a standard error of {noise.ravel()[at]:.4f}, "
+        f"clearest: {about}{off.ravel()[at]:+.4f} from parity with a standard error of {noise.ravel()[at]:.4f}, "
         f"{_widths(off, noise).ravel()[at]:.1f} of them"
     )

@@ -113,7 +113,7 @@ def facts(study: WageStudy) -> dict[str, str]:
     return {
         "people": f"{float(study.counts.sum()):,.0f}",
         "profiles": f"{int(study.f.size):,} supported; {int(profiles.min()):,} to {int(profiles.max()):,} in a set",
-        "lambda": f"{study.strength:g}",
+        "lambda": f"{study.strength:g}, washed out {study.f.attrs['washed_out_share']:.3g} (lambda * profiles / N)",
         "simulated": f"{study.sets:,} training and test sets, {len(PROJECTIONS) * study.sets:,} projections, "
         f"seed {study.seed}",
         "unseen": f"{100 * unseen.mean():.2f} % (at most {100 * unseen.max():.2f} %) of the test people have a profile "
@@ -131,13 +131,14 @@ def claims(study: WageStudy) -> list[Claim]:
     off, noise = {}, {}
     for m, name in enumerate(MODELS):
         off[name], noise[name], _ = _mean_and_deviation(study.compared(study.members["natural"][:, m]))
+    about = _pairs(study)
     told = [
         lessened_claim("P", "P alone lessens disparity on test data but does not remove it", off["P"], noise["P"],
-                       off["f"]),
+                       off["f"], pairs=about),
         lessened_claim("PU", "P and U together lessen disparity on test data but do not remove it", off["PU"],
-                       noise["PU"], off["f"]),
+                       noise["PU"], off["f"], pairs=about),
         removed_claim("PUR", "PUR removes disparity on test data up to sampling noise", off["PUR"], noise["PUR"],
-                      off["f"]),
+                      off["f"], pairs=about),
     ]  # fmt: skip
     pairs = study.members["utility_error"][:, [MODELS.index("PUR"), MODELS.index("f")]]
     some = pairs[np.isfinite(pairs).all(axis=1)]
@@ -151,7 +152,13 @@ def _generated_claims(study: WageStudy) -> Iterator[Claim]:
         if name != "f":
             mean, deviation, _ = _mean_and_deviation(study.compared(values))
             statement = f"Data generated from {name} have parity on average"
-            yield average_claim(name, statement, mean, deviation, len(values))
+            yield average_claim(name, statement, mean, deviation, len(values), pairs=_pairs(study))
+
+
+def _pairs(study: WageStudy) -> list[str]:
+    """Return what each disparity is about: response category and group, by rows."""
+    groups = [", ".join(study.population.groups[s]) for s in study.others]
+    return [f"{group} at {response}" for response in study.population.response_categories for group in groups]
 
 
 def _marginals_claim(study: WageStudy) -> Claim:

@@ -11,6 +11,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.kernels.ipf import sum_rows
+from purtensor.projection.result import washed_out
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
@@ -100,6 +101,7 @@ class Relaxation:
             **{f"missed of {scopes[k]}": f"{self.misses_l1[k]:.9g} (L1), soft" for k in self.soft},
             "residual": f"{self.residual:.2e} (largest of the hard constraints), {self.residual_l1:.2e} (L1)",
             "proved": f"objective <= {self.bound:.2e} nats, TV <= {self.tv_bound:.2e}" if self.certified else "nothing",
+            "washed out": washed_out(self.reference),
             "iterations": f"{self.iterations} in {self.seconds:.3g} s",
             "notes": "; ".join(self.notes),
         }

@@ -82,8 +82,12 @@ class Projection:
         """What was measured on the way, over the dimension `record`; each variable tells its unit in its attributes."""
         return self.evidence.trace
 
+    def __repr__(self) -> str:
+        told = (f"  {name}: {value}" for name, value in self.summary().items() if value)
+        return "\n".join(["<purtensor.Projection>", *told])
+
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.summary().items())
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.summary().items() if value)
         return f"<table><caption>purtensor.Projection</caption>{rows}</table>"
 
     def summary(self) -> dict[str, str]:
@@ -93,9 +97,16 @@ class Projection:
             "residual": f"{self.residual:.2e} (largest), {self.residual_l1:.2e} (L1)",
             "divergence": f"{self.divergence:.9g} nats",
             "proved": f"D <= {self.bound:.2e} nats, TV <= {self.tv_bound:.2e}" if self.certified else "nothing",
+            "washed out": washed_out(self.reference),
             "iterations": f"{self.iterations} in {self.seconds:.3g} s",
             "notes": "; ".join(self.notes),
         }
+
+
+def washed_out(reference: Table) -> str:
+    """Return in words how much of a regularized reference is pseudo-counts; nothing where it is not regularized."""
+    share = reference.attrs.get("washed_out_share")
+    return "" if share is None else f"{share:.3g} (lambda * profiles / N: pseudo-counts over counts)"
 
 
 def make_projection(

@@ -53,6 +53,9 @@ def test_reproduce__writes_every_distribution_twice(printed: str, out: Path) -> 
 
 def test_reproduce__writes_tidy_figures(printed: str, out: Path) -> None:
     disparities = pd.read_csv(out / "adult" / "disparities.csv")
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(out / "adult" / "disparities.parquet"), disparities, check_dtype=False
+    )
     assert len(disparities) == len(DISTRIBUTIONS) * len(SAMPLES) * 3
     assert set(disparities["sample"]) == set(SAMPLES)
     f = pt.load(out / "adult" / "f.csv")

@@ -39,15 +39,19 @@ def test_reproduce_wage__prints_what_it_did(printed: str) -> None:
     assert "16,888" in printed
     assert "6 training and test sets, 18 projections, seed 1" in printed
     assert re.search(r"unseen +0\.\d\d % \(at most 0\.\d\d %\)", printed)
+    assert re.search(r"lambda +0\.0001, washed out 1\.95e-05 \(lambda \* profiles / N\)", printed)
+    assert re.search(r"clearest: (fe)?male, \w+ at [-\d.<>=]+, [+-]", printed)  # group and range are named
     assert printed.count("holds: ") == 9
     assert "does not hold" not in printed
 
 
-def test_reproduce_wage__writes_every_figure_thrice(printed: str, out: Path) -> None:
+def test_reproduce_wage__writes_every_figure_twice_and_its_numbers_twice(printed: str, out: Path) -> None:
     for name in FIGURES:
         assert (out / "wage" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (out / "wage" / f"{name}.svg").read_text()
-        assert len(pd.read_csv(out / "wage" / f"{name}.csv"))
+        numbers = pd.read_csv(out / "wage" / f"{name}.csv")
+        assert len(numbers)
+        pd.testing.assert_frame_equal(pd.read_parquet(out / "wage" / f"{name}.parquet"), numbers, check_dtype=False)
 
 
 def test_reproduce_wage__the_printed_numbers_are_those_of_the_files(printed: str, out: Path) -> None:

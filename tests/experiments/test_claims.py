@@ -35,6 +35,17 @@ def test_removed_claim__tells_its_clearest_number_and_its_noise() -> None:
     assert "1 of 3" in claim.evidence
 
 
+def test_claims__name_the_pair_that_is_clearest() -> None:
+    pairs = ("women at high", "men at high", "others at low")
+    off, noise = np.array([0.01, -0.03, 0.0]), np.array([0.02, 0.01, 0.01])
+    for claim in (
+        removed_claim("PUR", "", off, noise, OFF_DATA, pairs=pairs),
+        lessened_claim("P", "", off, noise, OFF_DATA, pairs=pairs),
+        average_claim("P", "", off, noise, 10, pairs=pairs),
+    ):
+        assert "clearest: men at high, -0.0300 from parity with a standard error of" in claim.evidence
+
+
 def test_removed_claim__without_noise_only_exact_parity_holds() -> None:
     still = np.zeros(3)
     assert removed_claim("PUR", "", np.zeros(3), still, OFF_DATA).holds

@@ -209,3 +209,13 @@ def test_project__warm_starts_reach_the_same_answer_sooner(case, sweeps):
     halfway = returned(case.reference, case.constraints, solver=pt.IPF(), tolerance=1e-15, max_iterations=sweeps)
     newton = returned(case.reference, case.constraints, solver=pt.Newton(), start=halfway.potentials, tolerance=1e-12)
     assert newton.table.values == pytest.approx(first.table.values, rel=1e-5, abs=1e-12)
+
+
+def test_project__result_tells_the_washed_out_share() -> None:
+    counts = pt.tabulate({"y": [0, 1, 0, 1], "s": [0, 0, 1, 1]}, weights=[3, 1, 2, 2])
+    f = pt.regularize(counts, 0.5, response="y")
+    printed = repr(pt.project(f, pt.parity(f, response="y", protected="s")))
+    assert "washed out: 0.25 (lambda * profiles / N" in printed  # four profiles of a half each, over eight people
+    assert "every constraint is met" in printed
+    empirical = pt.empirical(counts)
+    assert "washed out" not in repr(pt.project(empirical, pt.parity(empirical, response="y", protected="s")))

@@ -1,0 +1,93 @@
+"""Which surveys the wage study is of, and how the user wants wages, ages, education and industries grouped."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from purtensor._typing import Table
+from purtensor.datasets.census_income import census_wage
+from purtensor.datasets.pay_gap import gender_pay_gap
+from purtensor.errors import FileFormatError, InvalidOptionError, UnknownCategoryError
+
+YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
+STAND_IN = "CPS 1994-95"
+_MAP_COLUMNS = ["category", "group"]
+
+
+def binning(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what `gender_pay_gap` or `census_wage` are told about groups: what is not asked for keeps its default.
+
+    Raises
+    ------
+    InvalidOptionError
+        An option that only the other data have.
+    FileFormatError
+        A map that is no CSV of categories and groups.
+    """
+    if arguments.cps is None and arguments.education_edges is not None:
+        raise InvalidOptionError("--education-edges are of years of schooling, in the file of --cps; the embedded "
+                                 "survey has categories: give --education-map")  # fmt: skip
+    if arguments.cps is not None and arguments.education_map is not None:
+        raise InvalidOptionError("--education-map is of the embedded survey's categories; the file of --cps has years "
+                                 "of schooling: give --education-edges")  # fmt: skip
+    asked: dict[str, Any] = {
+        name: None if edges is None else tuple(edges)
+        for name, edges in (
+            ("wage_edges", arguments.wage_edges),
+            ("age_edges", arguments.age_edges),
+            ("education_edges", arguments.education_edges),
+        )
+    }
+    for name, path in (("education", arguments.education_map), ("sectors", arguments.sector_map)):
+        asked[name] = None if path is None else read_map(path)
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def read_map(path: Path) -> dict[str, str]:
+    """Return the group of each category in a CSV file with these two columns, in the file's order.
+
+    Raises
+    ------
+    FileFormatError
+        Other columns, an empty field, or a category twice.
+    """
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except ValueError as error:  # parser errors are ValueErrors
+        raise FileFormatError(f"{path.name} is no readable table: {error}") from error
+    if list(frame.columns) != _MAP_COLUMNS:
+        raise FileFormatError(f"{path.name} has the columns {', '.join(frame.columns)}; a map has category, group")
+    if (frame == "").to_numpy().any():
+        raise FileFormatError(f"{path.name} has an empty field; every category has a group")
+    repeated = frame["category"][frame["category"].duplicated()]
+    if len(repeated):
+        raise FileFormatError(f"{path.name} has the category {repeated.iloc[0]!r} twice")
+    return dict(zip(frame["category"], frame["group"], strict=True))
+
+
+def surveys(file: Path | None, groups: Mapping[str, Any]) -> Iterator[tuple[str, Table, dict[str, str]]]:
+    """Yield name, counts and source of each survey: the years of the user's file, or the embedded stand-in.
+
+    Raises
+    ------
+    UnknownCategoryError
+        The file has none of the paper's years.
+    """
+    if file is None:
+        source = {"source": "UCI Census-Income (data set 117, CC BY 4.0), embedded: hourly wages"}
+        yield STAND_IN, census_wage(**groups), source
+        return
+    with file.open("rb") as opened:
+        source = {"source": file.name, "SHA-256 of the file": hashlib.file_digest(opened, "sha256").hexdigest()}
+    everything = gender_pay_gap(file, attributes=["year"]).indexes["profile"].get_level_values("year")
+    found = [year for year in YEARS if year in set(everything.astype(int))]
+    if not found:
+        raise UnknownCategoryError(f"{file} has none of the years {', '.join(map(str, YEARS))}")
+    for year in found:
+        yield f"CPS {year}", gender_pay_gap(file, year=year, **groups), source
