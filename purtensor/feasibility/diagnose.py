@@ -59,11 +59,22 @@ class Diagnosis:
         """The verdict in words; for a contradiction the smallest set of attributes and constraints that show it."""
         return explain(self.finding)
 
+    def __str__(self) -> str:
+        return f"{self.verdict}\n{self.explanation}"
+
     def _repr_html_(self) -> str:
         return f"<p><b>{self.verdict}</b></p>{self.explanation._repr_html_()}"
 
     def smallest_miss(self) -> Violation | None:
-        """Return the smallest sum of the misses of all targets (L1, total mass 1); None where the program fails."""
+        """Return the smallest sum of the misses of all targets (L1, total mass 1); None where the program fails.
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> problem = pt.problems.load("cut_3x3")
+        >>> str(pt.diagnose(problem.reference, problem.constraints).smallest_miss().proved)
+        '2/3'
+        """
         return smallest_miss(self.finding.system, self.finding.settled.targets)
 
     def smallest_violation(self, soft: int | Sequence[int] = 0) -> Violation | None:
@@ -79,6 +90,13 @@ class Diagnosis:
         ------
         InvalidOptionError
             No position of a constraint.
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> problem = pt.problems.load("proxy")
+        >>> pt.diagnose(problem.reference, problem.constraints).smallest_violation().value
+        0.4
         """
         positions = [soft] if isinstance(soft, int) else list(soft)
         count = len(self.constraints)

@@ -42,5 +42,4 @@ class Feasibility:
 
 def explained(diagnosis: Diagnosis | None) -> str:
     """Return why a problem has no solution, as one text."""
-    explanation = getattr(diagnosis, "explanation", None)
-    return Verdict.INFEASIBLE.sentence if explanation is None else str(explanation)
+    return Verdict.INFEASIBLE.sentence if diagnosis is None else str(diagnosis.explanation)

@@ -97,6 +97,13 @@ def test_explanation__close_numbers_are_told_apart():
     assert "5000000000" in text
 
 
+def test_diagnosis__prints_as_verdict_and_reasons():
+    problem = pt.problems.load("cut_3x3")
+    lines = str(diagnose(problem.reference, problem.constraints)).splitlines()
+    assert lines[0] == "infeasible"
+    assert lines[2] == "row=2 (1) and row=3 (1) need 2. It can only lie in column=3, which may hold 1."
+
+
 def test_repr_html__escapes_labels():
     table = xr.DataArray([[1.0, 0.0], [1.0, 0.0]], coords={"r": [0, 1], "c": ["a", "<b>"]}, dims=("r", "c"))
     columns = pt.Marginal(xr.DataArray([1.0, 2.0], coords={"c": ["a", "<b>"]}, dims="c"))
