@@ -12,12 +12,14 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.progress import bar
 from purtensor.cli.rate_study import write_study
 from purtensor.cli.records import Columns, read_counts
 from purtensor.errors import InvalidOptionError
 from purtensor.experiments.comparison.compare import compare
+from purtensor.experiments.comparison.contenders import name_of
 from purtensor.experiments.comparison.result import Comparison
 from purtensor.fairness.pur import pur
 from purtensor.plots.accuracy import plot_time_to_accuracy
@@ -30,15 +32,19 @@ from purtensor.tables.regularize import regularize
 _RECORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> int | None:
     """Compare, write the files and the report, and print the tables; or make a study of convergence rates."""
     if arguments.study:
         for problem in arguments.problems or ["b"]:
             write_study(arguments.study, problem, arguments.out)
-        return
+        return None
     if not arguments.problems:
         raise InvalidOptionError("nothing to compare on: name a problem, such as b")
     solvers = [_solver(name) for name in arguments.solvers]
+    names = [name_of(solver) for solver in solvers]
+    baseline = arguments.baseline or names[0]
+    if baseline not in names:
+        raise InvalidOptionError(f"--baseline is one of the solvers, {', '.join(names)}; this is {baseline}")
     problems = dict(_problem(text, arguments) for text in arguments.problems)
     with bar("comparing", len(problems)) as shown:
         compared = compare(
@@ -46,12 +52,12 @@ def run(arguments: argparse.Namespace) -> None:
             max_iterations=arguments.max_iterations, repetitions=arguments.repetitions,
             on_step=lambda problem, solver: shown.step(f"{problem}: {solver}"),
         )  # fmt: skip
-    baseline = arguments.baseline or str(compared.runs["solver"].iloc[0])
     ratios = ratio_table(compared, baseline)
     show_facts("comparison", dict(compared.settings))
     _show(compared)
     show_table(f"times as multiples of {baseline}: medians of paired ratios", *_rows(ratios))
     show_facts(f"written to {arguments.out}", _written(compared, arguments.out, baseline))
+    return INTERRUPTED if "interrupted" in compared.settings else DONE
 
 
 def _written(compared: Comparison, out: Path, baseline: str) -> dict[str, str]:

@@ -61,7 +61,7 @@ def ratio_table(compared: Comparison, baseline: str) -> pd.DataFrame:
 
     def cell(problem: str, solver: str) -> str:
         ratio = ratios.get((problem, solver))
-        return endings[problem, solver] if ratio is None else f"{ratio:,.3g}"
+        return endings.get((problem, solver), "not run") if ratio is None else f"{ratio:,.3g}"
 
     solvers = list(dict.fromkeys(compared.runs["solver"]))
     columns = {problem: [cell(problem, solver) for solver in solvers] for problem in compared.problems}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+import purtensor as pt
 from purtensor.cli import rate_study
 from purtensor.cli.compare_arguments import STUDIES
-from purtensor.cli.main import BAD_INPUT, main
+from purtensor.cli.endings import BAD_INPUT, INTERRUPTED
+from purtensor.cli.main import main
 
 OWN = """
 class Nothing:
@@ -57,12 +60,42 @@ def test_compare__writes_everything(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["a", "--solvers", "nobody"], "no solver 'nobody'"),
         (["a", "--solvers", "no_module:Nothing"], "no solver at no_module:Nothing"),
         (["people.csv"], "--response and --protected"),
+        (["a", "--baseline", "nobody"], "--baseline is one of the solvers, auto, ipf, newton"),
         (["a", "--budget", "0"], "budget is the seconds"),
     ],
 )
 def test_compare__bad_input(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *words]) == BAD_INPUT
     assert message in capsys.readouterr().err
+
+
+class Interrupting:
+    name = "interrupting"
+
+    def step(self, problem: Any, iterate: Any, budget: Any) -> Any:
+        if problem.index.shape[1] > 100:
+            raise KeyboardInterrupt
+        return pt.Newton().step(problem, iterate, budget)
+
+
+def test_compare__an_interruption_writes_what_was_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "compare",
+        "haberman",
+        "a",
+        "--solvers",
+        "newton",
+        f"{__name__}:Interrupting",
+        "ipf",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(words) == INTERRUPTED
+    assert "not run" in capsys.readouterr().out
+    runs = pd.read_csv(tmp_path / "runs.csv")
+    assert runs["problem"].tolist() == ["haberman"] * 3 + ["a"] * 2
+    assert runs["ending"].tolist() == ["converged"] * 4 + ["interrupted"]
+    assert "by the user, at problem a" in (tmp_path / "report.html").read_text()
 
 
 def test_compare__studies_are_those_that_there_are() -> None:

@@ -92,7 +92,8 @@ def compare(
                 raise
             cut = {"interrupted": f"by the user, at problem {question.name}; this is what was done until then"}
             asked = []
-        facts[question.name] = question.facts()
+        if any(problem == question.name for problem, _ in runs):
+            facts[question.name] = question.facts()
     settings = {
         "tolerance": f"{tolerance:g} (largest miss, total mass 1), {100 * tolerance:g} (L1 of the worst constraint)",
         "budget": f"{budget:g} s and {max_iterations:,} iterations a run",
