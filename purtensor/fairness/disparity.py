@@ -11,20 +11,23 @@ import numpy.typing as npt
 
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UndefinedRatioWarning, UnknownAttributeError, UnknownCategoryError
-from purtensor.fairness.roles import Roles, roles_of
+from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
 from purtensor.information import kl_divergence
 from purtensor.tables.coded import CodedTable, dense_table, described, encode, is_sparse, sparse_table
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.marginal import marginal, marginalize
+from purtensor.tables.stored import StoredTable
 
 
-def attributable_disparity(p: Table, *, response: str, protected: Attributes, reference: Mapping[str, Any]) -> Table:
+def attributable_disparity(
+    p: Table | StoredTable, *, response: str, protected: Attributes, reference: Mapping[str, Any]
+) -> Table:
     """Return p(y | s) - p(y | s0) for each response y and protected profile s: 0 everywhere means parity.
 
     Parameters
     ----------
     p
-        Counts or probabilities over the response, the protected attributes, and any others.
+        Counts or probabilities over the response, the protected attributes, and any others; also a stored table.
     response
         The name of one attribute.
     protected
@@ -55,10 +58,19 @@ def attributable_disparity(p: Table, *, response: str, protected: Attributes, re
     >>> float(found.sel(hired="yes", sex="f").item())
     -0.25
     """
-    return _compared(encode(p), response, protected, reference, np.subtract, "attributable disparity")
+    return _compared(
+        encode(joint_in_memory(p, response, protected)),
+        response,
+        protected,
+        reference,
+        np.subtract,
+        "attributable disparity",
+    )
 
 
-def disparity_ratio(p: Table, *, response: str, protected: Attributes, reference: Mapping[str, Any]) -> Table:
+def disparity_ratio(
+    p: Table | StoredTable, *, response: str, protected: Attributes, reference: Mapping[str, Any]
+) -> Table:
     """Return p(y | s) / p(y | s0) for each response y and protected profile s: 1 everywhere means parity.
 
     Parameters, result and errors as in `attributable_disparity`. Where p(y | s0) is 0 the ratio is NaN.
@@ -76,7 +88,9 @@ def disparity_ratio(p: Table, *, response: str, protected: Attributes, reference
     >>> float(found.sel(hired="yes", sex="f").item())
     0.5
     """
-    return _compared(encode(p), response, protected, reference, _ratio, "disparity ratio")
+    return _compared(
+        encode(joint_in_memory(p, response, protected)), response, protected, reference, _ratio, "disparity ratio"
+    )
 
 
 def utility_error(test: Table, predicted: Table, *, response: str, protected: Attributes) -> float:

@@ -16,12 +16,13 @@ from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.memory import require_memory
 from purtensor.tables.shares import exact_sum
+from purtensor.tables.stored import StoredTable, stored_matches
 from purtensor.tables.translate import category_map, translated
 
 _UNSEEN = ("raise", "marginal", "drop")
 
 
-def predict(q: Table, test: Table, *, response: str, unseen: str = "raise") -> Table:
+def predict(q: Table | StoredTable, test: Table, *, response: str, unseen: str = "raise") -> Table:
     """Return the natural classifier's prediction for a population: q(y | s, x) times the mass of (s, x) in `test`.
 
     The prediction is in the units and the layout of `test`, over the attributes of q in their order. Its `attrs` tell
@@ -30,7 +31,8 @@ def predict(q: Table, test: Table, *, response: str, unseen: str = "raise") -> T
     Parameters
     ----------
     q
-        A distribution over the response and the predictors, such as a projection.
+        A distribution over the response and the predictors, such as a projection. Of a stored one only the profiles
+        that `test` asks for are read into memory, and `unseen` is not "marginal".
     test
         Counts or probabilities over the predictors of q, and over the response or not: it is summed out.
     response
@@ -60,7 +62,11 @@ def predict(q: Table, test: Table, *, response: str, unseen: str = "raise") -> T
     """
     if unseen not in _UNSEEN:
         raise InvalidOptionError(f"unseen is one of {', '.join(_UNSEEN)}, this is {unseen!r}")
-    model, population = encode(q), encode(test)
+    if isinstance(q, StoredTable):
+        if unseen == "marginal":
+            raise InvalidOptionError('unseen="marginal" needs the whole of q in memory; give "drop" or "raise"')
+        q = stored_matches(q, test, [name for name in q.domain.attributes if name != response])
+    model, population = encode(q, allow_empty=True), encode(test)
     predictors = _predictors(model, population, response)
     pairing = _paired(model, population, predictors)
     if unseen == "raise" and pairing.unseen.any():

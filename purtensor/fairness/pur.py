@@ -10,12 +10,12 @@ import numpy as np
 from purtensor._typing import Attributes, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError
-from purtensor.fairness.roles import Roles, roles_of
+from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.memory import require_memory
 from purtensor.tables.shares import exact_sum
-from purtensor.tables.stored import StoredTable, stored_marginal
+from purtensor.tables.stored import StoredTable
 
 
 def parity(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:
@@ -48,7 +48,7 @@ def parity(f: Table | StoredTable, *, response: str, protected: Attributes) -> M
     >>> pt.parity(f, response="hired", protected="sex").target.to_series().to_dict()
     {('no', 'f'): 3.0, ('no', 'm'): 3.0, ('yes', 'f'): 2.0, ('yes', 'm'): 2.0}
     """
-    coded = encode(_read(f, response, protected))
+    coded = encode(joint_in_memory(f, response, protected))
     return _parity(coded, roles_of(coded.domain, response, protected))
 
 
@@ -126,14 +126,6 @@ def pur(
     coded = encode(f)
     roles = roles_of(coded.domain, response, protected)
     return tuple(makers[letter](coded, roles) for letter in conditions)
-
-
-def _read(f: Table | StoredTable, response: str, protected: Attributes) -> Table:
-    """Return a table in memory from which parity follows: of a stored one the marginal that is parity's scope."""
-    if not isinstance(f, StoredTable):
-        return f
-    roles = roles_of(f.domain, response, protected)
-    return stored_marginal(f, (roles.response, *roles.protected))
 
 
 def _parity(coded: CodedTable, roles: Roles) -> Marginal:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from purtensor._typing import Attributes
+from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.stored import StoredTable, stored_marginal
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,11 @@ def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
         raise InvalidOptionError(f"{response!r} is the response and protected too; an attribute has one role")
     rest = tuple(name for name in domain.attributes if name != response and name not in names)
     return Roles(response, names, rest)
+
+
+def joint_in_memory(table: Table | StoredTable, response: str, protected: Attributes) -> Table:
+    """Return a table that tells how response and protected attributes are related: the marginal of a stored one."""
+    if not isinstance(table, StoredTable):
+        return table
+    roles = roles_of(table.domain, response, protected)
+    return stored_marginal(table, (roles.response, *roles.protected))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+from typing import overload
+
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
@@ -10,9 +13,14 @@ from purtensor.sampling.checks import generator, whole_counts, whole_size
 from purtensor.sampling.hypergeometric import hypergeometric
 from purtensor.sampling.splitting import Counts, Masses, canonical_order, split_down
 from purtensor.tables.coded import CodedTable, encode
+from purtensor.tables.stored import StoredTable, TableWriter, read_profiles
 
 
-def sample(p: Table, size: int, *, seed: int | np.random.Generator) -> Table:
+@overload
+def sample(p: Table, size: int, *, seed: int | np.random.Generator) -> Table: ...
+@overload
+def sample(p: StoredTable, size: int, *, seed: int | np.random.Generator) -> StoredTable: ...
+def sample(p: Table | StoredTable, size: int, *, seed: int | np.random.Generator) -> Table | StoredTable:
     """Return the counts of `size` individuals drawn from p / total(p): one multinomial draw.
 
     The table has the layout and the profiles of `p`; those that were not drawn are 0. The same seed gives the same
@@ -21,7 +29,8 @@ def sample(p: Table, size: int, *, seed: int | np.random.Generator) -> Table:
     Parameters
     ----------
     p
-        A distribution, or counts, of any positive total.
+        A distribution, or counts, of any positive total. From a stored table a stored one is drawn, into its
+        workspace: how many in each chunk first, then within the chunks, so that the counts depend on the chunks.
     size
         How many individuals to draw, up to 2^53.
     seed
@@ -43,9 +52,30 @@ def sample(p: Table, size: int, *, seed: int | np.random.Generator) -> Table:
     """
     number = whole_size(size)
     rng = generator(seed)
+    if isinstance(p, StoredTable):
+        return _stored_sample(p, number, rng)
     coded = encode(p)
     order = canonical_order(coded)
     return _restored(coded, order, multinomial(coded.values[order], number, rng))
+
+
+def _stored_sample(p: StoredTable, size: int, rng: np.random.Generator) -> StoredTable:
+    masses = np.array([float(read_profiles(p.path, *bounds)[1].sum()) for bounds in p.bounds])
+    share = np.zeros(len(masses), dtype=np.int64)
+    share[masses > 0] = multinomial(masses[masses > 0], size, rng)
+    p.workspace.mkdir(parents=True, exist_ok=True)
+    writer = TableWriter(p.workspace / f"sample-{secrets.token_hex(8)}.zarr", p.domain, chunk=p.chunk)
+    try:
+        for bounds, count in zip(p.bounds, share.tolist(), strict=True):
+            codes, values = read_profiles(p.path, *bounds)
+            drawn = np.zeros(len(values))
+            if count:
+                drawn[values > 0] = multinomial(values[values > 0], count, rng)
+            writer.append(codes, drawn)
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
 
 
 def sample_without_replacement(counts: Table, size: int, *, seed: int | np.random.Generator) -> Table:

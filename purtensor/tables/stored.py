@@ -15,12 +15,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
-from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError
+from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError, UnknownAttributeError
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import as_masses, described, domain_of, encode, is_sparse, sparse_table
 from purtensor.tables.domain import PROFILE, Domain, named_attributes
 from purtensor.tables.grouping import group_profiles, smallest_unsigned
 from purtensor.tables.labels import decode_labels, encode_labels
+from purtensor.tables.translate import translated
 
 CHUNK = 1 << 20
 """Profiles of one chunk, unless asked otherwise."""
@@ -188,6 +189,32 @@ def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
         sums = group_sums(np.concatenate([sums, values]), group, len(codes[0]))
     positive = sums > 0
     return sparse_table(domain, [code[positive] for code in codes], sums[positive], name="marginal")
+
+
+def stored_matches(stored: StoredTable, table: Table, attributes: Sequence[str]) -> Table:
+    """Return the profiles of a stored table that agree with one of `table` on these attributes, in memory."""
+    coded = encode(table)
+    domain = stored.domain.select(attributes)
+    known = [n for n in attributes if n in coded.domain.attributes]
+    if len(known) < len(attributes):
+        raise UnknownAttributeError.among(
+            next(n for n in attributes if n not in known), coded.domain.attributes, "the table to match"
+        )
+    wanted = translated(coded, domain)
+    asked = np.all([code >= 0 for code in wanted], axis=0)
+    wanted = tuple(code[asked] for code in wanted)
+    where = [stored.domain.position(name) for name in attributes]
+    found: list[tuple[tuple[IntArray, ...], FloatArray]] = []
+    for begin, end in stored.bounds:
+        codes, values = read_profiles(stored.path, begin, end)
+        joint = [np.concatenate([own, codes[k].astype(np.int64)]) for own, k in zip(wanted, where, strict=True)]
+        group, distinct = group_profiles(joint, domain.sizes)
+        is_wanted = np.zeros(len(distinct[0]) if distinct else 1, dtype=bool)
+        is_wanted[group[: len(wanted[0])]] = True
+        here = is_wanted[group[len(wanted[0]) :]]
+        found.append((tuple(code[here].astype(np.int64) for code in codes), values[here]))
+    columns = [np.concatenate(column) for column in zip(*(codes for codes, _ in found), strict=True)]
+    return sparse_table(stored.domain, columns, np.concatenate([values for _, values in found]))
 
 
 class TableWriter:
