@@ -53,7 +53,7 @@ def ratio_table(compared: Comparison, baseline: str) -> pd.DataFrame:
     ratios = dict(zip(zip(found["problem"], found["solver"], strict=True), found["ratio"], strict=True))
     runs = compared.runs
     endings = {
-        (problem, solver): f"{duration(seconds)}, no baseline" if converged else str(ending)
+        (problem, solver): f"{duration(seconds)}, no ratio" if converged else str(ending)
         for problem, solver, converged, seconds, ending in zip(
             runs["problem"], runs["solver"], runs["converged"], runs["seconds"], runs["ending"], strict=True
         )

@@ -15,7 +15,7 @@ from purtensor.experiments.comparison.questions import Problems, Question, quest
 from purtensor.experiments.comparison.result import Comparison
 from purtensor.experiments.comparison.rule import Ending, Rule
 
-_PACKAGES = ("purtensor", "numpy", "scipy", "numba", "ipfn", "humanleague", "POT", "cvxpy", "clarabel")
+_PACKAGES = ("numpy", "scipy", "numba", "ipfn", "humanleague", "POT", "cvxpy", "clarabel")
 
 
 def compare(

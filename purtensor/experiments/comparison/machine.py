@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
+from purtensor import __version__
+
 
 def processor() -> str:
     """Return the processor's name as the system gives it."""
@@ -20,11 +22,12 @@ def processor() -> str:
 
 
 def surroundings(packages: Iterable[str]) -> dict[str, str]:
-    """Return the processor, cores, system, and the versions of Python and of those packages that are there."""
+    """Return the processor, cores, system, and the versions of purtensor, Python and of those packages that are there."""
     found = {
         "processor": processor(),
         "cores seen": str(os.cpu_count()),
         "system": f"{platform.system()} {platform.machine()}",
+        "purtensor": __version__,
         "python": platform.python_version(),
     }
     for name in packages:
