@@ -22,7 +22,7 @@ def processor() -> str:
 
 
 def surroundings(packages: Iterable[str]) -> dict[str, str]:
-    """Return the processor, cores, system, and the versions of purtensor, Python and of those packages that are there."""
+    """Return the processor, cores, system, and the versions of purtensor, Python and the packages that are there."""
     found = {
         "processor": processor(),
         "cores seen": str(os.cpu_count()),
