@@ -14,7 +14,7 @@ from purtensor.feasibility.proof import prove, rounded, tidy
 from purtensor.feasibility.settled import Settled, settle
 from purtensor.feasibility.verdict import Verdict
 
-_LARGEST_PROGRAM = 100_000
+_LARGEST_PROGRAM = 30_000
 _MOST_CONSTRAINTS = 12
 
 

@@ -11,7 +11,7 @@ from purtensor.feasibility.programs import sparse_emptying_weights
 from purtensor.feasibility.proof import prove, rounded
 from purtensor.feasibility.settled import Settled
 
-_LARGEST_PROGRAM = 60_000
+_LARGEST_PROGRAM = 30_000
 
 
 def emptying_proof(system: System, settled: Settled, profile: int) -> Conflict | None:

@@ -24,7 +24,7 @@ _Row = tuple[str, str, str, float]
 _SHOWN_ROWS = 3
 _LISTED_ROWS = 100
 _SHOWN_PROFILES = 8
-_LARGEST_PROGRAM = 60_000
+_LARGEST_PROGRAM = 30_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.optimize import linprog
 
 import purtensor as pt
+from purtensor._typing import FloatArray
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.feasibility.proof import spread_whole
 from purtensor.problems.named import NamedProblem, numbered_domain
@@ -48,6 +51,24 @@ def test_b_inf__certificate_has_entries_of_one_on_parity_and_proves_all_of_it() 
     value = sum(float((t * c.target).sum()) for t, c in zip(diagnosis.certificate, diagnosis.constraints))
     assert value == pytest.approx(-0.1957743258, abs=1e-10)
     assert diagnosis.verify()
+
+
+def test_b_inf__its_matrix_on_parity_is_refused_by_every_slab() -> None:
+    # of every x the cheapest transport of f(y, x) to f(s, x) at the costs t(y, s): together they cost more than parity
+    problem = pt.problems.load("b_inf")
+    costs = pt.diagnose(problem.reference, problem.constraints).certificate[0].values
+    f = problem.masses
+    cheapest = math.fsum(cheapest_transport(costs, f[:, :, x]) for x in range(f.shape[2]))
+    at_parity = float((costs * np.outer(f.sum(axis=(1, 2)), f.sum(axis=(0, 2)))).sum())
+    assert cheapest - at_parity == pytest.approx(0.1957743258, abs=1e-9)
+
+
+def cheapest_transport(costs: FloatArray, slab: FloatArray) -> float:
+    """The least cost of a table with the row and column sums of a slab on its support, by a linear program."""
+    y, s = np.nonzero(slab)
+    rows = np.array([y == i for i in range(len(slab))] + [s == j for j in range(slab.shape[1])], dtype=float)
+    sums = np.concatenate([slab.sum(axis=1), slab.sum(axis=0)])
+    return float(linprog(costs[y, s], A_eq=rows, b_eq=sums / sums.max(), method="highs").fun * sums.max())
 
 
 @pytest.mark.parametrize("slabs", [500, 1500])
