@@ -7,7 +7,9 @@ from collections.abc import Callable
 import purtensor as pt
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
 from benchmarks.runs import skip_unless_heavy, solve, solver_problem
+from benchmarks.small_tables import simulated_tables
 from purtensor.solving.iterate import Solver
+from purtensor.solving.pur_tables import solve_tables
 from purtensor.solving.solvers.automatic import Automatic
 
 SOLVERS: dict[str, Callable[[], Solver]] = {
@@ -52,3 +54,27 @@ class ToTolerance:
 
     track_iterations.unit = "iterations"
     track_iteration_over_scaling.unit = "ratio"
+
+
+class SmallTables:
+    """PUR of many simulated tables, each with its own support within a union, certificates included."""
+
+    params = ((10, 1000), (1e-4, 1e-12))
+    param_names = ("tables", "strength")
+    timeout = 600
+
+    def setup(self, tables, strength):
+        self.union, self.references = simulated_tables(tables, strength)
+        solve_tables(self.union, self.references[:1])
+
+    def time_solve(self, tables, strength):
+        solve_tables(self.union, self.references)
+
+    def track_steps(self, tables, strength):
+        return float(solve_tables(self.union, self.references).steps.mean())
+
+    def track_certified(self, tables, strength):
+        return int(solve_tables(self.union, self.references).converged.sum())
+
+    track_steps.unit = "Newton steps"
+    track_certified.unit = "tables"

@@ -72,7 +72,7 @@ def _line(lines: pd.DataFrame, column: str, places: dict[float, float]) -> tuple
     """Return the points of one line in ascending order, with a gap between 0 and the others."""
     ordered = lines.sort_values("value")
     x: FloatArray = np.asarray(ordered["value"].map(places), dtype=np.float64)
-    y: FloatArray = ordered[column].astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+    y: FloatArray = np.asarray(ordered[column].astype("Float64").to_numpy(na_value=np.nan), dtype=np.float64)
     if len(x) and ordered["value"].iloc[0] == 0.0:
         return np.insert(x, 1, np.nan), np.insert(y, 1, np.nan)
     return x, y
