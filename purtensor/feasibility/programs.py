@@ -9,7 +9,15 @@ from scipy.sparse import csr_array, hstack
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.constraints.system import System
 
-_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": True}
+_LONGEST = 20.0
+"""Seconds after which a program is given up: nobody waits for a candidate without end."""
+
+_TOLERANCES = {
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+    "presolve": True,
+    "time_limit": _LONGEST,
+}
 
 
 def coefficient_matrix(system: System) -> csr_array:
@@ -24,14 +32,17 @@ def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatA
     """Return weights with C^T t >= 0 that make b.t as small as it gets; None where the program fails.
 
     They lie in [-1, 1] on the rows that are counted, all of them by default. Minus the smallest b.t is then the
-    smallest L1 miss over these rows that any table on the support has, if it meets all others.
+    smallest L1 miss over these rows that any table on the support has, if it meets all others; with rows counted it is
+    the smallest, or None.
     """
     scaled = system.targets / np.median(system.targets[system.targets > 0])
     matrix = coefficient_matrix(system).T.tocsr()
     lowest = np.full(system.rows, -1.0) if counted is None else np.where(counted, -1.0, -np.inf)
     found = linprog(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1),
                     method="highs", options=_TOLERANCES)  # fmt: skip
-    return None if found.x is None else np.asarray(found.x)
+    if found.x is None or (counted is not None and found.status != 0):
+        return None
+    return np.asarray(found.x)
 
 
 def sparse_weights(system: System) -> FloatArray | None:
