@@ -97,8 +97,9 @@ def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> st
     sweep = _SWEEP_SECONDS + sweep_arithmetic(problem, history.memory)
     cost = estimate(problem)
     newton = cost.algebra + _EXPECTED_STEPS * (cost.step + _CALL_SECONDS)
-    overdue = history.sweeps * sweep > 0.25 * newton  # IPF slows down, it rarely speeds up: now it must be nearly there
-    if left * sweep <= (0.25 if overdue else 0.75) * newton:
+    spent = history.sweeps * sweep
+    allowed = max(0.25, 1.0 - 0.75 * spent / newton)  # IPF slows down, it rarely speeds up: late it must be nearly there
+    if left * sweep <= allowed * newton:
         return None
     left_text = f"{left:.3g} more" if math.isfinite(left) else "no end of"
     return (
