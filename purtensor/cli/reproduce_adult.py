@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -26,7 +27,7 @@ from purtensor.tables.coded import encode
 
 NAMES = {"f": "data, f", "P": "P", "PU": "P + U", "PUR": "P + U + R", "MaxEnt": "MaxEnt-PUR"}
 SAMPLES = {
-    "itself": "in the distribution itself",
+    "itself": "in the distribution itself (standard error in its digits)",
     "train": "predicted by the natural classifier, train split",
     "test": "predicted by the natural classifier, test split",
     "synthetic": "in data drawn from it, mean(deviation in its digits)",
@@ -104,8 +105,9 @@ def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
 
 
 def _ratio(disparity: Disparity) -> str:
-    mean = f"{disparity.ratio:.3f}"
-    return mean if disparity.deviation is None else f"{mean}({1000 * disparity.deviation:.0f})"
+    told = f"{disparity.ratio:.3f}"
+    spread = disparity.standard_error if disparity.sample == "itself" else disparity.deviation
+    return told if spread is None else f"{told}({1000 * spread:.0f})"
 
 
 def show_costs(study: AdultStudy) -> None:
@@ -167,8 +169,22 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         if any(d.sample == sample for d in study.disparities):
             vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
             yield Exhibit(title, text, paper, vector, numbers="disparities.csv")
+    yield Exhibit("Standard errors", "What the ratios would vary by if other people had been asked: in each "
+                  "distribution itself by the delta method, exactly 0 where parity is stated; predicted on the test "
+                  "split by simulated splits.", table=with_errors(study), numbers="disparities.csv")  # fmt: skip
     yield Exhibit("Costs and certificates", "Divergence from f and utility errors in nats; residual and proved "
                   "distance (total variation) for total mass 1.", table=costs(study), numbers="costs.csv")  # fmt: skip
+
+
+def with_errors(study: AdultStudy) -> pd.DataFrame:
+    """Return the ratios in each distribution and on the test split, a line a group, each with its standard error."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for d in study.disparities:
+        if d.sample in ("itself", "test"):
+            row = rows.setdefault((d.distribution, d.group), {"distribution": NAMES[d.distribution], "group": d.group})
+            error = float("nan") if d.standard_error is None else round(d.standard_error, 12)
+            row |= {f"ratio, {d.sample}": d.ratio, f"standard error, {d.sample}": error}
+    return pd.DataFrame(rows.values())
 
 
 def picture(study: AdultStudy, sample: str, title: str) -> Axes:
@@ -178,13 +194,17 @@ def picture(study: AdultStudy, sample: str, title: str) -> Axes:
         pd.DataFrame(
             {name: {d.group: getattr(d, value) for d in found if d.distribution == name} for name in DISTRIBUTIONS}
         )
-        for value in ("ratio", "deviation")
+        for value in ("ratio", "deviation" if sample in DRAWN else "standard_error")
     )
+    has_bars = bool(deviations.notna().to_numpy().any())
     order = ratios["f"].sort_values(ascending=False).index
     compared = f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())})"
     if sample in DRAWN:
         compared += f"; bars: one standard deviation over {study.data_sets} data sets"
+    elif has_bars:
+        bare = [NAMES[name] for name in deviations.columns if deviations[name].isna().all()]
+        compared += "; bars: one standard error" + (f", not worked out for {', '.join(bare)}" if bare else "")
     return plot_disparity_ratios(
-        ratios.loc[order], deviations=deviations.loc[order] if sample in DRAWN else None, names=NAMES, title=title,
+        ratios.loc[order], deviations=deviations.loc[order] if has_bars else None, names=NAMES, title=title,
         compared=compared,
     )  # fmt: skip

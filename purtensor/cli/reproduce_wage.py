@@ -135,6 +135,15 @@ def exhibits(study: WageStudy, numbers: Mapping[str, pd.DataFrame], folder: Path
                          scale="p(y | s)", shared_scale=False),
         title, "In the projection everyone has the wages of the whole population, f(y).", "f(y|s) with q(y|s)",
     )  # fmt: skip
+    title = "Attributable disparity in the data and in their projections"
+    marks = numbers["own_disparities"].rename(columns={"disparity": "value", "standard_error": "deviation"})
+    yield drawn(
+        "own_disparities",
+        plot_by_response(marks, lines=parity, line_label="parity", names=NAMES, title=f"{title}; {study.survey}",
+                         unit=UNIT, scale=difference, deviation_label="one standard error (delta method)"),
+        title, "What the disparities would vary by if other people had been asked; exactly 0 where parity is stated.",
+        "",
+    )  # fmt: skip
     title = "Attributable disparity on test data"
     marks = numbers["disparities"].rename(columns={"mean": "value"})
     yield drawn(

@@ -18,6 +18,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.experiments.adult_drawn import Drawing, learn, others, reference, simulated_noise
 from purtensor.experiments.adult_question import DATA, MAX_ENT, POSITIVE, PROTECTED, REFERENCE, RESPONSE
 from purtensor.experiments.population import Population, population_of
+from purtensor.experiments.sampling_errors import by_profile, errors_of
 from purtensor.fairness.disparity import disparity_ratio, utility_error
 from purtensor.fairness.predict import predict
 from purtensor.fairness.pur import pur
@@ -55,6 +56,9 @@ class Disparity:
         The protected profile.
     ratio, deviation
         The ratio; of synthetic data the mean over the data sets, with its standard deviation, which is None elsewhere.
+    standard_error
+        What the ratio would vary by if other people had been asked: in the distribution itself by the delta method,
+        on the test split the standard deviation over simulated splits. None where it is not worked out.
     """
 
     distribution: str
@@ -63,6 +67,7 @@ class Disparity:
     race: str
     ratio: float
     deviation: float | None = None
+    standard_error: float | None = None
 
     @property
     def group(self) -> str:
@@ -202,7 +207,7 @@ def study_adult(
         distributions=distributions,
         projections=projections,
         disparities=(
-            *_fixed_disparities(distributions, predictions),
+            *_fixed_disparities(distributions, predictions, _standard_errors(f, projections, population, noise)),
             *_drawn_disparities(learned, population),
         ),
         costs=tuple(
@@ -248,13 +253,30 @@ def _drawn_disparities(learned: Mapping[str, FloatArray], population: Population
 
 
 def _fixed_disparities(
-    distributions: Mapping[str, Table], predictions: Mapping[tuple[str, str], Table]
+    distributions: Mapping[str, Table],
+    predictions: Mapping[tuple[str, str], Table],
+    errors: Mapping[tuple[str, str, Profile], float],
 ) -> Iterator[Disparity]:
     for name, table in distributions.items():
         tables = {"itself": table, "train": predictions[name, "train"], "test": predictions[name, "test"]}
         for where, predicted in tables.items():
             for (gender, race), ratio in ratios(predicted).items():
-                yield Disparity(name, where, gender, race, ratio)
+                error = errors.get((name, where, (gender, race)))
+                yield Disparity(name, where, gender, race, ratio, standard_error=error)
+
+
+def _standard_errors(
+    f: Table, projections: Mapping[str, Projection], population: Population, noise: Mapping[str, FloatArray]
+) -> dict[tuple[str, str, Profile], float]:
+    """Return the standard errors of ratios by distribution, sample and group, of those that have one."""
+    size = round(f.attrs["total"])
+    told = {}
+    for name, known in errors_of(f, projections, size=size, response=RESPONSE, protected=PROTECTED, data=DATA).items():
+        of_profiles = by_profile(known.disparity_ratio(response=RESPONSE, protected=PROTECTED, reference=REFERENCE))
+        told.update({(name, "itself", group): of_profiles[POSITIVE, *group] for _, group in others(population)})
+    for name, values in noise.items():
+        told.update({(name, "test", group): float(v) for (_, group), v in zip(others(population), values, strict=True)})
+    return told
 
 
 def _cost(f: Table, name: str, table: Table, projection: Projection | None, errors: Mapping[str, float]) -> Cost:

@@ -17,8 +17,9 @@ from purtensor.experiments.claims import (
     removed_claim,
     utility_claim,
 )
+from purtensor.experiments.sampling_errors import by_profile, errors_of
 from purtensor.experiments.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS
-from purtensor.experiments.wage import WageStudy, pair_masses
+from purtensor.experiments.wage import PROTECTED, REFERENCE, RESPONSE, WageStudy, pair_masses
 from purtensor.tables.marginal import marginal
 
 
@@ -27,6 +28,7 @@ def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
     return {
         "prevalences": prevalences(study),
         "conditionals": own_conditionals(study),
+        "own_disparities": own_disparities(study),
         "disparities": disparities(study),
         "natural_predictions": natural_predictions(study),
         "generated": generated(study),
@@ -48,6 +50,25 @@ def own_conditionals(study: WageStudy) -> pd.DataFrame:
     """Return p(y | s) of f and of its projections."""
     tables = {name: pair_masses(table, study.population) for name, table in study.distributions.items()}
     return _by_pair(study, {name: pairs / pairs.sum(axis=0) for name, pairs in tables.items()})
+
+
+def own_disparities(study: WageStudy) -> pd.DataFrame:
+    """Return attributable disparities in f and in its projections, with the delta method's standard errors."""
+    found = errors_of(
+        study.f, study.projections, size=round(float(study.counts.sum())), response=RESPONSE, protected=PROTECTED,
+        data="f",
+    )  # fmt: skip
+    rows = []
+    for name, table in study.distributions.items():
+        pairs = pair_masses(table, study.population)
+        off = study.compared(pairs / pairs.sum(axis=0))
+        known = found[name].attributable_disparity(response=RESPONSE, protected=PROTECTED, reference=REFERENCE)
+        errors = {tuple(map(str, profile)): error for profile, error in by_profile(known).items()}
+        for y, response in enumerate(study.population.response_categories):
+            for at, s in enumerate(study.others):
+                group = study.population.groups[s]
+                rows.append((name, response, ", ".join(group), off[y, at], errors[response, *group]))
+    return pd.DataFrame(rows, columns=["model", "response", "group", "disparity", "standard_error"])
 
 
 def disparities(study: WageStudy) -> pd.DataFrame:

@@ -41,7 +41,7 @@ def plot_disparity_ratios(
     ax
         Where to draw; axes of a new figure when None.
     deviations
-        Standard deviations of the ratios, of the same shape, drawn as bars.
+        Standard deviations of the ratios, of the same shape, drawn as bars; NaN where there is none.
     names
         What a distribution is called in the picture, where that is not its column.
     title, compared
@@ -116,7 +116,7 @@ def _draw_distribution(
     if deviations is not None:
         axes.errorbar(values, heights, xerr=deviations, fmt="none", ecolor=colour, elinewidth=1, capsize=3, zorder=2)
     axes.scatter(values, heights, s=46, color=colour, zorder=3, linewidth=0)
-    reach = np.zeros_like(values) if deviations is None else deviations
+    reach = np.zeros_like(values) if deviations is None else np.nan_to_num(deviations)
     for value, height, bar in zip(values, heights, reach, strict=True):
         # beside the dot and its bar, on the side away from parity
         shift, side = (-8, "right") if value <= 1 else (8, "left")

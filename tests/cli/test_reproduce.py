@@ -64,6 +64,13 @@ def test_reproduce__writes_tidy_figures(printed: str, out: Path) -> None:
     )
     row = disparities.query("distribution == 'f' and sample == 'itself' and gender == 'female' and race == 'white'")
     assert row["ratio"].item() == ratio.sel(income=">50K", gender="female", race="white").item()
+    known = disparities.query("sample == 'itself'").set_index(["distribution", "gender", "race"])["standard_error"]
+    # the ratio of two independent shares, by its own formula
+    pairs = pd.read_csv(out / "adult" / "f.csv").groupby(["gender", "race", "income"])["probability"].sum() * 30725
+    of = {s: (pairs[(*s, ">50K")] / pairs[s].sum(), pairs[s].sum()) for s in [("female", "white"), ("male", "white")]}
+    (p, n), (q, m) = of.values()
+    assert known["f", "female", "white"] == pytest.approx(p / q * np.sqrt((1 - p) / p / n + (1 - q) / q / m), rel=1e-6)
+    assert known[["P", "PU", "PUR", "MaxEnt"]].abs().max() < 1e-6
     costs = pd.read_csv(out / "adult" / "costs.csv").set_index("distribution")
     assert np.isnan(costs.loc["f", "sweeps"])
     assert costs.loc["PUR", "divergence"] == pytest.approx(0.039140317, abs=5e-10)

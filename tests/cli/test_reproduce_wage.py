@@ -16,7 +16,8 @@ from purtensor.cli import reproduce_wage
 from purtensor.cli.main import BAD_INPUT, main
 from purtensor.datasets.sectors import CPS_SECTORS
 
-FIGURES = ("prevalences", "conditionals", "disparities", "natural_predictions", "generated", "utility_errors")
+FIGURES = ("prevalences", "conditionals", "own_disparities", "disparities", "natural_predictions", "generated",
+           "utility_errors")  # fmt: skip
 
 
 def reproduced(*options: str) -> str:
