@@ -174,7 +174,17 @@ def _room(union: Union) -> Room:
     coupled = union.groups * union.responses
     sums, targets, direction, correction = np.empty((4, union.rows))
     return Room(
-        sums, targets, direction, correction, np.empty(coupled**2), np.empty(coupled), np.empty(coupled), np.empty(cells), np.empty(masses),
-        np.empty(masses), np.empty((union.slabs, union.responses), dtype=np.int32),
-        np.empty(union.responses - 1, dtype=np.int64), np.empty(workspace_size(cells, union.responses, coupled)),
-    )  # fmt: skip
+        sums,
+        targets,
+        direction,
+        correction,
+        np.empty(coupled**2),
+        np.empty(coupled),
+        np.empty(coupled),
+        np.empty(cells),
+        np.empty(masses),
+        np.empty(masses),
+        np.empty((union.slabs, union.responses), dtype=np.int32),
+        np.empty(union.responses - 1, dtype=np.int64),
+        np.empty(workspace_size(cells, union.responses, coupled)),
+    )

@@ -1,0 +1,134 @@
+"""Compiled kernels and their cache: whatever is wrong with it costs a compilation, never an error."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+NAME = "kernel_of_a_test"
+KERNEL = """
+from purtensor.kernels._jit import compiled
+
+@compiled
+def twice(x):
+    return 2 * x
+"""
+
+PROGRAM = f"""
+import sys
+sys.path.insert(0, sys.argv[1])
+from {NAME} import twice
+assert twice(21) == 42
+print(sum(twice.stats.cache_hits.values()), sum(twice.stats.cache_misses.values()))
+"""
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / f"{NAME}.py").write_text(KERNEL)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def hits_and_misses(folder: Path) -> tuple[int, int]:
+    """What the cache gave for one call of the kernel as a new process sees it; the call itself must be right."""
+    spec = importlib.util.spec_from_file_location(NAME, folder / "code" / f"{NAME}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[NAME] = module
+    try:
+        spec.loader.exec_module(module)
+        assert module.twice(21) == 42
+    finally:
+        del sys.modules[NAME]
+    stats = module.twice.stats
+    return sum(stats.cache_hits.values()), sum(stats.cache_misses.values())
+
+
+def cached(folder: Path, ending: str) -> list[Path]:
+    return sorted((folder / "cache").rglob(f"*{ending}"))
+
+
+def test_compiled__what_was_compiled_once_is_taken_from_the_cache(folder: Path) -> None:
+    assert hits_and_misses(folder) == (0, 1)
+    assert hits_and_misses(folder) == (1, 0)
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"], ids=["index", "code"])
+@pytest.mark.parametrize("damage", ["emptied", "cut short", "overwritten"])
+def test_compiled__a_damaged_cache_costs_one_compilation(folder: Path, ending: str, damage: str) -> None:
+    hits_and_misses(folder)
+    (file,) = cached(folder, ending)
+    content = file.read_bytes()
+    kept = {"emptied": b"", "cut short": content[: len(content) // 2], "overwritten": b"\x80garbage" * 50}[damage]
+    file.write_bytes(kept)
+    assert hits_and_misses(folder) == (0, 1)
+    assert hits_and_misses(folder) == (1, 0)
+
+
+def test_compiled__a_cache_that_is_gone_is_made_again(folder: Path) -> None:
+    hits_and_misses(folder)
+    for file in cached(folder, ".nbc"):
+        file.unlink()
+    assert hits_and_misses(folder) == (0, 1)
+    assert hits_and_misses(folder) == (1, 0)
+
+
+def test_compiled__no_writable_folder_means_no_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a file where each folder would be: refused also where the tests run as root
+    for name in ("cache", "home"):
+        (folder / name).write_text("")
+    (folder / "code" / "__pycache__").write_text("")
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "home" / "cache"))
+    for directory in (str(folder / "cache"), ""):
+        monkeypatch.setattr(numba.config, "CACHE_DIR", directory)
+        assert hits_and_misses(folder)[0] == 0
+        assert hits_and_misses(folder)[0] == 0
+
+
+def test_compiled__a_full_disk_means_no_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: object, name: str, data: object) -> None:
+        raise OSError(28, "no space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(numba.core.caching.IndexDataCacheFile, "_save_data", full)
+        assert hits_and_misses(folder)[0] == 0
+    assert hits_and_misses(folder) == (0, 1)
+    assert hits_and_misses(folder) == (1, 0)
+
+
+def test_compiled__an_installation_that_others_filled_may_be_read_only(folder: Path) -> None:
+    hits_and_misses(folder)
+    files = [*cached(folder, ".nbi"), *cached(folder, ".nbc")]
+    for file in files:
+        file.chmod(0o444)
+    files[0].parent.chmod(0o555)
+    try:
+        assert hits_and_misses(folder) == (1, 0)
+    finally:
+        files[0].parent.chmod(0o755)
+
+
+def test_compiled__several_processes_starting_cold_do_not_harm_each_other(folder: Path) -> None:
+    words = [sys.executable, "-c", PROGRAM, str(folder / "code")]
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    processes = [
+        subprocess.Popen(words, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for process in processes:
+        said, complained = process.communicate(timeout=300)
+        assert (process.returncode, complained) == (0, "")
+        assert sum(map(int, said.split())) == 1
+    assert hits_and_misses(folder) == (1, 0)
