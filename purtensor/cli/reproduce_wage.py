@@ -101,12 +101,12 @@ def show_disparities(disparities: pd.DataFrame) -> None:
 def show_certificates(certificates: pd.DataFrame) -> None:
     """Print how well the projections are solved."""
     rows = [
-        (NAMES[row["projection"]], str(row["solved"]), str(row["infeasible"]), str(row["not converged"]),
+        (NAMES[row["projection"]], str(row["solved"]), str(row["infeasible, proved"]), str(row["not converged"]),
          f"{row['largest miss of a marginal']:.1e}", f"{row['largest TV bound']:.1e}")
         for _, row in certificates.iterrows()
     ]  # fmt: skip
     show_table("projections of simulated sets; miss and proved distance for total mass 1",
-               ("", "solved", "infeasible", "not converged", "largest miss", "TV proved"), rows)  # fmt: skip
+               ("", "solved", "infeasible, proved", "not converged", "largest miss", "TV proved"), rows)  # fmt: skip
 
 
 def exhibits(study: WageStudy, numbers: Mapping[str, pd.DataFrame], folder: Path) -> Iterator[Exhibit]:
@@ -183,6 +183,9 @@ def exhibits(study: WageStudy, numbers: Mapping[str, pd.DataFrame], folder: Path
         "Certificates", "Projections of the simulated training sets. Those that are infeasible or did not converge are "
         "left out of all figures above.", table=numbers["certificates"], numbers="certificates.csv",
     )  # fmt: skip
+    if len(numbers["left_out"]):
+        yield Exhibit("Sets that were left out", "Projections of simulated sets without an answer, with what is proved "
+                      "of their conditions.", table=numbers["left_out"], numbers="left_out.csv")  # fmt: skip
     yield Exhibit("Projections of the survey itself", "Divergence from f in nats; residual and proved distance for "
                   "total mass 1.", table=own_evidence(study))  # fmt: skip
 

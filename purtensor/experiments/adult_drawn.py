@@ -14,7 +14,7 @@ from purtensor.experiments.adult_question import PROTECTED, REFERENCE, RESPONSE
 from purtensor.experiments.forests import FOREST, Learning
 from purtensor.experiments.members import identity, run_members
 from purtensor.experiments.population import Population, population_of, regularized
-from purtensor.experiments.simulated import MODELS, Simulation
+from purtensor.experiments.simulated import ENDINGS, MODELS, VERDICTS, Simulation
 
 _SIMULATION = 1
 """Separates the seed of the simulated splits from that of the data sets."""
@@ -36,7 +36,8 @@ class Drawing:
     def identity(self) -> str:
         """SHA-256 of the data and the settings that the drawn numbers depend on."""
         parts = [population_of(table, response=RESPONSE, protected=PROTECTED) for table in (self.train, self.test)]
-        settings = {"study": "adult", "seed": self.seed, "strength": self.strength, "forest": dict(FOREST)}
+        settings = {"study": "adult", "seed": self.seed, "strength": self.strength, "forest": dict(FOREST),
+                    "endings": ENDINGS, "verdicts": VERDICTS}  # fmt: skip
         return identity(settings, *(array for p in parts for array in (p.protected, p.unprotected, p.counts)))
 
     def store(self, name: str) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -21,9 +22,11 @@ from purtensor.experiments.population import (
     utility_divergence,
 )
 from purtensor.experiments.subproblem import subproblem
+from purtensor.feasibility.verdict import Decision, Verdict, decide, restricted
 from purtensor.sampling.draw import multinomial
-from purtensor.solving.certificate import DualCertifier
-from purtensor.solving.loop import Stopping, run
+from purtensor.solving.certificate import Certificate, DualCertifier
+from purtensor.solving.loop import Run, Stopping, run
+from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.termination import Termination
 
@@ -36,11 +39,14 @@ MODELS = ("f", *PROJECTIONS)
 STOPPING = Stopping(tolerance=1e-10, stop_on="tv_bound", max_iterations=300, max_seconds=float("inf"))
 """A projection is solved when its proved distance to the exact one is within the tolerance; so is its residual then."""
 
-INFEASIBLE = "infeasible"
-ENDINGS: tuple[str, ...] = (*(ending.name.lower() for ending in Termination), INFEASIBLE)
+INFEASIBLE = Termination.INFEASIBLE.name.lower()
+ENDINGS: tuple[str, ...] = tuple(ending.name.lower() for ending in Termination)
 """What can become of a projection; members hold the position in this tuple."""
 
 CONVERGED = ENDINGS.index("converged")
+
+VERDICTS = ("", *(str(verdict) for verdict in Verdict))
+"""What is proved of a projection's conditions; empty where the solver's progress raised no doubt."""
 
 _NOTHING: MappingProxyType[str, float] = MappingProxyType(
     {"residual": np.nan, "tv_bound": np.nan, "bound": np.nan, "marginal_miss": np.nan, "iterations": 0}
@@ -75,8 +81,9 @@ class Simulation:
         Its arrays, with S protected profiles and Y responses: `train` (Y, S), the training set's own p(y | s);
         `natural` (models, Y, S), what is predicted on the test set; `utility_error` (models,) in nats;
         `unseen_mass`, the share of test people whose predictor profile was not trained on; `profiles`, the supported
-        ones of the training set; and of each projection `ending`, `iterations`, `residual`, `tv_bound`, `bound`
-        (nats) and `marginal_miss`, total mass 1. Where a projection was not solved, its predictions are NaN.
+        ones of the training set; and of each projection `ending`, `verdict`, `iterations`, `residual`, `tv_bound`,
+        `bound` (nats) and `marginal_miss`, total mass 1. Where a projection was not solved, its predictions are NaN:
+        it is infeasible only where that is proved; on the boundary it is solved without its implied zeros.
         """
         reference = regularized(self._drawn(rng, self.train_size), self.strength)
         test = self._drawn(rng, self.test_size)
@@ -84,7 +91,7 @@ class Simulation:
         solved = [self._projected(reference, conditions) for conditions in PROJECTIONS]
         tables = [reference, *(table for table, _ in solved)]
         found = [self._measured(table, test, people) for table in tables]
-        evidence = {name: np.array([told[name] for _, told in solved]) for name in ("ending", *_NOTHING)}
+        evidence = {name: np.array([told[name] for _, told in solved]) for name in ("ending", "verdict", *_NOTHING)}
         return {
             "train": conditionals(self.population, reference),
             "natural": np.stack([natural for natural, _ in found]),
@@ -104,16 +111,24 @@ class Simulation:
         """Return the projection, None where it was not solved, and its evidence."""
         try:
             problem, cells = subproblem(self.population, reference, conditions)
-        except InfeasibleError:
-            return None, {"ending": ENDINGS.index(INFEASIBLE), **_NOTHING}
-        certifier = DualCertifier(problem)
-        outcome = run(problem, Newton(), STOPPING, certifier)
-        certificate = outcome.certificate or certifier.certify(outcome.iterate)
+        except InfeasibleError:  # a pair that needs mass has no profile: that is the proof
+            return None, {"ending": ENDINGS.index(INFEASIBLE), "verdict": VERDICTS.index("infeasible"), **_NOTHING}
+        doubt = _Doubt(problem)
+        outcome, certificate = _solved(problem, doubt.is_hopeless)
+        if not outcome.termination.converged:
+            verdict = doubt.decided.verdict
+            if verdict is Verdict.INFEASIBLE:
+                return None, {"ending": ENDINGS.index(INFEASIBLE), "verdict": doubt.number, **_NOTHING}
+            if verdict is Verdict.BOUNDARY:
+                kept = ~doubt.decided.zeros
+                cells = cells[kept]
+                outcome, certificate = _solved(restricted(problem, kept))
         q = np.zeros(reference.size)
         q[cells] = outcome.iterate.masses
         table = q.reshape(reference.shape)
         told = {
             "ending": ENDINGS.index(outcome.termination.name.lower()),
+            "verdict": doubt.number,
             "residual": outcome.residual.largest,
             "tv_bound": certificate.tv_bound,
             "bound": certificate.bound,
@@ -131,6 +146,36 @@ class Simulation:
             return np.full((self.population.responses, groups), np.nan), np.nan
         prediction, _ = predicted(q, people)
         return conditionals(self.population, prediction), utility_divergence(self.population, test, prediction)
+
+
+@dataclass(slots=True, eq=False)
+class _Doubt:
+    """The verdict on one problem, found at most once, when the solver's progress asks for it."""
+
+    problem: Problem
+    decision: Decision | None = None
+
+    @property
+    def decided(self) -> Decision:
+        """The verdict with its witness, which was checked in exact numbers."""
+        if self.decision is None:
+            self.decision = decide(self.problem)
+        return self.decision
+
+    @property
+    def number(self) -> int:
+        """The position in `VERDICTS`."""
+        return 0 if self.decision is None else VERDICTS.index(str(self.decision.verdict))
+
+    def is_hopeless(self) -> bool:
+        """Tell whether it is proved that no positive solution exists."""
+        return self.decided.verdict in (Verdict.BOUNDARY, Verdict.INFEASIBLE)
+
+
+def _solved(problem: Problem, is_hopeless: Callable[[], bool] | None = None) -> tuple[Run, Certificate]:
+    certifier = DualCertifier(problem)
+    outcome = run(problem, Newton(), STOPPING, certifier, is_hopeless=is_hopeless)
+    return outcome, outcome.certificate or certifier.certify(outcome.iterate)
 
 
 def marginal_miss(population: Population, f: FloatArray, q: FloatArray, conditions: str) -> float:

@@ -19,7 +19,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
 from purtensor.experiments.members import identity, run_members
 from purtensor.experiments.population import Population, population_of, regularized
-from purtensor.experiments.simulated import PROJECTIONS, STOPPING, Simulation
+from purtensor.experiments.simulated import ENDINGS, PROJECTIONS, STOPPING, VERDICTS, Simulation
 from purtensor.fairness.pur import pur
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
@@ -141,7 +141,8 @@ def study_wage(
     projections = project_wage(f)
     size = round(float(counts.sum()))
     simulation = Simulation(population, regularized(population.counts, strength), size, size, strength)
-    settings = {"study": "wage", "seed": seed, "strength": strength, "size": size, "tolerance": STOPPING.tolerance}
+    settings = {"study": "wage", "seed": seed, "strength": strength, "size": size, "tolerance": STOPPING.tolerance,
+                "endings": ENDINGS, "verdicts": VERDICTS}  # fmt: skip
     key = identity(settings, population.protected, population.unprotected, population.counts)
     members = run_members(
         simulation, sets, seed=seed, workers=workers, on_member=on_member,

@@ -18,7 +18,7 @@ from purtensor.experiments.claims import (
     utility_claim,
 )
 from purtensor.experiments.sampling_errors import by_profile, errors_of
-from purtensor.experiments.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS
+from purtensor.experiments.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
 from purtensor.experiments.wage import PROTECTED, REFERENCE, RESPONSE, WageStudy, pair_masses
 from purtensor.tables.marginal import marginal
 
@@ -34,6 +34,7 @@ def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
         "generated": generated(study),
         "utility_errors": utility_errors(study),
         "certificates": certificates(study),
+        "left_out": left_out(study),
     }
 
 
@@ -114,7 +115,8 @@ def certificates(study: WageStudy) -> pd.DataFrame:
                 "projection": name,
                 "sets": len(ending),
                 "solved": int(solved.sum()),
-                "infeasible": infeasible,
+                "infeasible, proved": infeasible,
+                "on a face": int(((study.members["verdict"][:, c] == VERDICTS.index("boundary")) & solved).sum()),
                 "not converged": len(ending) - int(solved.sum()) - infeasible,
                 "largest residual": _largest(told["residual"]),
                 "largest miss of a marginal": _largest(told["marginal_miss"]),
@@ -126,11 +128,23 @@ def certificates(study: WageStudy) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def left_out(study: WageStudy) -> pd.DataFrame:
+    """Return the projections of simulated sets that have no answer or were not solved, one a row, with what is proved.
+
+    The conditions of a set with the verdict "infeasible" cannot be met, by a certificate that was checked.
+    """
+    rows = [
+        (int(member), PROJECTIONS[c], ENDINGS[study.members["ending"][member, c]],
+         VERDICTS[study.members["verdict"][member, c]] or "not asked")
+        for member, c in np.argwhere(study.members["ending"] != CONVERGED)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["member", "projection", "ending", "verdict"])
+
+
 def facts(study: WageStudy) -> dict[str, str]:
     """Return what was computed from what, in words."""
     profiles, unseen = study.members["profiles"], study.members["unseen_mass"]
-    left_out = {name: int((study.members["ending"][:, c] != CONVERGED).sum()) for c, name in enumerate(PROJECTIONS)}
-    told = ", ".join(f"{count} of {name}" for name, count in left_out.items() if count)
+    told = _left_out_in_words(study)
     return {
         "people": f"{float(study.counts.sum()):,.0f}",
         "profiles": f"{int(study.f.size):,} supported; {int(profiles.min()):,} to {int(profiles.max()):,} in a set",
@@ -142,6 +156,17 @@ def facts(study: WageStudy) -> dict[str, str]:
         "left out": told or "no set: all projections were solved",
         "SHA-256 of counts and settings": study.identity,
     }
+
+
+def _left_out_in_words(study: WageStudy) -> str:
+    """Return how many sets of each projection were left out, and of how many that is proved to be right."""
+    told = []
+    for c, name in enumerate(PROJECTIONS):
+        ending = study.members["ending"][:, c]
+        count, infeasible = int((ending != CONVERGED).sum()), int((ending == ENDINGS.index(INFEASIBLE)).sum())
+        if count:
+            told.append(f"{count} of {name} ({infeasible} proved infeasible)")
+    return ", ".join(told)
 
 
 def claims(study: WageStudy) -> list[Claim]:

@@ -14,6 +14,7 @@ from purtensor.experiments.simulated import (
     INFEASIBLE,
     MODELS,
     PROJECTIONS,
+    VERDICTS,
     Simulation,
     marginal_miss,
 )
@@ -75,15 +76,62 @@ def test_simulation__infeasible_sets_are_told_and_left_empty() -> None:
     assert np.isfinite(told["natural"][0]).all()
 
 
-def test_simulation__what_does_not_converge_is_left_empty() -> None:
-    # x = s: PUR has no answer, and pseudo-counts do not change that x tells s; the solver finds no end
+def test_simulation__infeasible_only_with_a_proof() -> None:
+    # x = s: PUR has no answer, and pseudo-counts on observed predictors do not change that x tells s
     people = pt.tabulate({"y": [0, 1, 0, 1], "s": ["f", "f", "m", "m"], "x": [0, 0, 1, 1]}, weights=[80, 20, 20, 80])
     population = population_of(people, response="y", protected=("s",))
     told = Simulation(population, population.counts / 200, 200, 200, 1e-4)(np.random.default_rng(0))
-    assert told["ending"][0] == CONVERGED
-    assert told["ending"][1] != CONVERGED
-    assert told["ending"][2] != CONVERGED
+    assert [ENDINGS[ending] for ending in told["ending"]] == ["converged", INFEASIBLE, INFEASIBLE]
+    assert [VERDICTS[verdict] for verdict in told["verdict"]] == ["", "infeasible", "infeasible"]
     assert np.isnan(told["natural"][2:]).all()
+    assert np.isfinite(told["natural"][:2]).all()
+
+
+def test_simulation__verdicts_are_those_of_diagnose() -> None:
+    # few people and a predictor that nearly tells s: some sets have an answer, some do not, some on a face alone
+    rows = [(y, s, x) for y in (0, 1) for s in ("f", "m") for x in (0, 1)]
+    weights = [7, 1, 2, 4, 4, 1, 2, 12]
+    people = pt.tabulate({name: [row[k] for row in rows] for k, name in enumerate("ysx")}, weights=weights)
+    population = population_of(people, response="y", protected=("s",))
+    simulation = Simulation(population, population.counts / population.counts.sum(), 24, 24, 0.0)
+    seen = set()
+    for seed in range(25):
+        told = simulation(np.random.default_rng(seed))
+        drawn = simulation._drawn(np.random.default_rng(seed), 24)
+        row, y = np.nonzero(drawn)
+        s, x = [population.groups[g][0] for g in population.protected[row]], population.unprotected[row]
+        f = pt.empirical(pt.tabulate({"y": y, "s": s, "x": x}, weights=drawn[row, y]))
+        for c, conditions in enumerate(PROJECTIONS):
+            constraints = pt.pur(f, response="y", protected="s", conditions=conditions)
+            verdict = str(pt.diagnose(f, constraints).verdict)
+            ending = ENDINGS[told["ending"][c]]
+            seen.add(verdict)
+            assert ending == ("infeasible" if verdict == "infeasible" else "converged")
+    assert seen >= {"interior", "infeasible"}
+
+
+class Fixed(Simulation):
+    """Draws the people themselves."""
+
+    def _drawn(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        return self.population.counts.copy()
+
+
+def test_simulation__on_the_boundary_it_is_solved_without_the_implied_zeros() -> None:
+    # design.md, section 7: the proxy with 0.05 on all cells is feasible, but only just
+    rows = [(y, s, x) for x in (0, 1) for s in (0, 1) for y in (0, 1)]
+    weights = [70, 50, 10, 10, 10, 10, 30, 90]
+    people = pt.tabulate({name: [row[k] for row in rows] for k, name in enumerate("ysx")}, weights=weights)
+    population = population_of(people, response="y", protected=("s",))
+    told = Fixed(population, population.counts / 280, 280, 280, 0.0)(np.random.default_rng(0))
+    assert [ENDINGS[ending] for ending in told["ending"]] == ["converged"] * 3
+    assert VERDICTS[told["verdict"][2]] == "boundary"
+    assert (told["marginal_miss"] < 1e-10).all()
+    fair = pt.project(pt.empirical(people), pt.pur(pt.empirical(people), response="y", protected="s"))
+    natural = pt.predict(fair.table, pt.empirical(people), response="y").to_series().groupby(["y", "s"]).sum()
+    for s, (group,) in enumerate(population.groups):
+        share = natural[1, int(group)] / natural.xs(int(group), level="s").sum()
+        assert told["natural"][3, 1, s] == pytest.approx(share, abs=1e-8)
 
 
 def test_marginal_miss__of_f_itself_is_its_disparity(simulation: Simulation) -> None:

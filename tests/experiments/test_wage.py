@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.experiments.simulated import MODELS, PROJECTIONS
+from purtensor.experiments.simulated import ENDINGS, MODELS, PROJECTIONS, VERDICTS
 from purtensor.experiments.wage import PROTECTED, RESPONSE, WageStudy, pair_masses, study_wage
-from purtensor.experiments.wage_numbers import certificates, claims, facts, frames
+from purtensor.experiments.wage_numbers import certificates, claims, facts, frames, left_out
 
 SETS = 16
 
@@ -122,12 +122,18 @@ def test_certificates__counts_what_was_not_solved(study: WageStudy) -> None:
     assert (told["certified"] == SETS).all()
     assert (told["largest TV bound"] <= 1e-10).all()
     ending = study.members["ending"].copy()
-    ending[0, 2], ending[1, 2] = -1, 9
-    told = certificates(replace(study, members={**study.members, "ending": ending})).set_index("projection")
+    ending[0, 2], ending[1, 2] = ENDINGS.index("infeasible"), ENDINGS.index("stalled")
+    verdict = study.members["verdict"].copy()
+    verdict[0, 2] = VERDICTS.index("infeasible")
+    less = replace(study, members={**study.members, "ending": ending, "verdict": verdict})
+    told = certificates(less).set_index("projection")
     assert told.loc["PUR", "solved"] == SETS - 2
-    assert told.loc["PUR", "infeasible"] + told.loc["PUR", "not converged"] == 2
-    text = facts(replace(study, members={**study.members, "ending": ending}))["left out"]
-    assert text == "2 of PUR"
+    assert told.loc["PUR", ["infeasible, proved", "not converged"]].tolist() == [1, 1]
+    assert facts(less)["left out"] == "2 of PUR (1 proved infeasible)"
+    assert left_out(less).to_numpy().tolist() == [
+        [0, "PUR", "infeasible", "infeasible"], [1, "PUR", "stalled", "not asked"]
+    ]  # fmt: skip
+    assert left_out(study).empty
 
 
 def test_facts__tell_unseen_mass_and_hash(study: WageStudy) -> None:
