@@ -67,7 +67,9 @@ def main(folder: Path, sizes: list[int]) -> None:
         generated = time.perf_counter()
         shutil.rmtree(table.workspace, ignore_errors=True)
         constraints = pt.pur(table, response="y", protected="s")
-        result = pt.project(table, constraints, tolerance=1e-11, on_failure="return", max_iterations=60)
+        computing = [time.process_time()]
+        result = pt.project(table, constraints, tolerance=1e-11, on_failure="return", max_iterations=60,
+                            callback=lambda _, told=computing: told.append(time.process_time()))  # fmt: skip
         ended = time.perf_counter()
         steps = np.diff(result.trace["seconds"].values)
         print(
@@ -75,7 +77,9 @@ def main(folder: Path, sizes: list[int]) -> None:
                 {
                     "cells": count * RESPONSES * PROTECTED, "generate": round(generated - begun, 2),
                     "all": round(ended - generated, 2), "iterations": result.iterations,
-                    "step": [round(float(step), 3) for step in steps], "residual_l1": result.residual_l1,
+                    "step": [round(float(step), 3) for step in steps],
+                    "step_cpu": [round(float(step), 3) for step in np.diff(computing)[1:]],
+                    "residual_l1": result.residual_l1,
                     "tv_bound": result.tv_bound, "ending": result.termination.name, "peak_MiB": peak() >> 20,
                     "disk": sum(file.stat().st_size for file in result.path.rglob("*") if file.is_file()),
                 }
@@ -87,5 +91,5 @@ def main(folder: Path, sizes: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    with dask.config.set(scheduler="threads", num_workers=2):
+    with dask.config.set(scheduler="threads", num_workers=dask.config.get("num_workers", 2)):
         main(Path(sys.argv[1]), [int(size) for size in sys.argv[2:]])
