@@ -30,6 +30,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_reproduce(commands)
     add_compare(commands)
     _add_info(commands)
+    _add_warmup(commands)
     return parser
 
 
@@ -209,4 +210,12 @@ def _add_info(commands: Any) -> None:
         "info",
         help="versions, threads, cache, memory, embedded data",
         description="Print what a bug report should say: versions, threads, cache, memory, embedded data.",
+    )
+
+
+def _add_warmup(commands: Any) -> None:
+    commands.add_parser(
+        "warmup",
+        help="compile every kernel now, so that later runs compute at once",
+        description="Compile every kernel and keep it in the cache: for those who build images, or install for others.",
     )

@@ -41,7 +41,7 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "threads": f"{_usable_cores()} usable of {os.cpu_count()}, numba {numba.get_num_threads()}",
         "memory": f"{readable(available_memory())} available",
-        "kernel cache": _kernel_cache(),
+        "kernel cache": kernel_cache() or "none: kernels are compiled again in every run",
     }
 
 
@@ -72,6 +72,7 @@ def _usable_cores() -> int:
         return os.cpu_count() or 1
 
 
-def _kernel_cache() -> str:
+def kernel_cache() -> str | None:
+    """Return the folder of compiled kernels, None where there is none."""
     statistics = getattr(group_sums, "stats", None)  # there when the function is compiled, not under NUMBA_DISABLE_JIT
-    return getattr(statistics, "cache_path", None) or "none: kernels are compiled again in every run"
+    return getattr(statistics, "cache_path", None)

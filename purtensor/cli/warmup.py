@@ -1,0 +1,34 @@
+"""`purtensor warmup`: compile every kernel and keep it, for those who build images or install for others."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from purtensor.cli.info import kernel_cache
+from purtensor.cli.output import show_facts
+from purtensor.cli.progress import bar
+from purtensor.experiments.warmup import EXERCISES
+from purtensor.tables.memory import readable
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Make every kernel work once on small tables, and say what is now in the cache."""
+    started = time.perf_counter()
+    with bar("compiling", len(EXERCISES)) as shown:
+        for done, (name, exercise) in enumerate(EXERCISES.items()):
+            shown.step(f"compiling: {name}")
+            exercise()
+            shown.done(done + 1)
+    told = {"exercises": str(len(EXERCISES)), "seconds": f"{time.perf_counter() - started:.1f}", **kept(kernel_cache())}
+    show_facts("compiled kernels", told)
+
+
+def kept(folder: str | None) -> dict[str, str]:
+    """Return where the cache is and how much it holds."""
+    if folder is None:
+        return {"kernel cache": "none: no folder is writable, so kernels are compiled again in every run"}
+    files = list(Path(folder).glob("*.nb[ci]"))
+    size = readable(sum(file.stat().st_size for file in files))
+    return {"kernel cache": folder, "files": f"{len(files)}, {size}"}
