@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from purtensor.errors import StoreError
 
+PART_OPTION = "purtensor.part-profiles"
+
 _FAN_IN = 8
 _MOST_ATTEMPTS = 20
 """A pass whose workers died so often in a row, without an end, is not tried again."""
@@ -28,6 +30,11 @@ def require_dask() -> None:
     """
     if importlib.util.find_spec("dask") is None:
         raise ImportError("tables larger than memory need dask: pip install 'purtensor[distributed]'")
+
+
+def profiles_per_part() -> int:
+    """Return how many profiles a part has at most: dask's option `purtensor.part-profiles`, else 2^19."""
+    return int(_dask().config.get(PART_OPTION, 1 << 19))
 
 
 def _dask() -> Any:

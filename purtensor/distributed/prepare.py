@@ -7,49 +7,42 @@ import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.echelon import primes
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.coupling import SpreadVectors, highest_rank, independent_outer_rows
 from purtensor.distributed.cutting import (
     added_census,
-    bucket_of,
     parts_of_buckets,
     scatter,
     take_census,
-    write_scattered,
 )
-from purtensor.distributed.engine import map_each, map_reduce, workers
+from purtensor.distributed.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
 from purtensor.distributed.gathering import Gathered, Recipe, gather_part
 from purtensor.distributed.slab_store import SlabStore, made_folders, read_store, write_store
+from purtensor.distributed.targets import (
+    Constraint,
+    aligned_target,
+    check_stored_consistency,
+    outer_rows,
+    scatter_target,
+)
 from purtensor.errors import (
     InfeasibleError,
     InvalidTableError,
     NoSlabsError,
     StoreError,
     TooLargeError,
-    UnknownCategoryError,
 )
 from purtensor.solving.hessian.choice import LARGEST_DENSE
 from purtensor.tables.coded import described
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain
 from purtensor.tables.memory import readable, require_memory
-from purtensor.tables.stored import StoredTable, store_table, stored_marginal
-from purtensor.tables.translate import category_map
-
-Constraint: TypeAlias = "Marginal | StoredMarginal"
-
-PROFILES_PER_PART = 1 << 19
-"""Some 100 MiB while a part is made, half of that in every pass."""
-
-_MOST_SHARED = 1 << 20
-"""Marginals that two targets share are compared up to so many combinations of categories."""
+from purtensor.tables.stored import StoredTable, store_table
 
 
 def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict[str, int]) -> tuple[str, ...]:
@@ -94,14 +87,14 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     rows = [_row_bound(constraint, reference) for constraint in constraints]
     scopes = tuple(constraint.scope for constraint in constraints)
     key = slab_key(scopes, rows, sizes)
-    most = part_profiles or PROFILES_PER_PART
+    most = part_profiles or profiles_per_part()
     folder = reference.workspace / _name(reference, constraints, most)
     if (folder / "problem").exists():
         return read_store(folder)
     _require_room(reference, len(scopes), min(most, reference.profiles))
     inside = [k for k, scope in enumerate(scopes) if set(key) <= set(scope)]
     settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
-    _check_consistency(settled)
+    check_stored_consistency(settled)
     shutil.rmtree(folder, ignore_errors=True)
     try:
         made_folders(folder, ("parts", "labels", "states", "scattered"))
@@ -150,7 +143,7 @@ def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
     attributes = len(reference.domain.attributes)
     who = workers()
     making = part * (24 * attributes + 24 * constraints + 64) * who.at_once
-    advice = "give fewer threads or smaller parts"
+    advice = f"set dask's num_workers to fewer threads, or its {PART_OPTION} to fewer profiles"
     if who.memory is not None and making > who.memory:
         raise TooLargeError(
             f"{who.at_once} parts of {part} profiles at once need {making} bytes ({readable(making)}) of a worker, and "
@@ -168,27 +161,6 @@ def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
             f"the slabs of {reference.profiles} profiles need {disk} bytes ({readable(disk)}) on the disk of {place}, "
             f"and {readable(free)} are free; open the table with another workspace"
         )
-
-
-def _check_consistency(constraints: Sequence[Constraint]) -> None:
-    """Compare totals and shared marginals; of stored targets only what few combinations of categories tell."""
-    given = [c for c in constraints if isinstance(c, Marginal)]
-    stored = [c for c in constraints if isinstance(c, StoredMarginal)]
-    alike = list(given)
-    done = set()
-    for constraint in stored:
-        others = [set(c.scope) for c in given]
-        others += [set(c.scope) for c in stored if c.table.path != constraint.table.path]
-        wanted = {tuple(n for n in constraint.scope if n in other) for other in others}
-        for names in sorted(wanted or {()}):
-            small = [n for n in names or constraint.scope if constraint.table.domain.select([n]).size <= _MOST_SHARED]
-            if constraint.table.domain.select(names).size > _MOST_SHARED or not names:
-                small = small[:1]
-            if small and (constraint.table.path, tuple(small)) not in done:
-                done.add((constraint.table.path, tuple(small)))
-                alike.append(Marginal(stored_marginal(constraint.table, tuple(small))))
-    if len(alike) > 1:
-        check_consistency(alike)
 
 
 def _cut(
@@ -214,10 +186,10 @@ def _cut(
         scattered.append(None if k not in inside or is_own else folder / f"scattered_{k}")
         outer.append(None)
         if isinstance(constraint, Marginal) and k not in inside:
-            codes, targets = _aligned(constraint, reference)
-            outer[k] = _outer_rows(codes, targets, domain.select(constraint.scope).sizes, target_exponent)
+            codes, targets = aligned_target(constraint, reference)
+            outer[k] = outer_rows(codes, targets, domain.select(constraint.scope).sizes, target_exponent)
         elif scattered[k] is not None:
-            _scatter_target(constraint, reference, folder / f"scattered_{k}", key, part_of)
+            scatter_target(constraint, reference, folder / f"scattered_{k}", key, part_of)
     recipe = Recipe(
         folder, domain.attributes, domain.sizes, tuple(c.scope for c in constraints), key, tuple(scattered),
         tuple(one[1] if one else None for one in outer), tuple(one[2] if one else None for one in outer),
@@ -257,80 +229,6 @@ def _finished(
     )  # fmt: skip
     write_store(store)
     return store
-
-
-def _aligned(constraint: Marginal, reference: StoredTable) -> tuple[list[IntArray], FloatArray]:
-    """Return a target in the reference's categories, all checked to be known on both sides."""
-    columns = []
-    coded = constraint.coded
-    for name, known, own in zip(constraint.scope, coded.domain.categories, coded.codes, strict=True):
-        categories = reference.domain.categories[reference.domain.position(name)]
-        columns.append(_checked_map(name, known, categories, reference)[own])
-        lost = columns[-1] < 0
-        if lost.any():
-            raise _unknown(name, known[own[lost][0]], "the target", "the reference", categories)
-    return columns, coded.values
-
-
-def _checked_map(
-    name: str, known: pd.Index[Any], categories: pd.Index[Any], reference: StoredTable
-) -> IntArray:  # fmt: skip
-    """Return the codes of a target's categories in the reference; refuse those of the reference that it lacks."""
-    mapping = category_map(known, categories)
-    reached = np.zeros(len(categories), dtype=bool)
-    reached[mapping[mapping >= 0]] = True
-    if not reached.all():
-        mass = stored_marginal(reference, (name,))
-        codes = np.asarray(mass.indexes["profile"].codes[0])
-        lost = codes[~reached[codes]]
-        if len(lost):
-            raise _unknown(name, categories[lost[0]], "the reference", "the target", known)
-    return mapping
-
-
-def _unknown(name: str, category: object, of: str, lacks: str, known: pd.Index[Any]) -> UnknownCategoryError:
-    return UnknownCategoryError(
-        f"{of} has mass in {name}={category}, a category that {lacks} does not have (it has {listed(known[:9])}); "
-        "labels are compared with their types, and a category that must be empty is listed with target 0"
-    )
-
-
-def _outer_rows(
-    codes: Sequence[IntArray], targets: FloatArray, sizes: Sequence[int], exponent: int
-) -> tuple[tuple[IntArray, ...], IntArray, FloatArray]:
-    """Return the codes, ascending keys and scaled targets of the rows of an outside constraint."""
-    if math.prod(sizes) > 2**62:
-        raise NoSlabsError(f"a constraint with {math.prod(sizes)} combinations of categories cannot couple slabs")
-    keys = np.zeros(len(targets), dtype=np.int64)
-    for code, size in zip(codes, sizes, strict=True):
-        keys = keys * size + code
-    order = np.argsort(keys)
-    return tuple(np.asarray(c)[order] for c in codes), keys[order], np.ldexp(targets[order], -exponent)
-
-
-def _scatter_target(
-    constraint: Constraint, reference: StoredTable, folder: Path, key: tuple[str, ...], part_of: IntArray
-) -> None:
-    """Bring an inside target's rows to the parts whose slabs they lie in."""
-    made_folders(folder.parent, (folder.name,))
-    within = [constraint.scope.index(name) for name in key]
-    sizes = [reference.domain.select([name]).size for name in key]
-    if isinstance(constraint, Marginal):
-        codes, values = _aligned(constraint, reference)
-        part = part_of[bucket_of([codes[k] for k in within], sizes)]
-        write_scattered(folder / "given", codes, values, part, int(part_of[-1]) + 1)
-        return
-    table = constraint.table
-    positions = [table.domain.position(name) for name in constraint.scope]
-    maps = []
-    for name, position in zip(constraint.scope, positions, strict=True):
-        known, categories = table.domain.categories[position], reference.domain.select([name]).categories[0]
-        mapping = _checked_map(name, known, categories, reference)
-        if (mapping < 0).any():
-            lost = known[int(np.argmin(mapping))]
-            raise _unknown(name, lost, "the target", "the reference", categories)
-        maps.append(mapping)
-    map_each(scatter, table.bounds, table.path, folder, positions, maps, within, sizes, part_of)
 
 
 def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> None:
