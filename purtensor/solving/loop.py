@@ -33,6 +33,12 @@ L1_FACTOR = 100
 _PATIENCE = 1000
 _LITTLE = 0.3
 
+_FIRST_CHUNK = (64, 1 << 16)
+"""How many iterations the first step takes at most, and how many profiles of constraints it reads in all.
+
+On small tables a call costs more than an iteration, and most end within the first call.
+"""
+
 _SECONDS_PER_STEP = 0.04
 """No step computes much longer before it comes back to Python, where Ctrl-C is heard."""
 
@@ -147,6 +153,9 @@ def run(
     """
     iterate = iterate_at(problem, starting_potentials(problem) if start is None else start)
     state = _State(iterate, time.perf_counter())
+    if callback is None and stopping.max_seconds == float("inf"):
+        most, reads = _FIRST_CHUNK
+        state.chunk = max(1, min(most, reads // max(1, problem.index.size)))
     first = residual_of(problem, iterate.masses)
     state.lines.append(TraceLine(_measured(problem, iterate, first, 0.0), 0, 0.0))
     ending = Termination.CONVERGED if _is_met(problem, state, first, stopping, certifier) else None

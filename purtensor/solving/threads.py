@@ -57,6 +57,9 @@ def for_each_chunk(work: Callable[[int, int, int], object], chunks: Sequence[Chu
 
     An error ends the work on further chunks, and is raised when all threads have come back.
     """
+    if len(chunks) == 1:
+        work(0, *chunks[0])
+        return
     left = deque((number, begin, end) for number, (begin, end) in enumerate(chunks))
     others = [_pool().submit(_work_off, work, left) for _ in range(min(thread_count(), len(chunks)) - 1)]
     try:
@@ -70,7 +73,7 @@ def for_each_chunk(work: Callable[[int, int, int], object], chunks: Sequence[Chu
 
 def added_up(parts: FloatArray) -> Any:
     """Return the sum over the first axis, the chunks added one after the other."""
-    return np.add.accumulate(parts, axis=0)[-1]
+    return parts[0].copy() if len(parts) == 1 else np.add.accumulate(parts, axis=0)[-1]
 
 
 def _work_off(work: Callable[[int, int, int], object], left: deque[tuple[int, int, int]]) -> None:

@@ -29,12 +29,6 @@ def records_of(problem: Problem, rows: FloatArray, done: int) -> tuple[Record, .
     """Return the lines that a kernel wrote after `done` iterations of its run, numbered from 1."""
     total = problem.total
     return tuple(
-        Record(
-            iteration=int(row[0]) - done,
-            residual=float(row[1] / total),
-            residual_l1=float(row[2] / total),
-            kl_step=float(row[3] / total),
-            dual=float(row[4]),
-        )
-        for row in rows
+        Record(int(sweep) - done, residual / total, residual_l1 / total, kl_step / total, dual)
+        for sweep, residual, residual_l1, kl_step, dual, _ in rows.tolist()
     )
