@@ -60,6 +60,11 @@ def show_claims(claims: Sequence[Claim]) -> None:
         print(f"  {claim.verdict}: {claim.statement}\n    {claim.evidence}")
 
 
+def both(name: str) -> str:
+    """Return the names of the two files that have the same numbers."""
+    return f"{name}.csv, {name}.parquet"
+
+
 def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table as aligned text."""
     lines = [list(columns), *(list(row) for row in rows)]

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from purtensor.cli.info import versions
-from purtensor.cli.output import show_claims, show_facts, show_table
+from purtensor.cli.output import both, show_claims, show_facts, show_table
 from purtensor.cli.progress import bar
 from purtensor.experiments.adult import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity, study_adult
 from purtensor.experiments.adult_numbers import claims, costs, disparities, prevalences
@@ -164,16 +164,16 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
     axes = plot_prevalences(prevalences(study), names=ATTRIBUTES, title="Who is in the Adult data? Train split")
     vector, _ = save_figure(axes, folder / "prevalences", title="Adult: prevalences")
     yield Exhibit("Prevalences", "The share of people in each category of the train split.",
-                  "prevalence of the predictors and of the response", vector, numbers="prevalences.csv")  # fmt: skip
+                  "prevalence of the predictors and of the response", vector, numbers=both("prevalences"))  # fmt: skip
     for sample, (name, title, text, paper) in PICTURES.items():
         if any(d.sample == sample for d in study.disparities):
             vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
-            yield Exhibit(title, text, paper, vector, numbers="disparities.csv")
+            yield Exhibit(title, text, paper, vector, numbers=both("disparities"))
     yield Exhibit("Standard errors", "What the ratios would vary by if other people had been asked: in each "
                   "distribution itself by the delta method, exactly 0 where parity is stated; predicted on the test "
-                  "split by simulated splits.", table=with_errors(study), numbers="disparities.csv")  # fmt: skip
+                  "split by simulated splits.", table=with_errors(study), numbers=both("disparities"))  # fmt: skip
     yield Exhibit("Costs and certificates", "Divergence from f and utility errors in nats; residual and proved "
-                  "distance (total variation) for total mass 1.", table=costs(study), numbers="costs.csv")  # fmt: skip
+                  "distance (TV) for total mass 1.", table=costs(study), numbers=both("costs"))  # fmt: skip
 
 
 def with_errors(study: AdultStudy) -> pd.DataFrame:
@@ -182,7 +182,8 @@ def with_errors(study: AdultStudy) -> pd.DataFrame:
     for d in study.disparities:
         if d.sample in ("itself", "test"):
             row = rows.setdefault((d.distribution, d.group), {"distribution": NAMES[d.distribution], "group": d.group})
-            error = float("nan") if d.standard_error is None else round(d.standard_error, 12)
+            # beyond nine digits there is what the solver leaves, and no error of sampling
+            error = float("nan") if d.standard_error is None else round(d.standard_error, 9)
             row |= {f"ratio, {d.sample}": d.ratio, f"standard error, {d.sample}": error}
     return pd.DataFrame(rows.values())
 

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from purtensor.cli.info import versions
-from purtensor.cli.output import show_claims, show_facts, show_table
+from purtensor.cli.output import both, show_claims, show_facts, show_table
 from purtensor.cli.progress import bar
 from purtensor.cli.wage_surveys import binning, surveys
 from purtensor.experiments.wage import REFERENCE, WageStudy, study_wage
@@ -119,7 +119,7 @@ def exhibits(study: WageStudy, numbers: Mapping[str, pd.DataFrame], folder: Path
 
     def drawn(name: str, axes: Axes, title: str, text: str, paper: str) -> Exhibit:
         vector, _ = save_figure(axes, folder / name, title=f"{title}; {people}")
-        return Exhibit(title, text, paper, vector, numbers=f"{name}.csv")
+        return Exhibit(title, text, paper, vector, numbers=both(name))
 
     title = f"Who is in the survey? {people}"
     yield drawn(
@@ -181,11 +181,11 @@ def exhibits(study: WageStudy, numbers: Mapping[str, pd.DataFrame], folder: Path
     )  # fmt: skip
     yield Exhibit(
         "Certificates", "Projections of the simulated training sets. Those that are infeasible or did not converge are "
-        "left out of all figures above.", table=numbers["certificates"], numbers="certificates.csv",
+        "left out of all figures above.", table=numbers["certificates"], numbers=both("certificates"),
     )  # fmt: skip
     if len(numbers["left_out"]):
         yield Exhibit("Sets that were left out", "Projections of simulated sets without an answer, with what is proved "
-                      "of their conditions.", table=numbers["left_out"], numbers="left_out.csv")  # fmt: skip
+                      "of their conditions.", table=numbers["left_out"], numbers=both("left_out"))  # fmt: skip
     yield Exhibit("Projections of the survey itself", "Divergence from f in nats; residual and proved distance for "
                   "total mass 1.", table=own_evidence(study))  # fmt: skip
 
