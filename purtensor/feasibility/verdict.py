@@ -132,8 +132,11 @@ def _on_all_profiles(
         proof = prove(problem.system, targets, weights)
         if proof.infeasible:
             return proof.weights
-    other = _by_programs(problem, targets) or _by_whole_numbers(problem, targets)
-    return other.weights if isinstance(other, Proof) and other.infeasible else None
+    for way in (_by_programs, _by_whole_numbers):
+        other = way(problem, targets)
+        if isinstance(other, Proof) and other.infeasible:
+            return other.weights
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
