@@ -24,7 +24,10 @@ for solver in [pt.IPF(), pt.GIS()] * int(sys.argv[1]):
     pt.project(problem.reference, problem.constraints, max_iterations=3, **options)
     print("begun", flush=True)
     try:
-        result = pt.project(problem.reference, problem.constraints, **options)
+        while True:  # a run that ends by itself begins again
+            result = pt.project(problem.reference, problem.constraints, **options)
+            if result.termination is pt.Termination.INTERRUPTED:
+                break
     except KeyboardInterrupt:  # outside of the solver there is no state
         result = None
     ended = time.monotonic()
@@ -87,8 +90,9 @@ def test_others__end_soon():
 def test_project__max_seconds_is_honoured():
     limit = 0.1
     problem = pt.problems.load("b")
+    pt.diagnose(problem.reference, problem.constraints)  # compiled, or read from the cache
     options = {"solver": pt.IPF(), "tolerance": 0.0, "on_failure": "return", "certificate": False}
     pt.project(problem.reference, problem.constraints, max_iterations=3, **options)
     result = pt.project(problem.reference, problem.constraints, max_seconds=limit, **options)
     assert result.termination is pt.Termination.TIME_LIMIT
-    assert limit <= result.seconds < limit + LIMIT
+    assert limit <= result.seconds < limit + BUSY
