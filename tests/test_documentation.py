@@ -30,7 +30,10 @@ def test_pages__run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def documented_names() -> list[str]:
     pages = [page.read_text() for page in (NOTES / "reference").glob("*.md")]
-    found = [re.findall(r"^\.\. auto(?:function|class|exception|module):: purtensor\.([\w.]+)$", page, re.M) for page in pages]
+    found = [
+        re.findall(r"^\.\. auto(?:function|class|exception|module):: purtensor\.([\w.]+)$", page, re.M)
+        for page in pages
+    ]
     return sorted(name for page in found for name in page)
 
 
