@@ -98,7 +98,8 @@ def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> st
     cost = estimate(problem)
     newton = cost.algebra + _EXPECTED_STEPS * (cost.step + _CALL_SECONDS)
     spent = history.sweeps * sweep
-    allowed = max(0.25, 1.0 - 0.75 * spent / newton)  # IPF slows down, it rarely speeds up: late it must be nearly there
+    # IPF slows down, it rarely speeds up: the later it is, the nearer it must be
+    allowed = max(0.25, 1.0 - 0.75 * spent / newton)
     if left * sweep <= allowed * newton:
         return None
     left_text = f"{left:.3g} more" if math.isfinite(left) else "no end of"
