@@ -116,7 +116,7 @@ def read_part(path: Path, kept: BoolArray) -> Part:
     if facts["form"] == "bipartite":
         shape = (int(facts["shape"][0]), int(facts["shape"][1]))
         form = Bipartite(slabs, a["code"], a["primary"], a["other"], a["used"], _NONE, a["number"], coupling_rows,
-                         rows, shape, "", np.empty(0))  # fmt: skip
+                         rows, shape, "", ((0, slabs.count),), np.empty((1, 0)))  # fmt: skip
         part.form = _restricted(form, kept)
     else:
         part.form = Arrowhead(slabs, np.empty(0, dtype=bool), a["places"], a["kept"], a["local_ptr"], a["local_rows"],
@@ -135,7 +135,7 @@ def _restricted(form: Bipartite, kept: BoolArray) -> Bipartite:
     place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last for cells of no row, number -1
     number = place[form.number]
     cells = np.flatnonzero(number.reshape(-1) >= 0)
-    work = np.empty(workspace_size(form.shape, len(form.used), len(cells)))
+    work = np.empty((1, workspace_size(form.shape, len(form.used), len(cells))))
     return replace(form, number=number, cells=cells, coupling_rows=form.coupling_rows[kept], work=work)
 
 

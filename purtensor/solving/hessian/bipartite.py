@@ -12,12 +12,22 @@ from purtensor.constraints.system import System
 from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.ridge import NO_RIDGE, add_to_diagonal
+from purtensor.solving.threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor.tables.grouping import group_profiles, smallest_unsigned
 
 LARGEST_SLAB = 256
 """Beyond so many cells a slab is a matrix of its own size, and lanes no longer fit the caches."""
 
 _LOWEST_FILL = 0.1
+
+_SMALLEST_IN_CHUNKS = 1 << 12
+"""From so many slabs on they are eliminated chunk by chunk, on several threads where there are."""
+
+_SLABS_PER_CHUNK = 1 << 11
+"""Some 0.7 ms of work at least."""
+
+_MOST_CHUNKS = 32
+"""Each has its own room to work in, and its own coupling matrix."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +45,7 @@ class Bipartite:
     rows: int
     shape: tuple[int, int]
     note: str
+    chunks: tuple[Chunk, ...]
     work: FloatArray
     masses: FloatArray = field(default_factory=lambda: np.empty(0))
     factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
@@ -70,12 +81,16 @@ class Bipartite:
         """
         self.masses = masses
         cells = len(self.cells)
-        matrix = np.zeros((cells, cells))
-        vector = np.zeros(cells)
-        assemble_bipartite(
-            self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, self.cells,
-            self.shape, 0, self.slabs.count, with_matrix, self.work, matrix, vector,
+        matrices = np.zeros((len(self.chunks), cells, cells))
+        vectors = np.zeros((len(self.chunks), cells))
+        for_each_chunk(
+            lambda c, begin, end: assemble_bipartite(
+                self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, self.cells,
+                self.shape, begin, end, with_matrix, self.work[c], matrices[c], vectors[c],
+            ),
+            self.chunks,
         )  # fmt: skip
+        matrix, vector = added_up(matrices), added_up(vectors)
         gathered = rhs[self.coupling_rows]
         if self.one_cell_a_row:
             return matrix, gathered + vector
@@ -92,9 +107,12 @@ class Bipartite:
         out = np.zeros(self.rows)
         out[self.coupling_rows] = solved
         theta = np.append(solved, 0.0)[self.number]
-        substitute_bipartite(
-            self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, theta,
-            0, self.slabs.count, self.work, out,
+        for_each_chunk(
+            lambda c, begin, end: substitute_bipartite(
+                self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, theta,
+                begin, end, self.work[c], out,
+            ),
+            self.chunks,
         )  # fmt: skip
         return out
 
@@ -125,13 +143,16 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     other[~independent[other]] = -1
     used = np.flatnonzero((other >= 0).any(axis=0))
     shared = np.flatnonzero(number >= 0)
-    work = np.empty(workspace_size((rows, columns), len(used), len(shared)))
+    count = slabs.count
+    per_chunk = max(_SLABS_PER_CHUNK, -(-count // _MOST_CHUNKS)) if count >= _SMALLEST_IN_CHUNKS else count
+    chunks = chunks_of(count, per_chunk)
+    work = np.empty((len(chunks), workspace_size((rows, columns), len(used), len(shared))))
     note = (
         f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs of {rows} x {columns} cells, "
         f"{len(coupling_rows)} coupling rows"
     )
     return Bipartite(slabs, code, primary, other, used, shared, number.reshape(rows, columns), coupling_rows,
-                     system.rows, (rows, columns), note, work)  # fmt: skip
+                     system.rows, (rows, columns), note, chunks, work)  # fmt: skip
 
 
 def _local_code(system: System, slabs: Slabs, k: int) -> tuple[IntArray, int]:

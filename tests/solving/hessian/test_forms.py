@@ -148,3 +148,28 @@ def test_forms__newton_takes_the_same_steps_by_all_of_them(monkeypatch):
     assert {kind: outcome.iterations for kind, outcome in reached.items() if kind != "conjugate"} == dict.fromkeys(
         ("arrowhead", "bipartite", "dense"), reached["dense"].iterations
     )
+
+
+def chunked(problem, monkeypatch, threads, slabs_per_chunk=7):
+    """The bipartite form of a problem, eliminated in chunks of few slabs."""
+    monkeypatch.setenv("PURTENSOR_THREADS", str(threads))
+    monkeypatch.setattr(bipartite, "_SMALLEST_IN_CHUNKS", 1)
+    monkeypatch.setattr(bipartite, "_SLABS_PER_CHUNK", slabs_per_chunk)
+    mask = independent_rows(problem.system).mask(problem.system.rows)
+    return build_bipartite(problem.system, problem.slabs, mask)
+
+
+def test_bipartite__has_the_same_bits_for_any_number_of_threads(monkeypatch):
+    problem = arrays_of(pt.problems.load("b"))
+    rhs = np.random.default_rng(3).standard_normal(problem.system.rows)
+    rhs = dense_matrix(problem.system) @ (problem.reference * rhs[problem.index[0]])  # in the range of C diag(p) C^T
+    whole = chunked(problem, monkeypatch, 1, problem.slabs.count)
+    one, three = chunked(problem, monkeypatch, 1), chunked(problem, monkeypatch, 3)
+    assert len(whole.chunks) == 1
+    assert len(one.chunks) == len(three.chunks) == 30
+    found = [form.factor_and_solve(problem.reference, rhs) for form in (whole, one, three)]
+    again = [form.solve(2.0 * rhs) for form in (one, three)]
+    assert np.array_equal(found[1], found[2])
+    assert np.array_equal(*again)
+    assert found[1] == pytest.approx(found[0], rel=1e-9, abs=1e-9 * np.abs(found[0]).max())
+    assert again[0] == pytest.approx(2.0 * found[1], rel=1e-9, abs=1e-9 * np.abs(found[0]).max())
