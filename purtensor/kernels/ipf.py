@@ -17,8 +17,11 @@ from purtensor.kernels.spread import spread
 SWEEPS_PER_FOLD = 50
 """In-place scaling drifts off the exponential family by some 1.7e-16 a sweep; a fold brings it back."""
 
+COPIES = 4
+"""Neighbours add to different copies of the sums, so that none waits for the one before."""
+
 FEW_ROWS = 512
-"""Up to so many rows of a constraint its sums are kept four times, which still fits the fastest cache."""
+"""Up to so many sums four copies of them fit the fastest cache."""
 
 PROFILES_PER_BLOCK = 1 << 15
 """After so many profiles the partial sums of few rows are added to the totals."""
@@ -64,17 +67,59 @@ def is_crowded(row: IntArray) -> bool:
 
 
 @compiled
-def _sum_crowded(masses: FloatArray, row: IntArray, begin: int, end: int, lanes: FloatArray) -> None:
-    """Add the masses begin .. end - 1 to four partial sums side by side: neighbours in one row do not wait."""
-    lane0, lane1, lane2, lane3 = lanes[0], lanes[1], lanes[2], lanes[3]
-    fours = begin + (end - begin) // 4 * 4
-    for i in range(begin, fours, 4):
-        lane0[row[i]] += masses[i]
-        lane1[row[i + 1]] += masses[i + 1]
-        lane2[row[i + 2]] += masses[i + 2]
-        lane3[row[i + 3]] += masses[i + 3]
-    for i in range(fours, end):
-        lane0[row[i]] += masses[i]
+def add_singles(masses: FloatArray, code: IntArray, begin: int, end: int, sums: FloatArray) -> None:
+    """Add the masses begin .. end - 1 to the sums of their cells, shape (copies, cells)."""
+    if sums.shape[0] == COPIES:
+        sums0, sums1, sums2, sums3 = sums[0], sums[1], sums[2], sums[3]
+        fours = begin + (end - begin) // COPIES * COPIES
+        for n in range(begin, fours, COPIES):
+            sums0[code[n]] += masses[n]
+            sums1[code[n + 1]] += masses[n + 1]
+            sums2[code[n + 2]] += masses[n + 2]
+            sums3[code[n + 3]] += masses[n + 3]
+        begin = fours
+    first = sums[0]
+    for n in range(begin, end):
+        first[code[n]] += masses[n]
+
+
+@compiled
+def scale_and_add_singles(
+    masses: FloatArray, code: IntArray, factors: FloatArray, next_code: IntArray, begin: int, end: int, sums: FloatArray
+) -> None:
+    """Scale the masses begin .. end - 1 by the factors of their cells and add them to those of the next group."""
+    if sums.shape[0] == COPIES:
+        sums0, sums1, sums2, sums3 = sums[0], sums[1], sums[2], sums[3]
+        fours = begin + (end - begin) // COPIES * COPIES
+        for n in range(begin, fours, COPIES):
+            mass0 = masses[n] * factors[code[n]]
+            mass1 = masses[n + 1] * factors[code[n + 1]]
+            mass2 = masses[n + 2] * factors[code[n + 2]]
+            mass3 = masses[n + 3] * factors[code[n + 3]]
+            masses[n] = mass0
+            masses[n + 1] = mass1
+            masses[n + 2] = mass2
+            masses[n + 3] = mass3
+            sums0[next_code[n]] += mass0
+            sums1[next_code[n + 1]] += mass1
+            sums2[next_code[n + 2]] += mass2
+            sums3[next_code[n + 3]] += mass3
+        begin = fours
+    first = sums[0]
+    for n in range(begin, end):
+        mass = masses[n] * factors[code[n]]
+        masses[n] = mass
+        first[next_code[n]] += mass
+
+
+@compiled
+def add_copies(copies: FloatArray, sums: FloatArray) -> None:
+    """Add copies of partial sums, one or four, to the sums."""
+    for r in range(sums.size):
+        if copies.shape[0] == COPIES:
+            sums[r] += (copies[0, r] + copies[1, r]) + (copies[2, r] + copies[3, r])
+        else:
+            sums[r] += copies[0, r]
 
 
 @compiled
@@ -85,54 +130,25 @@ def sum_rows(masses: FloatArray, row: IntArray, sums: FloatArray) -> None:
     """
     sums[:] = 0.0
     if sums.size > FEW_ROWS:
-        for i in range(masses.size):
-            sums[row[i]] += masses[i]
+        add_singles(masses, row, 0, masses.size, sums.reshape(1, -1))
         return
-    lanes = np.zeros((4, sums.size))
-    crowded = is_crowded(row)
+    copies = np.zeros((COPIES if is_crowded(row) else 1, sums.size))
     for begin in range(0, masses.size, PROFILES_PER_BLOCK):
-        end = min(begin + PROFILES_PER_BLOCK, masses.size)
-        if crowded:
-            _sum_crowded(masses, row, begin, end, lanes)
-        else:
-            single = lanes[0]
-            for i in range(begin, end):
-                single[row[i]] += masses[i]
-        for r in range(sums.size):
-            sums[r] += (lanes[0, r] + lanes[1, r]) + (lanes[2, r] + lanes[3, r])
-        lanes[:] = 0.0
+        add_singles(masses, row, begin, min(begin + PROFILES_PER_BLOCK, masses.size), copies)
+        add_copies(copies, sums)
+        copies[:] = 0.0
 
 
 @compiled
 def scale_and_sum(masses: FloatArray, row: IntArray, factor: FloatArray, next_row: IntArray, sums: FloatArray) -> None:
-    """Scale the masses by the factors of one constraint and write their marginal over the next into `sums`.
-
-    Where neighbours meet in the same sum they would wait for each other: four partial sums run side by side there.
-    """
+    """Scale the masses by the factors of one constraint and write their marginal over the next into `sums`."""
     sums[:] = 0.0
-    start = 0
     if sums.size <= FEW_ROWS and is_crowded(next_row):
-        lanes = np.zeros((4, sums.size))
-        lane0, lane1, lane2, lane3 = lanes[0], lanes[1], lanes[2], lanes[3]
-        start = masses.size - masses.size % 4
-        for i in range(0, start, 4):
-            mass0 = masses[i] * factor[row[i]]
-            mass1 = masses[i + 1] * factor[row[i + 1]]
-            mass2 = masses[i + 2] * factor[row[i + 2]]
-            mass3 = masses[i + 3] * factor[row[i + 3]]
-            masses[i] = mass0
-            masses[i + 1] = mass1
-            masses[i + 2] = mass2
-            masses[i + 3] = mass3
-            lane0[next_row[i]] += mass0
-            lane1[next_row[i + 1]] += mass1
-            lane2[next_row[i + 2]] += mass2
-            lane3[next_row[i + 3]] += mass3
-        sums[:] = (lane0 + lane1) + (lane2 + lane3)
-    for i in range(start, masses.size):
-        mass = masses[i] * factor[row[i]]
-        masses[i] = mass
-        sums[next_row[i]] += mass
+        copies = np.zeros((COPIES, sums.size))
+        scale_and_add_singles(masses, row, factor, next_row, 0, masses.size, copies)
+        add_copies(copies, sums)
+    else:
+        scale_and_add_singles(masses, row, factor, next_row, 0, masses.size, sums.reshape(1, -1))
 
 
 @compiled

@@ -17,14 +17,8 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.exponential import scale_by_exp
-from purtensor.kernels.ipf import miss
+from purtensor.kernels.ipf import add_singles, miss, scale_and_add_singles
 from purtensor.kernels.octets import WIDTH, loaded, store
-
-COPIES = 4
-"""Units that follow each other add to different copies of the sums, so that none waits for the one before."""
-
-FEW_CELLS = 512
-"""Up to so many cells four copies of their sums fit the fastest cache."""
 
 
 class Groups(NamedTuple):
@@ -134,52 +128,6 @@ def scale_and_add_octets(
             own = loaded(sums[current])
         own = own + octet
     store(sums[current], own)
-
-
-@compiled
-def add_singles(masses: FloatArray, code: IntArray, begin: int, end: int, sums: FloatArray) -> None:
-    """Add the masses begin .. end - 1 to the sums of their cells, shape (copies, cells)."""
-    if sums.shape[0] == COPIES:
-        sums0, sums1, sums2, sums3 = sums[0], sums[1], sums[2], sums[3]
-        fours = begin + (end - begin) // COPIES * COPIES
-        for n in range(begin, fours, COPIES):
-            sums0[code[n]] += masses[n]
-            sums1[code[n + 1]] += masses[n + 1]
-            sums2[code[n + 2]] += masses[n + 2]
-            sums3[code[n + 3]] += masses[n + 3]
-        begin = fours
-    first = sums[0]
-    for n in range(begin, end):
-        first[code[n]] += masses[n]
-
-
-@compiled
-def scale_and_add_singles(
-    masses: FloatArray, code: IntArray, factors: FloatArray, next_code: IntArray, begin: int, end: int, sums: FloatArray
-) -> None:
-    """Scale the masses begin .. end - 1 by the factors of their cells and add them to those of the next group."""
-    if sums.shape[0] == COPIES:
-        sums0, sums1, sums2, sums3 = sums[0], sums[1], sums[2], sums[3]
-        fours = begin + (end - begin) // COPIES * COPIES
-        for n in range(begin, fours, COPIES):
-            mass0 = masses[n] * factors[code[n]]
-            mass1 = masses[n + 1] * factors[code[n + 1]]
-            mass2 = masses[n + 2] * factors[code[n + 2]]
-            mass3 = masses[n + 3] * factors[code[n + 3]]
-            masses[n] = mass0
-            masses[n + 1] = mass1
-            masses[n + 2] = mass2
-            masses[n + 3] = mass3
-            sums0[next_code[n]] += mass0
-            sums1[next_code[n + 1]] += mass1
-            sums2[next_code[n + 2]] += mass2
-            sums3[next_code[n + 3]] += mass3
-        begin = fours
-    first = sums[0]
-    for n in range(begin, end):
-        mass = masses[n] * factors[code[n]]
-        masses[n] = mass
-        first[next_code[n]] += mass
 
 
 @compiled

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from purtensor._typing import IntArray
-from purtensor.kernels.ipf import is_crowded
-from purtensor.kernels.merged import COPIES, FEW_CELLS, Groups, find_pattern, join_codes, replace_joint
+from purtensor.kernels.ipf import COPIES, FEW_ROWS, is_crowded
+from purtensor.kernels.merged import Groups, find_pattern, join_codes, replace_joint
 from purtensor.kernels.octets import WIDTH
 from purtensor.solving.problem import Problem
 from purtensor.solving.threads import Chunk, chunks_of
@@ -152,7 +152,7 @@ def _as_groups(found: list[_Group], patterns: list[IntArray] | None) -> Groups:
         lanes = np.array([1 if all(np.all(r == r[:, :1]) for r in own.values()) else WIDTH for own in in_lanes])
         rows = [r[:, :n].reshape(-1) for own, n in zip(in_lanes, lanes, strict=True) for r in own.values()]
     code = np.array([group.joint for group in found], dtype=smallest_unsigned(int(sizes.max())))
-    copies = [COPIES if size <= FEW_CELLS and is_crowded(own) else 1 for size, own in zip(sizes, code, strict=True)]
+    copies = [COPIES if size <= FEW_ROWS and is_crowded(own) else 1 for size, own in zip(sizes, code, strict=True)]
     return Groups(
         code=code,
         sizes=sizes,

@@ -7,6 +7,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.kernels import merged as kernels
+from purtensor.kernels.ipf import COPIES
 from purtensor.kernels.octets import WIDTH
 from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain
 from purtensor.solving import merging
@@ -89,7 +90,7 @@ def test_merged__groups_hold_neighbours_of_the_order():
 
 def test_merged__in_a_dense_table_some_groups_are_crowded_and_some_not():
     problem = dense((3, 3, 3, 45), [(0, 1), (0, 2), (3,)])
-    assert set(merged_of(problem, (0, 1, 2)).groups.copies.tolist()) == {1, kernels.COPIES}
+    assert set(merged_of(problem, (0, 1, 2)).groups.copies.tolist()) == {1, COPIES}
 
 
 @pytest.mark.parametrize("name", ["b", "b_hard2"])
@@ -193,7 +194,7 @@ def test_kernels__one_pass_scales_and_adds(compiled, width):
         np.testing.assert_allclose(sums, after, rtol=1e-14)
         assert masses.tolist() == scaled.tolist()
         return
-    for copies in (1, kernels.COPIES):
+    for copies in (1, COPIES):
         again = masses[:, 0].copy()
         sums = np.zeros((copies, 9))
         kernel("add_singles")(again, code, 5, 40, sums)
