@@ -22,6 +22,19 @@ START = "start"
 """The token of the reference itself: no state is stored for it."""
 
 
+def opened_part(store: SlabStore, number: int, token: str, outer: FloatArray) -> tuple[Part, FloatArray]:
+    """Return a part and the potentials of all its rows at a point."""
+    part = read_part(store.part(number), store.kept)
+    if token == START:
+        potentials = np.zeros_like(part.targets)
+        if 0 in store.inside:
+            potentials[part.block(0)] = store.start_shift
+    else:
+        potentials = read_packed(store.state(token, number)).arrays["potentials"]
+    potentials[part.outer_rows()] = outer
+    return part, potentials
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
     """What passes over parts found: numbers and arrays that are added up, and numbers of which the largest counts."""
@@ -54,7 +67,7 @@ def sweep_pass(
     number: int, store: SlabStore, token: str, outer: FloatArray, steps: Sequence[int], new_token: str
 ) -> Tally:
     """Do the steps of inside constraints on a part, after those that `outer` holds already; write the potentials."""
-    part, potentials = _opened(store, number, token, outer)
+    part, potentials = opened_part(store, number, token, outer)
     masses = part.masses(potentials)
     factors = np.ones_like(potentials)
     gained = 0.0
@@ -81,7 +94,7 @@ def newton_pass(
 
     The system is assembled at the new point on the chance that the step is taken: then an iteration is one pass.
     """
-    part, potentials = _opened(store, number, token, outer if move is None else move.outer)
+    part, potentials = opened_part(store, number, token, outer if move is None else move.outer)
     way: dict[str, float] = {}
     largest = 0.0
     if move is not None:
@@ -112,7 +125,7 @@ def certificate_pass(
 
     `scale` brings the masses to the targets' total; `tokens` name the states of the change before and after.
     """
-    part, potentials = _opened(store, number, token, outer)
+    part, potentials = opened_part(store, number, token, outer)
     masses = part.masses(potentials)
     mass = float(masses.sum())
     weight = weigh(masses, part.index, part.offsets, np.abs(potentials))
@@ -149,19 +162,6 @@ def divergence_terms(part: Part, store: SlabStore, potentials: FloatArray, masse
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(p > 0, p * np.log(p / q) - p + q, q)
     return float(terms.sum())
-
-
-def _opened(store: SlabStore, number: int, token: str, outer: FloatArray) -> tuple[Part, FloatArray]:
-    """Return a part and the potentials of all its rows at a point."""
-    part = read_part(store.part(number), store.kept)
-    if token == START:
-        potentials = np.zeros_like(part.targets)
-        if 0 in store.inside:
-            potentials[part.block(0)] = store.start_shift
-    else:
-        potentials = read_packed(store.state(token, number)).arrays["potentials"]
-    potentials[part.outer_rows()] = outer
-    return part, potentials
 
 
 def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:

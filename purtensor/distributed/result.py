@@ -12,8 +12,7 @@ import xarray as xr
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.packed import read_packed
-from purtensor.distributed.part import read_part
-from purtensor.distributed.passes import START
+from purtensor.distributed.passes import opened_part
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import sparse_table
@@ -109,13 +108,6 @@ def part_values(
     codes = [labels.arrays[f"codes_{k}"].astype(np.int64) for k in range(len(domain.attributes))]
     values = np.zeros(len(codes[0]))
     if labels.facts["profiles"]:
-        part = read_part(store.part(number), store.kept)
-        if token == START:
-            potentials = np.zeros_like(part.targets)
-            if 0 in store.inside:
-                potentials[part.block(0)] = store.start_shift
-        else:
-            potentials = read_packed(store.state(token, number)).arrays["potentials"]
-        potentials[part.outer_rows()] = outer
+        part, potentials = opened_part(store, number, token, outer)
         values[: labels.facts["profiles"]] = np.ldexp(part.masses(potentials), store.target_exponent)
     return codes, values
