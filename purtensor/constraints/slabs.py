@@ -75,6 +75,15 @@ def _slab_bound(system: System, key: frozenset[str]) -> int:
     return len(distinct[0])
 
 
+def in_slab_order(system: System) -> tuple[System, Slabs | None, IntArray]:
+    """Return the system arranged by the slab key that is best, the slabs, and the order in which the profiles now lie.
+
+    Where there is no key the system is returned as it is, with None for slabs.
+    """
+    key = choose_key(system)
+    return (system, None, places(system.profiles)) if key is None else arrange(system, key)
+
+
 def arrange(system: System, key: tuple[str, ...]) -> tuple[System, Slabs, IntArray]:
     """Return the system with its profiles in slab order, the slabs, and the order in which the profiles now lie."""
     rows = np.diff(system.offsets)

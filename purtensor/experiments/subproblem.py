@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.constraints.slabs import arrange, choose_key
+from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import System
 from purtensor.errors import InfeasibleError
 from purtensor.experiments.population import Population
@@ -52,11 +52,8 @@ def subproblem(population: Population, masses: FloatArray, conditions: str) -> t
         scopes=tuple(scopes[letter] for letter in conditions),
         row_codes=tuple(codes for _, _, codes in parts),
     )
-    key = choose_key(system)
     total = float(system.targets[system.block(0)].sum())
-    if key is None:
-        return Problem(values, system, total, None), cells
-    arranged, slabs, order = arrange(system, key)
+    arranged, slabs, order = in_slab_order(system)
     return Problem(values[order], arranged, total, slabs), cells[order]
 
 

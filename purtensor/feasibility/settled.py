@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.constraints.slabs import arrange, choose_key
+from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import Reduction, System, reduce_system
 from purtensor.feasibility.points import ExactPoint
 from purtensor.feasibility.proof import fitted, spread_whole, tidy
@@ -112,8 +112,7 @@ def settle(
 
 def _problem_of(system: System, reference: FloatArray) -> tuple[Problem, IntArray]:
     """Return the problem that the search works on, and the order in which it has the system's profiles."""
-    key = choose_key(system)
-    arranged, slabs, order = (system, None, np.arange(system.profiles)) if key is None else arrange(system, key)
+    arranged, slabs, order = in_slab_order(system)
     targets = system.targets / system.targets[system.block(0)].max()
     start = reference[order]
     if not start.max() / _WIDEST <= start.min():

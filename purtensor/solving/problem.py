@@ -12,11 +12,10 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.indexing import take
 from purtensor.constraints.marginals import Marginal
-from purtensor.constraints.slabs import Slabs, arrange, choose_key
+from purtensor.constraints.slabs import Slabs, in_slab_order
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
 from purtensor.tables.coded import CodedTable, encode
-from purtensor.tables.grouping import places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +133,7 @@ def build_problem(
     full = align(coded, constraints)
     reduction = reduce_system(full)
     _require_support(full, reduction, bare_rows=bare_rows)
-    system, slabs, order = _arranged(reduction.system)
+    system, slabs, order = in_slab_order(reduction.system)
     profiles = order if reduction.system is full else reduction.profiles[order]
     scaled, reference_exponent = _scaled(coded.values, profiles)
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
@@ -145,13 +144,6 @@ def build_problem(
     return LabelledProblem(
         coded, tuple(constraints), full, reduction, profiles, arrays, reference_exponent, target_exponent
     )
-
-
-def _arranged(system: System) -> tuple[System, Slabs | None, IntArray]:
-    key = choose_key(system)
-    if key is None:
-        return system, None, places(system.profiles)
-    return arrange(system, key)
 
 
 def _emptied(coded: CodedTable, full: System, reduction: Reduction, exponent: int) -> Emptied | None:

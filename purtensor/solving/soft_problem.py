@@ -15,7 +15,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.constraints.consistency import check_consistency, check_totals
 from purtensor.constraints.independence import independent_rows
 from purtensor.constraints.marginals import Marginal
-from purtensor.constraints.slabs import arrange, choose_key
+from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
 from purtensor.solving.hessian.arrowhead import build_arrowhead
@@ -122,10 +122,7 @@ def build_soft_problem(
     reduction = _reduced(full, len(hard), empties=empties)
     _require_support(full, reduction, len(hard))
     system = reduction.system if hard else _with_total(reduction.system)
-    key = choose_key(system)
-    slabs, order = None, np.arange(system.profiles)
-    if key is not None:
-        system, slabs, order = arrange(system, key)
+    system, slabs, order = in_slab_order(system)
     profiles = reduction.profiles[order]
     values = coded.values[profiles]
     reference_exponent = math.frexp(float(values.sum()))[1]
@@ -143,10 +140,7 @@ def build_soft_problem(
 def split_problem(problem: Problem, hard: int) -> SoftProblem:
     """Return a problem whose first `hard` constraints must be met and whose others need not."""
     own = _first_constraints(problem.system, hard)
-    key = choose_key(own)
-    slabs, order = None, np.arange(own.profiles)
-    if key is not None:
-        own, slabs, order = arrange(own, key)
+    own, slabs, order = in_slab_order(own)
     alone = Problem(np.ascontiguousarray(problem.reference[order]), own, problem.total, slabs)
     soft = problem.system.supported()
     soft[: own.rows] = False
