@@ -13,10 +13,9 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, NotConvergedError
 from purtensor.fairness.along import dataset_along, roles_beside
 from purtensor.fairness.pur import pur
-from purtensor.fairness.violation import parity_violation
+from purtensor.fairness.violation import least_violating, parity_violation
 from purtensor.information import kl_divergence
 from purtensor.projection.project import project
-from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import relaxed_table
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
 from purtensor.solving.soft_certificate import certify_soft
@@ -28,7 +27,6 @@ from purtensor.solving.termination import Termination
 
 _TOLERANCE = 1e-10
 _MOST_ITERATIONS = 500
-_STRENGTH_WITHOUT_END = 1e5
 _ROUNDING = 1e-11
 
 _MEANINGS = {
@@ -170,7 +168,7 @@ def _last_point(f: Table, conditions: tuple[Marginal, ...]) -> _Point:
         return _Point(projection.divergence, 0.0, np.nan, projection.bound, projection.table)
     if projection.termination is not Termination.INFEASIBLE:
         raise NotConvergedError(f"exact parity: {projection.termination.value}", projection)
-    relaxed = relax(f, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)
+    relaxed = least_violating(f, conditions)
     return _Point(relaxed.divergence, relaxed.misses_l1[0], np.inf, relaxed.bound, relaxed.table)
 
 

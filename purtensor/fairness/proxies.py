@@ -14,14 +14,13 @@ from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles, roles_of
+from purtensor.fairness.violation import least_violating
 from purtensor.feasibility.diagnose import diagnose
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.project import project
-from purtensor.projection.relax import relax
 from purtensor.tables.coded import encode
 from purtensor.tables.marginal import marginal
 
-_STRENGTH_WITHOUT_END = 1e5
 _MOST_PAIRS = 300
 _DIGITS = 9
 
@@ -133,7 +132,7 @@ class _Costs:
         conditions = pur(part, response=self.roles.response, protected=list(self.roles.protected))
         verdict = diagnose(part, conditions).verdict
         if verdict is Verdict.INFEASIBLE:
-            relaxed = relax(part, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)
+            relaxed = least_violating(part, conditions)
             return str(verdict), relaxed.misses_l1[0], math.inf
         return str(verdict), 0.0, project(part, conditions, certificate=False).divergence
 

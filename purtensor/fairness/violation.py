@@ -1,15 +1,21 @@
-"""How far a distribution is from parity, as one number."""
+"""How far a distribution is from parity, as one number, and what is nearest where parity cannot be had."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from purtensor._typing import Attributes, FloatArray, Table
+from purtensor.constraints.marginals import Marginal
 from purtensor.fairness.roles import roles_of
+from purtensor.projection.relax import relax
+from purtensor.projection.relaxation import Relaxation
 from purtensor.tables.coded import encode
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.shares import exact_sum
+
+_STRENGTH_WITHOUT_END = 1e5
+"""Nats a unit of violation: so dear that none is left that can be avoided."""
 
 
 def parity_violation(p: Table, *, response: str, protected: Attributes) -> float:
@@ -38,3 +44,8 @@ def parity_violation(p: Table, *, response: str, protected: Attributes) -> float
     table: FloatArray = np.zeros((len(y_profiles[0]), len(s_profiles[0])))
     table[of_y, of_s] = masses / exact_sum(masses)
     return exact_sum(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).reshape(-1))
+
+
+def least_violating(f: Table, conditions: tuple[Marginal, ...]) -> Relaxation:
+    """Return the distribution nearest to f among those that miss the first condition, parity, by the least in L1."""
+    return relax(f, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)
