@@ -1,18 +1,13 @@
-"""Newton's equations on slabs of two crossing constraints, many slabs at a time.
+"""Newton's equations on slabs of two crossing constraints, many slabs at a time: assembled, then substituted back.
 
-In such a slab every profile is a cell (i, j) of a small matrix: i is its row of the primary constraint, j its row
-of the other, and the coupling row depends on (i, j) alone. PUR is of this kind. LANES slabs go through the same
-elimination side by side, in the last and contiguous axis of every array, so that the compiler uses vector
-instructions; a dependent row is masked, not skipped. The arithmetic is that of purtensor.kernels.arrowhead.
+The coupling row of a profile depends on its cell of the slab alone. PUR is of this kind.
 """
 
 from __future__ import annotations
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.arrowhead import NO_MASS, PIVOT_FLOOR
-
-LANES = 64
+from purtensor.kernels.crossed_slabs import LANES, carved, eliminate_slabs, lanes_of, load_slabs, strip
 
 
 def workspace_size(shape: tuple[int, int], count: int, coupled: int) -> int:
@@ -25,143 +20,6 @@ def workspace_size(shape: tuple[int, int], count: int, coupled: int) -> int:
     return LANES * (
         3 * cells + 3 * shape[0] + 3 * shape[1] + count * count + 2 * count + (2 * count + 1) * coupled + pairs
     )
-
-
-@compiled
-def _carved(work: FloatArray, at: int, rows: int, columns: int) -> tuple[FloatArray, int]:
-    """Return a piece of the workspace of shape (rows, columns, LANES), and where the rest begins."""
-    end = at + rows * columns * LANES
-    return work[at:end].reshape(rows, columns, LANES), end
-
-
-@compiled
-def _strip(work: FloatArray, at: int, rows: int) -> tuple[FloatArray, int]:
-    """Return a piece of the workspace of shape (rows, LANES), and where the rest begins."""
-    end = at + rows * LANES
-    return work[at:end].reshape(rows, LANES), end
-
-
-@compiled
-def _lanes(slabs: int) -> int:
-    """Return how many lanes the loops run over: all of them but in the last round, whole vectors always.
-
-    A variable, not the constant: the compiler would unroll the loops instead of vectorizing them.
-    """
-    return min(LANES, (slabs + 7) // 8 * 8)
-
-
-@compiled
-def _load(
-    masses: FloatArray,
-    code: IntArray,
-    slab_ptr: IntArray,
-    primary: IntArray,
-    other: IntArray,
-    rhs: FloatArray,
-    begin: int,
-    end: int,
-    p: FloatArray,
-    q: FloatArray,
-    rest: FloatArray,
-    inverse: FloatArray,
-    right: FloatArray,
-    mask: FloatArray,
-    side: FloatArray,
-    lanes: int,
-) -> None:
-    """Fill the lanes with the slabs begin .. end - 1: masses p, shares q = p / sum_j p, rest = 1 - q, right sides."""
-    rows, columns, _ = p.shape
-    flat = p.reshape(rows * columns, LANES)
-    p[:] = 0.0
-    mask[:] = 0.0
-    side[:] = 0.0
-    right[:] = 0.0
-    for w in range(end - begin):
-        x = begin + w
-        for n in range(slab_ptr[x], slab_ptr[x + 1]):
-            flat[code[n], w] += masses[n]
-        for i in range(rows):
-            row = primary[x, i]
-            if row >= 0:
-                right[i, w] = rhs[row]
-        for j in range(columns):
-            row = other[x, j]
-            if row >= 0:
-                mask[j, w] = 1.0
-                side[j, w] = rhs[row]
-    for i in range(rows):
-        for w in range(lanes):
-            inverse[i, w] = 0.0
-        for j in range(columns):
-            for w in range(lanes):
-                inverse[i, w] += p[i, j, w]
-        for w in range(lanes):
-            inverse[i, w] = 1.0 / inverse[i, w] if inverse[i, w] > NO_MASS else 0.0
-        for j in range(columns):
-            for w in range(lanes):
-                q[i, j, w] = p[i, j, w] * inverse[i, w]
-                rest[i, j, w] = 0.0
-        for j in range(columns):
-            for k in range(columns):
-                if k != j:
-                    for w in range(lanes):
-                        rest[i, j, w] += q[i, k, w]
-
-
-@compiled
-def _factorize(
-    p: FloatArray,
-    q: FloatArray,
-    rest: FloatArray,
-    right: FloatArray,
-    mask: FloatArray,
-    used: IntArray,
-    side: FloatArray,
-    m: FloatArray,
-    pivot: FloatArray,
-    lanes: int,
-) -> None:
-    """Eliminate the primary rows, then factorize what is left of the others as L D L^T.
-
-    `m` gets L above its diagonal, `pivot` 1 / D (0 where the pivot is rounding), `side` the right-hand side after
-    the primary rows. The diagonal is a sum of positive terms: 1 - q is taken as the other shares.
-    """
-    rows = p.shape[0]
-    count = used.size
-    for a in range(count):
-        j = used[a]
-        for w in range(lanes):
-            pivot[a, w] = 0.0
-        for i in range(rows):
-            for w in range(lanes):
-                side[j, w] -= q[i, j, w] * right[i, w]
-                pivot[a, w] += p[i, j, w] * rest[i, j, w]
-        for w in range(lanes):
-            side[j, w] *= mask[j, w]
-            m[a, a, w] = pivot[a, w] * mask[j, w] + (1.0 - mask[j, w])
-            pivot[a, w] = m[a, a, w] * PIVOT_FLOOR
-        for b in range(a + 1, count):
-            k = used[b]
-            for w in range(lanes):
-                m[a, b, w] = 0.0
-            for i in range(rows):
-                for w in range(lanes):
-                    m[a, b, w] -= p[i, j, w] * q[i, k, w]
-            for w in range(lanes):
-                m[a, b, w] *= mask[j, w] * mask[k, w]
-    for a in range(count):
-        for w in range(lanes):
-            pivot[a, w] = 1.0 / m[a, a, w] if m[a, a, w] > pivot[a, w] else 0.0
-        for b in range(a + 1, count):
-            for w in range(lanes):
-                m[b, a, w] = m[a, b, w] * pivot[a, w]
-        for b in range(a + 1, count):
-            for c in range(b, count):
-                for w in range(lanes):
-                    m[b, c, w] -= m[b, a, w] * m[a, c, w]
-        for b in range(a + 1, count):
-            for w in range(lanes):
-                m[a, b, w] = m[b, a, w]
 
 
 @compiled
@@ -186,28 +44,28 @@ def assemble_bipartite(
     rows, columns = shape
     count, coupled = used.size, cells.size
     row_of, column_of = cells // columns, cells % columns
-    p, at = _carved(work, 0, rows, columns)
-    q, at = _carved(work, at, rows, columns)
-    rest, at = _carved(work, at, rows, columns)
-    inverse, at = _strip(work, at, rows)
-    right, at = _strip(work, at, rows)
-    mask, at = _strip(work, at, columns)
-    side, at = _strip(work, at, columns)
-    m, at = _carved(work, at, count, count)
-    pivot, at = _strip(work, at, count)
-    y, at = _strip(work, at, count)
-    u, at = _carved(work, at, coupled, count)
-    scaled, at = _carved(work, at, coupled, count)
-    lanes_vector, at = _strip(work, at, coupled)
-    lanes_matrix, at = _strip(work, at, coupled * (coupled + 1) // 2)
+    p, at = carved(work, 0, rows, columns)
+    q, at = carved(work, at, rows, columns)
+    rest, at = carved(work, at, rows, columns)
+    inverse, at = strip(work, at, rows)
+    right, at = strip(work, at, rows)
+    mask, at = strip(work, at, columns)
+    side, at = strip(work, at, columns)
+    m, at = carved(work, at, count, count)
+    pivot, at = strip(work, at, count)
+    y, at = strip(work, at, count)
+    u, at = carved(work, at, coupled, count)
+    scaled, at = carved(work, at, coupled, count)
+    lanes_vector, at = strip(work, at, coupled)
+    lanes_matrix, at = strip(work, at, coupled * (coupled + 1) // 2)
     lanes_vector[:] = 0.0
     lanes_matrix[:] = 0.0
     for start in range(begin, end, LANES):
         stop = min(start + LANES, end)
-        lanes = _lanes(stop - start)
-        _load(masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right,
+        lanes = lanes_of(stop - start)
+        load_slabs(masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right,
               mask, side, lanes)  # fmt: skip
-        _factorize(p, q, rest, right, mask, used, side, m, pivot, lanes)
+        eliminate_slabs(p, q, rest, right, mask, used, side, m, pivot, lanes)
         for a in range(count):
             for w in range(lanes):
                 y[a, w] = side[used[a], w]
@@ -327,21 +185,23 @@ def substitute_bipartite(
     """Write the solution on the rows of the slabs begin .. end - 1, given the coupling potentials of each cell."""
     rows, columns = theta.shape
     count = used.size
-    p, at = _carved(work, 0, rows, columns)
-    q, at = _carved(work, at, rows, columns)
-    rest, at = _carved(work, at, rows, columns)
-    inverse, at = _strip(work, at, rows)
-    right, at = _strip(work, at, rows)
-    mask, at = _strip(work, at, columns)
-    side, at = _strip(work, at, columns)
-    m, at = _carved(work, at, count, count)
-    pivot, at = _strip(work, at, count)
-    mean, at = _strip(work, at, rows)
-    x, at = _strip(work, at, columns)
+    p, at = carved(work, 0, rows, columns)
+    q, at = carved(work, at, rows, columns)
+    rest, at = carved(work, at, rows, columns)
+    inverse, at = strip(work, at, rows)
+    right, at = strip(work, at, rows)
+    mask, at = strip(work, at, columns)
+    side, at = strip(work, at, columns)
+    m, at = carved(work, at, count, count)
+    pivot, at = strip(work, at, count)
+    mean, at = strip(work, at, rows)
+    x, at = strip(work, at, columns)
     for start in range(begin, end, LANES):
         stop = min(start + LANES, end)
-        lanes = _lanes(stop - start)
-        _load(masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right, mask, side, lanes)
+        lanes = lanes_of(stop - start)
+        load_slabs(
+            masses, code, slab_ptr, primary, other, rhs, start, stop, p, q, rest, inverse, right, mask, side, lanes
+        )
         mean[:] = 0.0
         for i in range(rows):
             for j in range(columns):
@@ -350,7 +210,7 @@ def substitute_bipartite(
             for j in range(columns):
                 for w in range(lanes):
                     side[j, w] -= p[i, j, w] * (theta[i, j] - mean[i, w])
-        _factorize(p, q, rest, right, mask, used, side, m, pivot, lanes)
+        eliminate_slabs(p, q, rest, right, mask, used, side, m, pivot, lanes)
         x[:] = 0.0
         for a in range(count):
             for w in range(lanes):
