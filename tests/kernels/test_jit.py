@@ -11,6 +11,8 @@ from pathlib import Path
 import numba
 import pytest
 
+from purtensor.kernels._sources import fingerprint
+
 NAME = "kernel_of_a_test"
 KERNEL = """
 from purtensor.kernels._jit import compiled
@@ -132,3 +134,74 @@ def test_compiled__several_processes_starting_cold_do_not_harm_each_other(folder
         assert (process.returncode, complained) == (0, "")
         assert sum(map(int, said.split())) == 1
     assert hits_and_misses(folder) == (1, 0)
+
+
+CALLER = """
+from purtensor.kernels._jit import compiled
+from called_by_a_test import once
+
+@compiled
+def twice(x):
+    return once(x) + once(x)
+"""
+CALLED = """
+from purtensor.kernels._jit import compiled
+
+@compiled
+def once(x):
+    return {}
+"""
+PRINTS = f"""
+import sys
+sys.path.insert(0, sys.argv[1])
+from {NAME} import twice
+print(twice(21), sum(twice.stats.cache_hits.values()), sum(twice.stats.cache_misses.values()))
+"""
+
+
+def in_a_new_process(folder: Path) -> tuple[int, ...]:
+    """The kernel's value at 21, and what its cache gave."""
+    words = [sys.executable, "-c", PRINTS, str(folder / "code")]
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    said = subprocess.run(words, env=settings, capture_output=True, text=True, timeout=300, check=True).stdout
+    return tuple(map(int, said.split()))
+
+
+def test_compiled__a_caller_is_compiled_again_when_a_kernel_of_another_file_has_changed(folder: Path) -> None:
+    called = folder / "code" / "called_by_a_test.py"
+    (folder / "code" / f"{NAME}.py").write_text(CALLER)
+    called.write_text(CALLED.format("x"))
+    assert in_a_new_process(folder) == (42, 0, 1)
+    assert in_a_new_process(folder) == (42, 1, 0)
+    called.write_text(CALLED.format("x + 1"))
+    assert in_a_new_process(folder) == (44, 0, 1)
+    assert in_a_new_process(folder) == (44, 1, 0)
+    called.write_text(CALLED.format("x + 1"))  # another time, the same text
+    assert in_a_new_process(folder) == (44, 1, 0)
+
+
+def test_compiled__a_source_written_since_it_was_imported_is_neither_asked_nor_kept(folder: Path) -> None:
+    source = folder / "code" / f"{NAME}.py"
+    sys.path.insert(0, str(folder / "code"))
+    try:
+        module = importlib.import_module(NAME)
+        source.write_text(KERNEL.replace("2 * x", "3 * x"))
+        assert module.twice(21) == 42
+    finally:
+        sys.path.remove(str(folder / "code"))
+        del sys.modules[NAME]
+    assert cached(folder, ".nbi") == []
+
+
+def test_fingerprint__is_of_the_file_and_all_beside_it_that_it_imports_from(tmp_path: Path) -> None:
+    texts = {"top": "from package.kernels.middle import a\n", "middle": "from bottom import b\n", "bottom": "", "x": ""}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    before = fingerprint(tmp_path / "top.py")
+    (tmp_path / "x.py").write_text("1")
+    assert fingerprint(tmp_path / "top.py") == before
+    (tmp_path / "bottom.py").write_text("1")
+    after = fingerprint(tmp_path / "top.py")
+    assert after.digest != before.digest
+    assert after.written > before.written
+    assert fingerprint(tmp_path / "x.py").digest != after.digest

@@ -1,0 +1,63 @@
+"""What a compiled kernel is made of: its own file, and those of its folder that it imports from, near or far."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_IMPORT = re.compile(rb"^from (?:[\w.]*\.)?(\w+) import ", re.MULTILINE)
+
+
+class Fingerprint(NamedTuple):
+    """The contents of some files.
+
+    Attributes
+    ----------
+    digest
+        SHA-256 of all of them, in hexadecimal.
+    written
+        When the last one was written, in nanoseconds since the epoch.
+    """
+
+    digest: str
+    written: int
+
+
+class _Source(NamedTuple):
+    """One file: the SHA-256 of its content, and those beside it that it imports from."""
+
+    digest: bytes
+    imported: tuple[Path, ...]
+
+
+def fingerprint(source: Path) -> Fingerprint:
+    """Return the fingerprint of a file and of all beside it that it imports from, directly or not.
+
+    Raises
+    ------
+    OSError
+        A file cannot be read.
+    """
+    reached: dict[Path, bytes] = {}
+    written = 0
+    waiting = [source]
+    while waiting:
+        file = waiting.pop()
+        if file not in reached:
+            changed = file.stat().st_mtime_ns
+            written = max(written, changed)
+            found = _read(file, changed)
+            reached[file] = found.digest
+            waiting += found.imported
+    return Fingerprint(hashlib.sha256(b"".join(reached.values())).hexdigest(), written)
+
+
+@cache
+def _read(file: Path, written: int) -> _Source:
+    """Return what a file says, by the time at which it was written; it imports by a `from` where a line begins."""
+    content = file.read_bytes()
+    beside = (file.with_name(f"{name.decode()}.py") for name in sorted(set(_IMPORT.findall(content))))
+    return _Source(hashlib.sha256(content).digest(), tuple(other for other in beside if other.is_file()))
