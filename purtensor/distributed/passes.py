@@ -17,6 +17,7 @@ from purtensor.kernels.ipf import scale_and_sum, sum_rows, take_factors
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton import curvature, largest_absolute
 from purtensor.kernels.spread import spread
+from purtensor.solving.soft_penalty import divergence_sum
 
 START = "start"
 """The token of the reference itself: no state is stored for it."""
@@ -144,7 +145,7 @@ def certificate_pass(
         worst["lowest"] = -lowest
         changed = masses * (1.0 + change)
     else:
-        found["divergence"] = divergence_terms(part, store, potentials, masses)
+        found["divergence"] = divergence_terms(part, store, masses)
     sums = part.sums(changed)
     left = part.inner_miss(sums)
     _write_state(store, number, tokens[1], {"made": made, "left": left})
@@ -156,12 +157,9 @@ def certificate_pass(
     return Tally(found, worst)
 
 
-def divergence_terms(part: Part, store: SlabStore, potentials: FloatArray, masses: FloatArray) -> float:
+def divergence_terms(part: Part, store: SlabStore, masses: FloatArray) -> float:
     """Return the sum of q phi(p / q - 1) over a part, p and q divided by their totals: its share of D(p || q)."""
-    p, q = masses / store.total, part.reference / store.mass
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(p > 0, p * np.log(p / q) - p + q, q)
-    return float(terms.sum())
+    return divergence_sum(masses / store.total, part.reference / store.mass)
 
 
 def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:

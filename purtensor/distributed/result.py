@@ -14,38 +14,28 @@ from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.packed import read_packed
 from purtensor.distributed.passes import opened_part
 from purtensor.distributed.slab_store import SlabStore
-from purtensor.solving.termination import Termination
+from purtensor.projection.outcome import Outcome
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.stored import CHUNK, StoredTable, TableWriter, open_table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredProjection:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StoredProjection(Outcome):
     """An information projection of a stored table; what a Projection tells, with the table on disk.
 
     Attributes
     ----------
-    termination, certified, residual, residual_l1, divergence, bound, tv_bound, iterations, seconds, notes
-        As in `Projection`.
     trace
         As in `Projection`.
     reference, constraints
         What was projected onto what.
     path
         The folder of the run: slabs, potentials, checkpoint; `resume` goes on from it.
+
+    And those of every outcome, as in `Projection`.
     """
 
-    termination: Termination
-    certified: bool
-    residual: float
-    residual_l1: float
-    divergence: float
-    bound: float
-    tv_bound: float
-    iterations: int
-    seconds: float
-    notes: tuple[str, ...]
     trace: xr.Dataset = field(repr=False)
     reference: StoredTable = field(repr=False)
     constraints: tuple[Marginal | StoredMarginal, ...] = field(repr=False)
@@ -53,11 +43,6 @@ class StoredProjection:
     store: SlabStore = field(repr=False)
     token: str = field(repr=False)
     outer: FloatArray = field(repr=False)
-
-    @property
-    def converged(self) -> bool:
-        """Whether every constraint is met to the tolerance."""
-        return self.termination.converged
 
     @property
     def diagnosis(self) -> None:

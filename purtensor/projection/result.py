@@ -12,62 +12,34 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.projection.evidence import Evidence, SolverEvidence
 from purtensor.projection.labels import table_of
+from purtensor.projection.outcome import Outcome
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
-from purtensor.solving.termination import Termination
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
+@dataclass(frozen=True, slots=True, repr=False)
+class Projection(Outcome):
     """An information projection, how it was reached, and how far it can be from the exact one.
 
     Attributes
     ----------
     table
         The projection, in the layout and with the profiles of the reference; its total is that of the targets.
-    termination, converged
-        How it ended; `converged` is true only where every constraint is met at `table`.
-    certified
-        Whether `bound` and `tv_bound` are proved (they are inf and 1 otherwise).
-    residual, residual_l1
-        The largest miss over all constrained profiles, and the sum of misses in the worst constraint, of `table`
-        divided by its total.
-    divergence
-        KL divergence of the projection from the reference, in nats.
-    bound, tv_bound
-        Proved: the exact projection q has D(q || table) <= bound nats and lies within tv_bound of `table` in total
-        variation.
-    iterations, seconds
-        Of the solver: sweeps of IPF, steps of Newton; without the time of the certificate.
-    notes
-        What was done that a reader should know: the solver's choices, and categories left out of the problem.
     diagnosis
         The verdict on feasibility where one was asked for, or was needed.
     reference, constraints
         What was projected onto what; not copied.
+
+    And those of every outcome: `termination`, `converged`, `certified`, `residual`, `residual_l1`, `divergence`,
+    `bound`, `tv_bound`, `iterations`, `seconds`, `notes`.
     """
 
     table: Table = field(repr=False)
-    termination: Termination
-    certified: bool
-    residual: float
-    residual_l1: float
-    divergence: float
-    bound: float
-    tv_bound: float
-    iterations: int
-    seconds: float
-    notes: tuple[str, ...]
     diagnosis: Diagnosis | None = field(repr=False)
     reference: Table = field(repr=False)
     constraints: tuple[Marginal, ...] = field(repr=False)
     evidence: Evidence = field(repr=False, compare=False)
-
-    @property
-    def converged(self) -> bool:
-        """Whether every constraint is met to the tolerance at `table`."""
-        return self.termination.converged
 
     @property
     def potentials(self) -> tuple[Table, ...]:
@@ -82,25 +54,8 @@ class Projection:
         """What was measured on the way, over the dimension `record`; each variable tells its unit in its attributes."""
         return self.evidence.trace
 
-    def __repr__(self) -> str:
-        told = (f"  {name}: {value}" for name, value in self.summary().items() if value)
-        return "\n".join(["<purtensor.Projection>", *told])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.summary().items() if value)
-        return f"<table><caption>purtensor.Projection</caption>{rows}</table>"
-
-    def summary(self) -> dict[str, str]:
-        """Return the facts about this answer as text, one line each."""
-        return {
-            "ending": self.termination.value,
-            "residual": f"{self.residual:.2e} (largest), {self.residual_l1:.2e} (L1)",
-            "divergence": f"{self.divergence:.9g} nats",
-            "proved": f"D <= {self.bound:.2e} nats, TV <= {self.tv_bound:.2e}" if self.certified else "nothing",
-            "washed out": washed_out(self.reference),
-            "iterations": f"{self.iterations} in {self.seconds:.3g} s",
-            "notes": "; ".join(self.notes),
-        }
+    def _washed_out(self) -> str:
+        return washed_out(self.reference)
 
 
 def washed_out(reference: Table) -> str:
