@@ -5,6 +5,7 @@ import pytest
 
 from purtensor.constraints import indexing
 from purtensor.kernels import indexing as kernels
+from tests.kernels.drawn import plain
 
 RNG = np.random.default_rng(0)
 TYPES = [np.uint8, np.uint16, np.int32, np.int64]
@@ -77,14 +78,14 @@ def test_order_by_rank__none_where_nothing_is_to_be_sorted():
 
 def test_kernels__as_plain_python():
     given, rank, out, keys = codes(np.uint8), RNG.permutation(50), np.empty(1000), np.zeros(1000, dtype=np.int64)
-    kernels.take.py_func(rank, given, out)
+    plain(kernels.take)(rank, given, out)
     assert out.tolist() == rank[given].tolist()
-    kernels.append_codes.py_func(keys, given, 50)
+    plain(kernels.append_codes)(keys, given, 50)
     assert keys.tolist() == given.tolist()
     marked = np.zeros(50, dtype=bool)
-    kernels.mark.py_func(given, marked)
-    assert marked.tolist() == (kernels.count_codes.py_func(given, 50) > 0).tolist()
+    plain(kernels.mark)(given, marked)
+    assert marked.tolist() == (plain(kernels.count_codes)(given, 50) > 0).tolist()
     order, sizes = np.empty(1000, dtype=np.int32), np.bincount(rank[given], minlength=50)
-    kernels.order_by_rank.py_func(given, rank, np.cumsum(sizes) - sizes, order)
-    assert kernels.is_ascending.py_func(given[order], rank)
-    assert not kernels.is_ascending.py_func(given, rank)
+    plain(kernels.order_by_rank)(given, rank, np.cumsum(sizes) - sizes, order)
+    assert plain(kernels.is_ascending)(given[order], rank)
+    assert not plain(kernels.is_ascending)(given, rank)

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 
-def both(kernel):
-    """Parametrize a test over a kernel compiled and as plain Python, in the argument `kernel`."""
-    return pytest.mark.parametrize("kernel", [kernel, kernel.py_func], ids=["compiled", "python"])
+def plain(kernel):
+    """Return a kernel as plain Python: as it is where nothing is compiled (NUMBA_DISABLE_JIT)."""
+    return getattr(kernel, "py_func", kernel)
+
+
+def both(kernel, name="kernel"):
+    """Parametrize a test over a kernel compiled and as plain Python, in the argument `name`."""
+    return pytest.mark.parametrize(name, [kernel, plain(kernel)], ids=["compiled", "python"])
 
 
 class Arrays:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from purtensor.kernels.checksum import checksum
+from tests.kernels.drawn import both, plain
 
 
-@pytest.mark.parametrize("kernel", [checksum, checksum.py_func])
+@both(checksum)
 def test_checksum__sees_every_bit_and_the_order(kernel):
     words = np.arange(11, dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -25,4 +25,4 @@ def test_checksum__sees_every_bit_and_the_order(kernel):
 def test_checksum__compiled_is_the_same():
     words = np.arange(1001, dtype=np.uint64) * np.uint64(77)
     with np.errstate(over="ignore"):
-        assert checksum(words) & (2**64 - 1) == checksum.py_func(words)
+        assert checksum(words) & (2**64 - 1) == plain(checksum)(words)

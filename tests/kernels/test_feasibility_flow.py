@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from purtensor.kernels.feasibility_flow import blocking_flow, layers
+from tests.kernels.drawn import plain
 
-KERNELS = [(layers, blocking_flow), (layers.py_func, blocking_flow.py_func)]
+KERNELS = [(layers, blocking_flow), (plain(layers), plain(blocking_flow))]
 
 
 def network(arcs, nodes):

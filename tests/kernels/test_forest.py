@@ -8,13 +8,14 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from purtensor.kernels import forest as compiled
+from tests.kernels.drawn import plain
 
 
 class Plain:
     """The same kernels without compilation."""
 
     def __getattr__(self, name):
-        return getattr(compiled, name).py_func
+        return plain(getattr(compiled, name))
 
 
 ROWS, COLUMNS = 5, 6

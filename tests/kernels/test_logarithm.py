@@ -9,13 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from purtensor.kernels.logarithm import divergence_gain, fast_log, linear_sum
+from tests.kernels.drawn import both
 
 positive = st.floats(1e-300, 1e300)
 close = st.floats(-0.3, 0.3).map(lambda x: 1.0 + x) | st.floats(-1e-9, 1e-9).map(lambda x: 1.0 + x)
-
-
-def both(kernel):
-    return pytest.mark.parametrize("kernel", [kernel, kernel.py_func], ids=["compiled", "python"])
 
 
 @both(fast_log)

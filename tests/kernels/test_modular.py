@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from purtensor.kernels.modular import echelon_in_place, inverse_of, reduce_in_place
+from tests.kernels.drawn import both
 
 PRIME = 4194301
 
 
-@pytest.mark.parametrize("kernel", [reduce_in_place, reduce_in_place.py_func])
+@both(reduce_in_place)
 def test_reduce_in_place__agrees_with_whole_numbers(kernel) -> None:
     rng = np.random.default_rng(0)
     most = 2**53 - 2**23
@@ -23,13 +24,13 @@ def test_reduce_in_place__agrees_with_whole_numbers(kernel) -> None:
     np.testing.assert_array_equal(values[0], whole % PRIME)
 
 
-@pytest.mark.parametrize("kernel", [inverse_of, inverse_of.py_func])
+@both(inverse_of)
 @pytest.mark.parametrize("value", [1, 2, 3, 12345, PRIME - 1])
 def test_inverse_of__product_is_one(kernel, value: int) -> None:
     assert kernel(value, PRIME) * value % PRIME == 1
 
 
-@pytest.mark.parametrize("kernel", [echelon_in_place, echelon_in_place.py_func])
+@both(echelon_in_place)
 def test_echelon_in_place__reduced_form_of_the_same_span(kernel) -> None:
     rng = np.random.default_rng(1)
     start = rng.integers(0, PRIME, (3, 6))

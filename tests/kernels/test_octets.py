@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.octets import WIDTH, distance, eight, larger, loaded, quotient, store
+from tests.kernels.drawn import both
 
 
 @compiled
@@ -18,12 +18,12 @@ def everything(a, b, out):
     store(out[5], larger(one, other))
 
 
-both = pytest.mark.parametrize("work", [everything, everything.py_func], ids=["compiled", "python"])
+both_forms = both(everything, "work")
 A = np.arange(8.0)
 B = np.array([0.0, 3.0, -1.0, 0.1, 5e-300, 2.0, 6.0, 1e300])
 
 
-@both
+@both_forms
 def test_octets__every_lane_has_the_bits_of_scalar_arithmetic(work):
     out = np.full((6, WIDTH), np.nan)
     work(A, B, out)
@@ -38,7 +38,7 @@ def test_octets__every_lane_has_the_bits_of_scalar_arithmetic(work):
     assert out.tolist() == expected
 
 
-@both
+@both_forms
 def test_octets__a_nan_is_not_positive_and_not_larger(work):
     out = np.full((6, WIDTH), 0.0)
     with np.errstate(invalid="ignore"):
@@ -49,7 +49,7 @@ def test_octets__a_nan_is_not_positive_and_not_larger(work):
     assert out[5].tolist() == A.tolist()
 
 
-@both
+@both_forms
 def test_store__writes_eight_values_only(work):
     out = np.full((6, WIDTH + 3), -1.0)
     work(np.append(A, 9.0), np.append(B, 9.0), out)

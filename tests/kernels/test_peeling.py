@@ -7,13 +7,14 @@ import pytest
 
 from purtensor.kernels import peeling as compiled
 from tests.constraints.exact import dense_matrix, rational_rank, system_on
+from tests.kernels.drawn import plain
 
 
 class Plain:
     """The same kernels without compilation."""
 
     def __getattr__(self, name):
-        return getattr(compiled, name).py_func
+        return plain(getattr(compiled, name))
 
 
 @pytest.mark.parametrize("kernels", [compiled, Plain()], ids=["compiled", "plain"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from purtensor.kernels.rounding import round_flow
+from tests.kernels.drawn import both
 
 ONE = 1 << 20
 
@@ -36,7 +37,7 @@ def rounded(function, tail, head, carried, rng, steps=10**6):
     return carried // ONE + fraction // ONE, fraction, calls
 
 
-@pytest.mark.parametrize("function", [round_flow, round_flow.py_func], ids=["compiled", "python"])
+@both(round_flow, "function")
 @pytest.mark.parametrize("steps", [10**6, 5])
 def test_round_flow__is_whole_near_and_conserved(function, steps):
     for seed in range(20):
@@ -51,7 +52,7 @@ def test_round_flow__is_whole_near_and_conserved(function, steps):
         assert calls > 1 or steps > 5
 
 
-@pytest.mark.parametrize("function", [round_flow, round_flow.py_func], ids=["compiled", "python"])
+@both(round_flow, "function")
 def test_round_flow__mean_is_the_flow(function):
     rng = np.random.default_rng(1)
     tail, head, carried = network(rng)

@@ -9,6 +9,7 @@ import pytest
 
 from purtensor.kernels.slabwise import null_vectors, number_rows
 from tests.constraints.exact import rational_rank
+from tests.kernels.drawn import both
 
 PRIME = 4194301
 INNER = np.array([[0, 0, 1, 1, 2, 2, 2], [1, 0, 0, 1, 2, 3, 2], [0, 1, 0, 1, 2, 2, 3]], dtype=np.uint8)
@@ -17,7 +18,7 @@ SLABS = np.array([0, 4, 7])
 OUTER = np.array([[0, 1, 1, 0, 0, 1, 1]], dtype=np.uint8)
 
 
-@pytest.mark.parametrize("kernel", [number_rows, number_rows.py_func])
+@both(number_rows)
 def test_number_rows__ascending_within_each_constraint(kernel) -> None:
     usable = np.ones(11, dtype=bool)
     usable[8] = False
@@ -27,7 +28,7 @@ def test_number_rows__ascending_within_each_constraint(kernel) -> None:
     assert number.tolist() == [0, 1, -1, 2, 3, -1, -1, 4, -1, -1, -1]
 
 
-@pytest.mark.parametrize("kernel", [null_vectors, null_vectors.py_func])
+@both(null_vectors)
 @pytest.mark.parametrize("last", [3, 2])
 def test_null_vectors__independent_rows_and_sums_over_the_outer_ones(kernel, last: int) -> None:
     """`last` constraints inside: with all three the first slab's rows have rank 4, with two of them 3."""
@@ -52,7 +53,7 @@ def test_null_vectors__independent_rows_and_sums_over_the_outer_ones(kernel, las
     np.testing.assert_array_equal(vectors[:count].sum(axis=1), 0)
 
 
-@pytest.mark.parametrize("kernel", [null_vectors, null_vectors.py_func])
+@both(null_vectors)
 def test_null_vectors__says_when_entries_are_no_small_whole_numbers(kernel) -> None:
     """Modulo 13 every number is small; a null vector that is right only modulo the prime is caught by its sums."""
     inner = np.array([[0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 0]], dtype=np.uint8)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from purtensor.kernels.vertices import walk_to_vertex
+from tests.kernels.drawn import both
 
-FUNCTIONS = pytest.mark.parametrize("walk", [walk_to_vertex, walk_to_vertex.py_func], ids=["compiled", "python"])
+FUNCTIONS = both(walk_to_vertex, "walk")
 
 
 def cube(rng, sizes=(3, 4, 3)):

@@ -13,6 +13,7 @@ from purtensor.kernels.pur_solve import CONVERGED, FACTS, Rule, solve_pur_table
 from purtensor.solving.pur_tables import Union, _layout, _room, solve_tables
 from purtensor.solving.termination import Termination
 from purtensor.solving.threads import VARIABLE
+from tests.kernels.drawn import plain
 
 GROUPS, SLABS, RESPONSES = 4, 7, 3
 
@@ -135,7 +136,7 @@ def test_solve_pur_table__as_plain_python_is_the_same():
     union, tables = drawn(tables=1)
     masses, potentials, facts = np.empty(tables[0].shape), np.empty(union.rows), np.empty(FACTS)
     arguments = tables[0], tables[0], _layout(union), Rule(3, 50, 1e-10), _room(union), masses, potentials, facts
-    assert solve_pur_table.py_func(*arguments) == CONVERGED
+    assert plain(solve_pur_table)(*arguments) == CONVERGED
     assert masses == pytest.approx(solve_tables(union, tables).masses[0], rel=1e-12)
 
 

@@ -16,6 +16,7 @@ from purtensor.solving.merging import merged_of
 from purtensor.solving.solvers import ipf
 from purtensor.solving.solvers.merged import SWEEPS_PER_FOLD, MergedSweeps
 from purtensor.solving.threads import VARIABLE
+from tests.kernels.drawn import plain
 from tests.solving.drawn import arrays_of, coefficients, solved
 from tests.solving.solvers.plain import plain_iterates, plain_run, stepped
 
@@ -174,7 +175,7 @@ def test_kernels__one_pass_scales_and_adds(compiled, width):
 
     def kernel(name):
         found = getattr(kernels, name)
-        return found if compiled else found.py_func
+        return found if compiled else plain(found)
 
     rng = np.random.default_rng(0)
     code, following = np.sort(rng.integers(0, 9, 50)).astype(np.uint8), rng.integers(0, 7, 50).astype(np.uint8)
@@ -207,7 +208,7 @@ def test_kernels__one_pass_scales_and_adds(compiled, width):
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_find_pattern__tells_whether_the_first_of_eight_tells_the_others(compiled):
-    find = kernels.find_pattern if compiled else kernels.find_pattern.py_func
+    find = kernels.find_pattern if compiled else plain(kernels.find_pattern)
     pattern = np.empty((4, WIDTH), dtype=np.int32)
     eight = [[0, 1, 0, 1, 2, 3, 2, 3], [2, 2, 2, 2, 2, 2, 2, 2]]
     row = np.array([*eight[0], *eight[1], *eight[0]], dtype=np.uint8)
@@ -219,7 +220,7 @@ def test_find_pattern__tells_whether_the_first_of_eight_tells_the_others(compile
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_join_codes__numbers_the_pairs_that_occur(compiled):
-    join = kernels.join_codes if compiled else kernels.join_codes.py_func
+    join = kernels.join_codes if compiled else plain(kernels.join_codes)
     joint, code = np.array([2, 0, 1, 2, 0], dtype=np.int32), np.array([1, 1, 0, 0, 1], dtype=np.uint8)
     number = np.empty(6, dtype=np.int32)
     assert join(joint, 3, code, 2, 4, number) == 4
