@@ -66,6 +66,11 @@ def kl_divergence(p: Table, q: Table) -> float:
 def entropy(p: Table) -> float:
     """Return the entropy H[p] of the table divided by its total, in nats.
 
+    Raises
+    ------
+    InvalidTableError
+        `p` is no table: negative, not finite, or without mass.
+
     Examples
     --------
     >>> import purtensor as pt
@@ -86,6 +91,8 @@ def entropy(p: Table) -> float:
 
 def total_variation(p: Table, q: Table) -> float:
     """Return the total variation distance of the tables divided by their totals: half the L1 distance, 0 to 1.
+
+    The same for `p, q` as for `q, p`; profiles that one of them lacks have the share 0 there.
 
     Raises
     ------

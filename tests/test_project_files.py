@@ -85,6 +85,13 @@ def test_stub__every_name_can_be_imported() -> None:
     assert set(names) <= set(dir(pt))
 
 
+RETURNED = {
+    "problems.NamedProblem", "StoredProjection", "StoredTable", "ConvergenceRate", "Ensemble", "Relaxation",
+    "Projection", "BestOrder", "BestRelaxation", "Termination", "Trend",
+}  # fmt: skip
+"""Classes that nobody calls: the examples of the functions that return them show them."""
+
+
 @pytest.mark.parametrize("name", [name for name in stub_names() if not name.endswith(("Error", "Warning"))])
 def test_examples__of_public_names_run(name: str) -> None:
     objects = {key: thing for key, thing in public_objects().items() if key.split(".")[0] == name}
@@ -92,7 +99,7 @@ def test_examples__of_public_names_run(name: str) -> None:
         pytest.skip(f"{name} is a module without functions of its own, or plain data")
     for key, thing in objects.items():
         tests = doctest.DocTestFinder(recurse=False).find(thing, key)
-        assert inspect.isclass(thing) or any(test.examples for test in tests), f"{key} has no example"
+        assert key in RETURNED or any(test.examples for test in tests), f"{key} has no example"
         for test in tests:
             report: list[str] = []
             outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)

@@ -12,8 +12,8 @@ from purtensor.solving.problem import build_problem
 def closed_form(reference: Table, constraints: Constraints) -> Table | None:
     """Return the projection as a product of the targets over their shared marginals, or None where it is none.
 
-    It is one where the scopes are decomposable (they can be put in a line in which each meets those before it inside
-    one of them) and the reference lies in their family, as the uniform one on a full domain does
+    It is one where the scopes of the constraints are decomposable (they can be put in a line in which each meets those
+    before it inside one of them) and the reference lies in their family, as the uniform one on a full domain does
     (notes/independence.md, equation 5).
 
     Raises

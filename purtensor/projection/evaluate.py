@@ -25,6 +25,8 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
 
     Parameters
     ----------
+    result
+        A projection whose potentials are finite where they are needed; a target of 0 gives its profiles 0.
     reference
         A table over the same attributes, such as the reference extended by more profiles; it may hold categories
         that the projection never saw.
@@ -33,6 +35,8 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
 
     Raises
     ------
+    InvalidOptionError
+        `undefined` is neither.
     InvalidTableError
         Undefined profiles, naming the first and how many there are.
 

@@ -24,8 +24,13 @@ _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "secon
 def save(table_or_result: Table | Projection, path: str | os.PathLike[str]) -> None:
     """Write a table or a projection to a file, whole or not at all; the ending of the name says which kind.
 
-    A projection goes into .nc only: its table, reference, constraints, potentials, trace and facts. A table goes
-    into .nc, .parquet, .csv or .csv.gz; NetCDF and Parquet keep everything, a CSV the profiles and their values.
+    Parameters
+    ----------
+    table_or_result
+        A projection, which goes into .nc only: its table, reference, constraints, potentials, trace and facts. Or a
+        table, for .nc, .parquet, .csv or .csv.gz; NetCDF and Parquet keep everything, a CSV profiles and values.
+    path
+        Where to; what was there is replaced in one step.
 
     Raises
     ------

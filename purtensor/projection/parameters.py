@@ -37,6 +37,8 @@ def log_linear_parameters(result: Projection, *, contrasts: str = "sum") -> dict
 
     Parameters
     ----------
+    result
+        A projection; of one that has not converged the parameters of its table are returned.
     contrasts
         "sum": every parameter sums to zero over each of its attributes. "treatment": it is zero at the first category
         of each, so that what is left compares with the first.
@@ -48,6 +50,8 @@ def log_linear_parameters(result: Projection, *, contrasts: str = "sum") -> dict
 
     Raises
     ------
+    InvalidOptionError
+        `contrasts` is neither.
     InvalidTableError
         A profile of a scope without potential, or with a target of 0: the parameters are not determined there.
 

@@ -68,13 +68,19 @@ def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrde
 
     Parameters
     ----------
+    result
+        A projection; of one that has not converged the rates at its table decide.
     most
-        How many orders to compare; when there are more, so many are drawn by the seed, and the given one is among them.
+        How many orders to compare; when there are more, so many are drawn, and the given one is among them.
+    seed
+        Of the drawing: an integer.
 
     Raises
     ------
     InvalidOptionError
         `most` is less than 1.
+    TooLargeError
+        As in `convergence_rate`.
 
     Examples
     --------
@@ -109,6 +115,16 @@ def _orders(count: int) -> int:
 
 def best_relaxation(result: Projection) -> BestRelaxation:
     """Return the exponent with which relaxed sweeps converge fastest near a projection, in the order as given.
+
+    Parameters
+    ----------
+    result
+        A projection; of one that has not converged the rates at its table decide.
+
+    Raises
+    ------
+    TooLargeError
+        As in `convergence_rate`.
 
     Examples
     --------

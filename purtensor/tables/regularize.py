@@ -21,6 +21,11 @@ _NORMALISED = 1e-6
 def empirical(counts: Table) -> Table:
     """Return the observed distribution: counts divided by their total.
 
+    Raises
+    ------
+    InvalidTableError
+        The counts are no table: negative, not finite, or without mass.
+
     Examples
     --------
     >>> import purtensor as pt
@@ -33,6 +38,11 @@ def empirical(counts: Table) -> Table:
 
 def uniform(table: Table) -> Table:
     """Return the uniform distribution on the support of a table: 1 / M on each of its M profiles.
+
+    Raises
+    ------
+    InvalidTableError
+        `table` is no table: negative, not finite, or without mass.
 
     Examples
     --------
