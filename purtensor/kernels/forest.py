@@ -67,8 +67,8 @@ def rooted_forest(
     nodes = parent.size
     start = np.zeros(nodes + 1, dtype=np.int64)
     for e in edges:
-        start[first[e] + 1] += 1
-        start[first_rows + second[e] + 1] += 1
+        start[np.int64(first[e]) + 1] += 1
+        start[first_rows + np.int64(second[e]) + 1] += 1
     for n in range(nodes):
         start[n + 1] += start[n]
     filled = start[:-1].copy()
