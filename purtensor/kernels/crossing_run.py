@@ -215,7 +215,7 @@ def run_crossing_sweeps(
 ) -> tuple[int, int]:
     """Run at most `limit` sweeps after the `done` ones; return how many, and how many records were written.
 
-    Ends and records as `purtensor.kernels.ipf.run_sweeps` does; `state` and `records` change in place.
+    Ends and records as `purtensor.kernels.ipf_run.run_sweeps` does; `state` and `records` change in place.
     """
     blocks = state.base.shape[0]
     total = source.targets[: source.offsets[1]].sum()

@@ -11,7 +11,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.exponential import excess
-from purtensor.kernels.ipf import rebuild_masses, sum_rows
+from purtensor.kernels.ipf import dual_value, rebuild_masses, sum_rows
 from purtensor.kernels.judging import ENDED, PASSED_OVER, judge_sweep
 from purtensor.kernels.newton import curvature
 from purtensor.kernels.spread import spread
@@ -68,7 +68,7 @@ def run_gis(
     """Run at most `limit` iterations after the `done` ones; return how many, and how many records were written.
 
     `masses`, `t`, `sums` and `records` change in place; `sums` holds C p at entry and at return. Returns early as
-    `purtensor.kernels.ipf.run_sweeps` does.
+    `purtensor.kernels.ipf_run.run_sweeps` does.
     """
     constraints = index.shape[0]
     rows = slice(offsets[0], offsets[1])
@@ -89,10 +89,12 @@ def run_gis(
             sum_rows(masses, index[k], sums[offsets[k] : offsets[k + 1]])
         gain += restore_total(masses, sums, sums[rows], total, t[rows])
         verdict = judge_sweep(
-            masses, index, offsets, targets, t, ones, sums, 0, start, done + n, gain, tolerance, tolerance_l1, dense,
-            measured, records[written],
+            masses, index, offsets, targets, sums, 0, done + n, tolerance, tolerance_l1, dense, measured,
+            records[written],
         )  # fmt: skip
         if verdict != PASSED_OVER:
+            records[written, 3] = gain
+            records[written, 4] = dual_value(targets, total, t, ones, records[written, 5], start)
             written += 1
         if verdict == ENDED or written == records.shape[0]:
             return n, written

@@ -12,6 +12,8 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.exponential import scale_by_exp
+from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.logarithm import divergence_gain, linear_sum
 from purtensor.kernels.spread import spread
 
 SWEEPS_PER_FOLD = 50
@@ -22,6 +24,9 @@ COPIES = 4
 
 FEW_ROWS = 512
 """Up to so many sums four copies of them fit the fastest cache."""
+
+_TERMS = 4
+"""Rows of fewer profiles in the mean lose more by adding up copies than neighbours do by waiting."""
 
 PROFILES_PER_BLOCK = 1 << 15
 """After so many profiles the partial sums of few rows are added to the totals."""
@@ -64,6 +69,12 @@ def is_crowded(row: IntArray) -> bool:
     for i in range(0, row.size - 1, stride):
         same += row[i] == row[i + 1]
     return same > 24
+
+
+@compiled
+def pays_in_copies(row: IntArray, rows: int) -> bool:
+    """Tell whether sums over these rows are had faster in several copies."""
+    return rows <= FEW_ROWS and row.size >= _TERMS * rows and is_crowded(row)
 
 
 @compiled
@@ -129,10 +140,11 @@ def sum_rows(masses: FloatArray, row: IntArray, sums: FloatArray) -> None:
     Few rows have many terms each: they are summed in blocks, so that no chain of additions is long.
     """
     sums[:] = 0.0
-    if sums.size > FEW_ROWS:
+    copied = pays_in_copies(row, sums.size)
+    if sums.size > FEW_ROWS or (masses.size <= PROFILES_PER_BLOCK and not copied):
         add_singles(masses, row, 0, masses.size, sums.reshape(1, -1))
         return
-    copies = np.zeros((COPIES if is_crowded(row) else 1, sums.size))
+    copies = np.zeros((COPIES if copied else 1, sums.size))
     for begin in range(0, masses.size, PROFILES_PER_BLOCK):
         add_singles(masses, row, begin, min(begin + PROFILES_PER_BLOCK, masses.size), copies)
         add_copies(copies, sums)
@@ -143,7 +155,7 @@ def sum_rows(masses: FloatArray, row: IntArray, sums: FloatArray) -> None:
 def scale_and_sum(masses: FloatArray, row: IntArray, factor: FloatArray, next_row: IntArray, sums: FloatArray) -> None:
     """Scale the masses by the factors of one constraint and write their marginal over the next into `sums`."""
     sums[:] = 0.0
-    if sums.size <= FEW_ROWS and is_crowded(next_row):
+    if pays_in_copies(next_row, sums.size):
         copies = np.zeros((COPIES, sums.size))
         scale_and_add_singles(masses, row, factor, next_row, 0, masses.size, copies)
         add_copies(copies, sums)
@@ -171,35 +183,44 @@ def measure(
     masses: FloatArray, index: IntArray, offsets: IntArray, targets: FloatArray, sums: FloatArray
 ) -> tuple[float, float]:
     """Write C p into `sums`; return the largest miss of all targets and the L1 miss of the worst constraint."""
-    residual = 0.0
-    residual_l1 = 0.0
+    return measure_others(masses, index, offsets, targets, -1, (0.0, 0.0), sums)
+
+
+@compiled
+def measure_others(
+    masses: FloatArray, index: IntArray, offsets: IntArray, targets: FloatArray, known: int,
+    misses: tuple[float, float], sums: FloatArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Return what `measure` does where the two misses of constraint `known` are known; its sums are not written."""
+    residual, residual_l1 = misses
     for k in range(index.shape[0]):
-        rows = slice(offsets[k], offsets[k + 1])
-        sum_rows(masses, index[k], sums[rows])
-        largest, total = miss(sums[rows], targets[rows])
-        residual = max(residual, largest)
-        residual_l1 = max(residual_l1, total)
-        if np.isnan(total):
-            return np.nan, np.nan
+        if k != known:
+            rows = slice(offsets[k], offsets[k + 1])
+            sum_rows(masses, index[k], sums[rows])
+            largest, total = miss(sums[rows], targets[rows])
+            residual = max(residual, largest)
+            residual_l1 = max(residual_l1, total)
+            if np.isnan(total):
+                return np.nan, np.nan
     return residual, residual_l1
 
 
 @compiled
 def take_factors(targets: FloatArray, sums: FloatArray, factor: FloatArray, u: FloatArray) -> float:
-    """Write targets / sums into `factor` and multiply it into `u`; return the KL divergence of this step.
+    """Do as `fit_rows`; return the KL divergence of this step."""
+    fit_rows(targets, sums, factor, u)
+    return divergence_gain(targets, factor, np.ones_like(factor))
+
+
+@compiled
+def fit_rows(targets: FloatArray, sums: FloatArray, factor: FloatArray, u: FloatArray) -> None:
+    """Write targets / sums into `factor` and multiply it into `u`.
 
     Rows without mass keep their factor 1: no potential can serve them.
     """
-    step = 0.0
     for r in range(sums.size):
-        if sums[r] > 0.0:
-            ratio = targets[r] / sums[r]
-            step += sums[r] * phi((targets[r] - sums[r]) / sums[r])
-        else:
-            ratio = 1.0
-        factor[r] = ratio
-        u[r] *= ratio
-    return step
+        factor[r] = targets[r] / sums[r] if sums[r] > 0.0 else 1.0
+        u[r] *= factor[r]
 
 
 @compiled
@@ -215,10 +236,11 @@ def fold(
 
 @compiled
 def dual_value(targets: FloatArray, total: float, t: FloatArray, u: FloatArray, mass: float, start: float) -> float:
-    """Return the dual at t + log u, in nats of distributions of mass 1: its maximum is the divergence sought."""
-    value = 0.0
-    for r in range(t.size):
-        value += targets[r] * (t[r] + np.log(u[r]))
+    """Return the dual at t + log u, in nats of distributions of mass 1: its maximum is the divergence sought.
+
+    The factors u are positive normal numbers, as those of a few dozen sweeps are.
+    """
+    value = inner_product(targets, t) + linear_sum(targets, u)
     return float(value / total - np.log(mass / start))
 
 
@@ -229,68 +251,3 @@ def is_recorded(sweep: int, dense: int) -> bool:
     while sweep >= 2 * dense * stride:
         stride *= 2
     return sweep % stride == 0
-
-
-@compiled
-def run_sweeps(
-    reference: FloatArray,
-    index: IntArray,
-    offsets: IntArray,
-    targets: FloatArray,
-    order: IntArray,
-    masses: FloatArray,
-    t: FloatArray,
-    u: FloatArray,
-    sums: FloatArray,
-    factor: FloatArray,
-    done: int,
-    limit: int,
-    tolerance: float,
-    tolerance_l1: float,
-    records: FloatArray,
-    dense: int,
-) -> tuple[int, int]:
-    """Run at most `limit` sweeps after the `done` ones; return how many, and how many records were written.
-
-    `masses`, `t`, `u`, `sums` and `records` change in place; `sums` holds the marginal over the first constraint
-    of `order` at entry and at return. Returns early at the first sweep whose residual over all constraints is
-    within the tolerances, at one that leaves a number that is not finite, and when the records are full.
-    """
-    count = order.size
-    start = reference.sum()
-    first_rows = slice(offsets[order[0]], offsets[order[0] + 1])
-    total = targets[first_rows].sum()
-    measured = np.empty_like(sums)  # not `sums`: recording a sweep must not change the bits of the next
-    written = 0
-    for n in range(1, limit + 1):
-        step = 0.0
-        for j in range(count):
-            k = order[j]
-            following = order[(j + 1) % count]
-            rows = slice(offsets[k], offsets[k + 1])
-            next_rows = slice(offsets[following], offsets[following + 1])
-            step += take_factors(targets[rows], sums[rows], factor[rows], u[rows])
-            scale_and_sum(masses, index[k], factor[rows], index[following], sums[next_rows])
-        if (done + n) % SWEEPS_PER_FOLD == 0:
-            fold(reference, index, offsets, t, u, masses)
-            sum_rows(masses, index[order[0]], sums[first_rows])
-        largest, l1 = miss(sums[first_rows], targets[first_rows])
-        met = largest <= tolerance and l1 <= tolerance_l1
-        finite = np.isfinite(l1)
-        due = is_recorded(done + n, dense)
-        if met or not finite or due:
-            residual, residual_l1 = measure(masses, index, offsets, targets, measured)
-            mass = sums[first_rows].sum()
-            met = residual <= tolerance and residual_l1 <= tolerance_l1
-            if met or not finite or due:
-                record = records[written]
-                record[0] = done + n
-                record[1] = residual
-                record[2] = residual_l1
-                record[3] = step
-                record[4] = dual_value(targets, total, t, u, mass, start)
-                record[5] = mass
-                written += 1
-            if met or not finite or written == records.shape[0]:
-                return n, written
-    return limit, written

@@ -6,7 +6,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.ipf import dual_value, is_recorded, measure, miss
+from purtensor.kernels.ipf import is_recorded, measure_others, miss
 
 PASSED_OVER = 0
 RECORDED = 1
@@ -19,13 +19,9 @@ def judge_sweep(
     index: IntArray,
     offsets: IntArray,
     targets: FloatArray,
-    t: FloatArray,
-    u: FloatArray,
     sums: FloatArray,
     first: int,
-    start: float,
     sweep: int,
-    gain: float,
     tolerance: float,
     tolerance_l1: float,
     dense: int,
@@ -34,8 +30,10 @@ def judge_sweep(
 ) -> int:
     """Write the record of a sweep where one is due; return RECORDED then, ENDED where the tolerances are met as well.
 
+    What the dual gained, and its value, are left to those who know better ways to them.
+
     `sums` holds the marginal over constraint `first`: only where that is met, or the trace wants it, are all measured.
-    A number that is not finite ends the run too. `measured` is overwritten.
+    A number that is not finite ends the run too. Of `measured` all but constraint `first` is overwritten.
     """
     rows = slice(offsets[first], offsets[first + 1])
     largest, l1 = miss(sums[rows], targets[rows])
@@ -44,15 +42,12 @@ def judge_sweep(
     due = is_recorded(sweep, dense)
     if not (met or due or not finite):
         return PASSED_OVER
-    residual, residual_l1 = measure(masses, index, offsets, targets, measured)
+    residual, residual_l1 = measure_others(masses, index, offsets, targets, first, (largest, l1), measured)
     ended = not finite or (residual <= tolerance and residual_l1 <= tolerance_l1)
     if not (ended or due):
         return PASSED_OVER
-    mass = sums[rows].sum()
     record[0] = sweep
     record[1] = residual
     record[2] = residual_l1
-    record[3] = gain
-    record[4] = dual_value(targets, targets[rows].sum(), t, u, mass, start)
-    record[5] = mass
+    record[5] = sums[rows].sum()
     return ENDED if ended else RECORDED

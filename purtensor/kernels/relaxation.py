@@ -12,7 +12,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.exponential import excess, fast_exp
-from purtensor.kernels.ipf import SWEEPS_PER_FOLD, fold, phi, scale_and_sum, sum_rows
+from purtensor.kernels.ipf import SWEEPS_PER_FOLD, dual_value, fold, phi, scale_and_sum, sum_rows
 from purtensor.kernels.judging import ENDED, PASSED_OVER, judge_sweep
 
 
@@ -77,10 +77,11 @@ def run_relaxed_sweeps(
     dense: int,
     omega: float,
 ) -> tuple[int, int]:
-    """Run at most `limit` sweeps with exponent `omega`; all else is as in `purtensor.kernels.ipf.run_sweeps`."""
+    """Run at most `limit` sweeps with exponent `omega`; all else is as in `purtensor.kernels.ipf_run.run_sweeps`."""
     count = order.size
     start = reference.sum()
     first_rows = slice(offsets[order[0]], offsets[order[0] + 1])
+    total = targets[first_rows].sum()
     measured = np.empty_like(sums)
     written = 0
     for n in range(1, limit + 1):
@@ -96,10 +97,12 @@ def run_relaxed_sweeps(
             fold(reference, index, offsets, t, u, masses)
             sum_rows(masses, index[order[0]], sums[first_rows])
         verdict = judge_sweep(
-            masses, index, offsets, targets, t, u, sums, order[0], start, done + n, step, tolerance, tolerance_l1,
-            dense, measured, records[written],
+            masses, index, offsets, targets, sums, order[0], done + n, tolerance, tolerance_l1, dense, measured,
+            records[written],
         )  # fmt: skip
         if verdict != PASSED_OVER:
+            records[written, 3] = step
+            records[written, 4] = dual_value(targets, total, t, u, records[written, 5], start)
             written += 1
         if verdict == ENDED or written == records.shape[0]:
             return n, written

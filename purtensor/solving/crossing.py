@@ -15,6 +15,9 @@ from purtensor.kernels.octets import WIDTH
 from purtensor.solving.problem import Problem
 from purtensor.solving.threads import Chunk, chunks_of
 
+SMALLEST = 512
+"""Fewer profiles are swept twenty times in less time than it takes to lay them out."""
+
 LARGEST_SLAB = 4096
 """Eight slabs of so many cells fill the second cache; larger ones gain nothing over one pass a constraint."""
 
@@ -61,8 +64,10 @@ def crossing_of(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     """Return the layout for sweeps in this order, None where the slabs do not allow it; kept while the problem lives.
 
     Allowed are two constraints that contain the slab key, next to each other in the cyclic order, all others depending
-    on the cell alone; slabs that are small, and mostly full.
+    on the cell alone; slabs that are small, and mostly full; and tables that are not tiny.
     """
+    if len(problem.reference) < SMALLEST:
+        return None
     known = _KNOWN.setdefault(problem, {})
     if order not in known:
         known[order] = _built(problem, order)

@@ -17,11 +17,11 @@ from purtensor.kernels.ipf import (
     miss,
     phi,
     rebuild_masses,
-    run_sweeps,
     scale_and_sum,
     sum_rows,
     take_factors,
 )
+from purtensor.kernels.ipf_run import run_sweeps
 from tests.kernels.drawn import Arrays, both
 from tests.kernels.test_certificate import exact_sums
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.ipf import run_sweeps, sum_rows
+from purtensor.kernels.ipf import sum_rows
+from purtensor.kernels.ipf_run import run_sweeps
 from purtensor.kernels.relaxation import run_relaxed_sweeps
 from purtensor.solving.crossing import crossing_of
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding

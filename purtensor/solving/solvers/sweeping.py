@@ -86,7 +86,7 @@ def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
 def make_sweeps(sweeper: Sweeper, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
     """Make at most `limit` sweeps; return how many, and how many records were written.
 
-    Ends and records as `purtensor.kernels.ipf.run_sweeps` does.
+    Ends and records as `purtensor.kernels.ipf_run.run_sweeps` does.
     """
     written = 0
     for n in range(1, limit + 1):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 import purtensor as pt
-from purtensor.kernels.ipf import run_sweeps, sum_rows
+from purtensor.kernels.ipf import sum_rows
+from purtensor.kernels.ipf_run import run_sweeps
 from purtensor.solving.iterate import Budget, iterate_at, starting_potentials
 
 
@@ -42,7 +41,7 @@ def stepped(problem, order, batches):
     for end in np.cumsum(batches):
         while done < end:
             step = pt.IPF(order=order).step(problem, iterate, Budget(int(end - done), -1.0, -1.0))
-            made = [replace(record, iteration=done + record.iteration) for record in step.records]
+            made = [record._replace(iteration=done + record.iteration) for record in step.records]
             records |= {record.iteration: record for record in made}
             done, iterate = done + step.iterations, step.iterate
     return iterate, records

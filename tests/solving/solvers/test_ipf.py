@@ -10,7 +10,7 @@ from hypothesis import given
 
 import purtensor as pt
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.ipf import run_sweeps
+from purtensor.kernels.ipf_run import run_sweeps
 from purtensor.problems.classical import proxy
 from purtensor.solving.iterate import Budget, iterate_at, starting_potentials
 from purtensor.solving.solvers import ipf as module

@@ -22,6 +22,11 @@ from tests.solving.solvers.plain import plain_iterates, plain_run, stepped
 ORDERS = list(permutations(range(3)))
 
 
+@pytest.fixture(autouse=True)
+def _tiny_tables_too(monkeypatch):
+    monkeypatch.setattr(layouts, "SMALLEST", 0)
+
+
 def drawn(seed, scopes=("ys", "yx", "sx"), sizes=None, density=0.8):
     """A problem with cells that cannot occur, feasible; `z` is an attribute that no constraint has."""
     rng = np.random.default_rng(seed)
@@ -226,3 +231,12 @@ def test_one_pass__a_number_that_is_not_finite_ends_the_run():
     assert isinstance(step.iterate.memory, OnePass)
     assert step.iterations == 1
     assert np.isnan(step.records[-1].residual)
+
+
+def test_crossing_of__leaves_tiny_tables_to_the_plain_sweeps(monkeypatch):
+    problem = drawn(0)
+    assert crossing_of(problem, (0, 1, 2)) is not None
+    monkeypatch.setattr(layouts, "SMALLEST", len(problem.reference) + 1)
+    assert crossing_of(problem, (0, 1, 2)) is None
+    step = pt.IPF().step(problem, iterate_at(problem, starting_potentials(problem)), Budget(1, -1.0, -1.0))
+    assert not isinstance(step.iterate.memory, OnePass)
