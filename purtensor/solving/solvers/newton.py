@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from purtensor._typing import FloatArray
+from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf import measure
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton import curvature, largest_absolute
@@ -23,6 +25,15 @@ _SLOW_STEPS = 6
 _LARGEST_STEP = 40.0
 """No mass changes by more than exp(40) in one step; beyond it the quadratic model says nothing."""
 
+_WORTH = 0.01
+"""A step is to gain this share of the squared L1 residual at least: a sweep surely gains half of that square."""
+
+_FLOORS = (1e-10, 1e-5)
+"""Where a step gains less, masses below these parts of their share of the targets count as so large."""
+
+_SWEEPS = 50
+"""So many sweeps come where no step gains."""
+
 
 @dataclass(slots=True, eq=False)
 class _Memory:
@@ -32,6 +43,7 @@ class _Memory:
     sums: FloatArray
     residual: float = np.inf
     slow: int = 0
+    shares: FloatArray | None = None
 
     def is_doubtful(self, residual: float) -> bool:
         """Take note of a step's residual; tell whether six, twelve, ... steps in a row have each gained little.
@@ -43,18 +55,31 @@ class _Memory:
         self.residual = residual
         return self.slow > 0 and self.slow % _SLOW_STEPS == 0
 
+    def shares_of(self, problem: Problem) -> FloatArray:
+        """Return the part of the targets that falls to each profile where rows give all of theirs the same."""
+        if self.shares is None:
+            self.shares = even_shares(problem)
+        return self.shares
+
 
 @dataclass(frozen=True, slots=True)
 class Newton:
     """Newton's method on the dual, over independent constraints, with a line search; one iteration is one step.
 
     The Hessian C diag(p) C^T is solved in the form that pays for the constraints at hand: slab by slab (arrowhead),
-    dense, or by conjugate gradients; the projection's notes say which.
+    dense, or by conjugate gradients; the projection's notes say which. Where masses are so small that rounding hides
+    what they tie together, steps take them for larger (notes/newton.md, equation 9); where no step gains, sweeps of
+    IPF come, each of which counts as an iteration.
 
     Parameters
     ----------
     warm_up
         So many sweeps of IPF come before the first step.
+
+    Raises
+    ------
+    InvalidOptionError
+        A warm-up that is no count.
 
     Examples
     --------
@@ -64,6 +89,10 @@ class Newton:
     """
 
     warm_up: int = 3
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.warm_up, Integral) and not isinstance(self.warm_up, bool) and self.warm_up >= 0):
+            raise InvalidOptionError(f"warm_up is a number of sweeps, 0 for none, this is {self.warm_up!r}")
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after one Newton step; the first step is preceded by the sweeps of the warm-up."""
@@ -75,9 +104,9 @@ class Newton:
             if self.warm_up:
                 iterate, warmed = _warmed(problem, iterate, self.warm_up)
             memory.residual = _measure(problem, iterate.masses, memory.sums).l1
-        miss = problem.targets - memory.sums
-        direction = memory.hessian.factor_and_solve(iterate.masses, miss)
-        found = search(problem, iterate, direction, inner_product(miss, direction))
+        found = _best_step(problem, iterate, memory)
+        if found is None and not _is_met_to_rounding(problem, memory.residual):
+            return _swept(problem, iterate, memory, budget, warmed)
         if found is None:
             return Step(Iterate(iterate.potentials, iterate.masses, memory), 1, note=note, stalled=True)
         moved, gain = found
@@ -87,6 +116,55 @@ class Newton:
         record = Record(1, residual.largest, residual.l1, warmed + gain, dual_at(problem, moved))
         return Step(moved, 1, (record,), note, stalled=is_rounding(problem, gain),
                     doubtful=memory.is_doubtful(residual.l1))  # fmt: skip
+
+
+def even_shares(problem: Problem) -> FloatArray:
+    """Return, for each profile, the least of what its rows' targets give each of their profiles.
+
+    Masses of that size exceed no target, and every profile has one.
+    """
+    shares = np.full_like(problem.reference, np.inf)
+    for k, row in enumerate(problem.index):
+        targets = problem.targets[problem.system.block(k)]
+        np.minimum(shares, (targets / np.maximum(np.bincount(row, minlength=len(targets)), 1))[row], out=shares)
+    return shares
+
+
+def _best_step(problem: Problem, iterate: Iterate, memory: _Memory) -> tuple[Iterate, float] | None:
+    """Return the Newton step and its gain, or one of those for raised masses where that gains next to nothing.
+
+    A direction that raised masses give is one of ascent too, for C diag(p) C^T has only grown.
+    """
+    miss = problem.targets - memory.sums
+    worth = _WORTH * memory.residual**2 * problem.total
+    best: tuple[Iterate, float] | None = None
+    for floor in (0.0, *_FLOORS):
+        masses = iterate.masses if floor == 0.0 else iterate.masses + floor * memory.shares_of(problem)
+        direction = memory.hessian.factor_and_solve(masses, miss)
+        found = search(problem, iterate, direction, inner_product(miss, direction))
+        if found is not None and (best is None or found[1] > best[1]):
+            best = found
+        if (best is not None and best[1] >= worth) or _is_met_to_rounding(problem, memory.residual):
+            break
+    return best
+
+
+def _is_met_to_rounding(problem: Problem, residual_l1: float) -> bool:
+    """Tell whether what a step has to gain by this residual is rounding."""
+    return is_rounding(problem, _WORTH * residual_l1**2)
+
+
+def _swept(problem: Problem, iterate: Iterate, memory: _Memory, budget: Budget, warmed: float) -> Step:
+    """Return the iterate after sweeps of IPF, which gain wherever a target is missed."""
+    bare = Iterate(iterate.potentials, iterate.masses)
+    step = IPF().step(problem, bare, Budget(min(_SWEEPS, budget.iterations), budget.residual, budget.residual_l1))
+    moved = iterate_at(problem, step.iterate.potentials, memory)
+    memory.residual = _measure(problem, moved.masses, memory.sums).l1
+    records = step.records
+    if records and warmed:
+        records = (records[0]._replace(kl_step=records[0].kl_step + warmed), *records[1:])
+    note = f"{memory.hessian.note}; sweeps of IPF where rounding leaves no Newton step"
+    return Step(moved, step.iterations, records, note, stalled=step.stalled, doubtful=True)
 
 
 def _warmed(problem: Problem, iterate: Iterate, sweeps: int) -> tuple[Iterate, float]:
