@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pandas as pd
 
 from purtensor._typing import Table
 from purtensor.errors import FileFormatError, InvalidOptionError, UnknownAttributeError
+from purtensor.tables.reading import reading, require_room
 from purtensor.tables.tabulate import tabulate
 
 try:
@@ -69,7 +69,8 @@ def read_counts(path: Path, columns: Columns) -> Table:
         if name not in names:
             raise UnknownAttributeError.among(name, names, where=path.name)
     if _kind(path) == ".parquet":
-        records: Any = _parquet(path).read(columns=wanted)
+        with reading(path):
+            records: Any = _parquet(path).read(columns=wanted)
     else:
         records = _read_text(path, wanted, columns.missing_values)
         if weights is not None:
@@ -96,12 +97,16 @@ def _kind(path: Path) -> str:
 def column_names(path: Path) -> list[str]:
     """Return the names of the columns of a file, each checked: not empty, none twice."""
     if _kind(path) == ".parquet":
-        return list(_parquet(path).schema_arrow.names)
+        return _distinct(list(_parquet(path).schema_arrow.names), path)
+    require_room(path)
     header = _csv(path, header=None, nrows=1).iloc[0]
     unnamed = [i for i, name in enumerate(header, start=1) if pd.isna(name)]
     if unnamed:
         raise FileFormatError(f"column {unnamed[0]} of {path.name} has no name; name it or take it out")
-    names = [str(name) for name in header]
+    return _distinct([str(name) for name in header], path)
+
+
+def _distinct(names: list[str], path: Path) -> list[str]:
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise FileFormatError(f"{path.name} has the column {repeated[0]!r} twice")
@@ -138,16 +143,12 @@ def _numbers(column: pd.Series, path: Path) -> pd.Series:
 def _csv(path: Path, **options: object) -> pd.DataFrame:
     separator = "\t" if _kind(path) == ".tsv" else ","
     settings = {"sep": separator, "dtype": str, "keep_default_na": False, "na_values": [""], **options}
-    try:
+    with reading(path):
         return pd.read_csv(path, **settings)  # type: ignore[call-overload, no-any-return]
-    except (ValueError, EOFError, zlib.error, pd.errors.ParserWarning) as error:  # parser errors are ValueErrors
-        raise FileFormatError(f"{path.name} is no readable table: {error}") from error
 
 
 def _parquet(path: Path) -> Any:
     if parquet is None:
         raise FileFormatError(f"reading {path.name} needs pyarrow: pip install 'purtensor[io]'")
-    try:
-        return parquet.ParquetFile(path)
-    except ValueError as error:
-        raise FileFormatError(f"{path.name} is no readable table: {error}") from error
+    with reading(path):
+        return parquet.ParquetFile(path, page_checksum_verification=True)

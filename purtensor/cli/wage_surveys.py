@@ -14,6 +14,7 @@ from purtensor._typing import Table
 from purtensor.datasets.census_income import census_wage
 from purtensor.datasets.pay_gap import gender_pay_gap
 from purtensor.errors import FileFormatError, InvalidOptionError, UnknownCategoryError
+from purtensor.tables.reading import reading, require_room
 
 YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
 STAND_IN = "CPS 1994-95"
@@ -57,10 +58,9 @@ def read_map(path: Path) -> dict[str, str]:
     FileFormatError
         Other columns, an empty field, or a category twice.
     """
-    try:
+    require_room(path)
+    with reading(path):
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except ValueError as error:  # parser errors are ValueErrors
-        raise FileFormatError(f"{path.name} is no readable table: {error}") from error
     if list(frame.columns) != _MAP_COLUMNS:
         raise FileFormatError(f"{path.name} has the columns {', '.join(frame.columns)}; a map has category, group")
     if (frame == "").to_numpy().any():

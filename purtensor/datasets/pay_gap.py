@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from purtensor.datasets.counted import checked_choice, chosen_attributes, counte
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.tables.domain import listed
+from purtensor.tables.reading import first_line, reading
 
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
 """The attributes of the paper's wage study: response, two protected, three unprotected."""
@@ -156,23 +158,25 @@ def _chunks(path: Path, needed: Sequence[str]) -> Iterator[pd.DataFrame]:
     stata = path.suffix == ".dta"
     if not stata and ".csv" not in path.suffixes[-2:]:
         raise FileFormatError(f"{path} is neither .csv nor .dta; give the file as it was published")
-    if stata:
-        with pd.read_stata(path, iterator=True) as reader:
-            present = list(reader.variable_labels())
-    else:
-        present = list(pd.read_csv(path, nrows=0).columns)
+    with reading(path, "the survey as it was published"):
+        if stata:
+            with pd.read_stata(path, iterator=True) as reader:
+                present = list(reader.variable_labels())
+        else:
+            present = next(csv.reader([first_line(path)], strict=True), [])
     without = [name for name in needed if name not in present]
     if without:
         alike = [name for name in present if name.lower() in {wanted.lower() for wanted in without}]
         hint = f"; {listed(alike)} differs by case and is another column" if alike else ""
         raise FileFormatError(f"{path} has no column {listed(map(repr, without), 20)}{hint}")
     wanted = list(needed)
-    if stata:
-        with pd.read_stata(path, columns=wanted, chunksize=_ROWS_AT_A_TIME, convert_categoricals=False) as chunks:
-            yield from chunks
-    else:
-        with pd.read_csv(path, usecols=wanted, chunksize=_ROWS_AT_A_TIME) as chunks:
-            yield from chunks
+    with reading(path, "the survey as it was published"):
+        if stata:
+            with pd.read_stata(path, columns=wanted, chunksize=_ROWS_AT_A_TIME, convert_categoricals=False) as chunks:
+                yield from chunks
+        else:
+            with pd.read_csv(path, usecols=wanted, chunksize=_ROWS_AT_A_TIME) as chunks:
+                yield from chunks
 
 
 def _check_numbers(chunk: pd.DataFrame) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import zipfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -14,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from purtensor.errors import FileFormatError, InvalidOptionError
+from purtensor.errors import InvalidOptionError
 from purtensor.tables.atomic import replaced_file
+from purtensor.tables.reading import reading
 
 Member = Mapping[str, npt.NDArray[Any]]
 """What one member found: arrays of the same names, types and shapes for all."""
@@ -99,15 +99,13 @@ def identity(settings: Mapping[str, Any], *arrays: npt.NDArray[Any]) -> str:
 def _stored(store: Path | None, number: int) -> dict[int, Member]:
     if store is None or not store.exists():
         return {}
-    try:
+    with reading(store, "members of a run (delete it, and they are computed again)"):
         with store.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}  # the archive checks each array's CRC
         members = arrays.pop("member").tolist()
         return {
             k: {name: array[i] for name, array in arrays.items()} for i, k in enumerate(members) if k < number
         }  # fmt: skip
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, IndexError) as error:
-        raise FileFormatError(f"{store} is damaged ({error}): delete it, and its members are computed again") from error
 
 
 def _write(store: Path | None, found: Mapping[int, Member]) -> None:

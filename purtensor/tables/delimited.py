@@ -7,7 +7,6 @@ import gzip
 import io
 import math
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from purtensor.tables.coded import check_attribute, described, domain_of, is_spa
 from purtensor.tables.domain import Domain, is_same_category
 from purtensor.tables.grouping import first_repeated
 from purtensor.tables.labels import check_text, label_text, recognised_labels
+from purtensor.tables.reading import is_gzip, reading, require_room
 from purtensor.tables.table_dataset import value_column
 
 VALUE_COLUMNS = ("count", "probability", "value")
@@ -90,22 +90,19 @@ def read_csv(path: str | os.PathLike[str]) -> Table:
     ------
     FileFormatError
         The file is damaged or cut off, has no such column, or a row that is incomplete, repeated or no mass.
+    TooLargeError
+        Its text, unpacked where it is compressed, needs more memory than there is.
     """
     name = os.fspath(path)
-    content = Path(path).read_bytes()
-    try:
-        return _parsed(gzip.decompress(content) if is_gzip(path) else content)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FileFormatError(f"{name} is damaged: {error}") from error
-    except UnicodeDecodeError as error:
-        raise FileFormatError(f"{name} is no text in UTF-8: {error}") from error
-    except (csv.Error, ValueError) as error:
-        raise FileFormatError(f"{name}: {str(error).strip()}") from error
-
-
-def is_gzip(path: str | os.PathLike[str]) -> bool:
-    """Tell whether the name of a file says that it is compressed."""
-    return os.fspath(path).lower().endswith(".gz")
+    require_room(path)
+    with reading(path):
+        content = Path(path).read_bytes()
+        try:
+            return _parsed(gzip.decompress(content) if is_gzip(path) else content)
+        except UnicodeDecodeError as error:
+            raise FileFormatError(f"{name} is no text in UTF-8: {error}") from error
+        except (FileFormatError, InvalidTableError) as error:
+            raise FileFormatError(f"{name}: {str(error).strip()}") from error
 
 
 def _cells(attribute: str, categories: pd.Index[Any], codes: IntArray) -> npt.NDArray[Any]:

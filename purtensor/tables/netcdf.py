@@ -11,6 +11,7 @@ import xarray as xr
 from purtensor.errors import FileFormatError
 from purtensor.tables.atomic import replaced_file
 from purtensor.tables.content_hash import content_hash
+from purtensor.tables.reading import reading
 from purtensor.tables.seal import append_seal, check_seal
 
 FORMAT = "purtensor"
@@ -47,14 +48,10 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     """
     _require_netcdf4()
     check_seal(path)
-    try:
+    with reading(path, "NetCDF"):
         with xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=False) as opened:
             dataset = opened.load()
         found = content_hash(dataset, ignored=("content_hash",))
-    except MemoryError:
-        raise
-    except Exception as error:  # the libraries below raise anything on damaged files
-        raise FileFormatError(f"{os.fspath(path)} cannot be read as NetCDF: {error}") from error
     if dataset.attrs.get("format") != FORMAT or "content_hash" not in dataset.attrs:
         raise FileFormatError(f"{os.fspath(path)} is a NetCDF file, but none that purtensor wrote")
     version = dataset.attrs.get("format_version")

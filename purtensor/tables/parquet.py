@@ -23,6 +23,7 @@ from purtensor.tables.factorize import factorize
 from purtensor.tables.grouping import first_repeated
 from purtensor.tables.labels import decode_labels, encode_labels
 from purtensor.tables.netcdf import FORMAT_VERSION
+from purtensor.tables.reading import reading
 from purtensor.tables.table_dataset import as_json, table_to_dataset, value_column
 
 _KEY = b"purtensor"
@@ -82,22 +83,20 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
     ImportError
         pyarrow is not installed.
     """
-    name = os.fspath(path)
     with Path(path).open("rb"):
         pass
     parquet = _arrow("pyarrow.parquet")
-    try:
+    with reading(path):
         stored = parquet.ParquetFile(path, page_checksum_verification=True).read()
         metadata = stored.schema.metadata or {}
-        if _KEY in metadata:
-            return _restored(stored, json.loads(metadata[_KEY]))
-        if b"content_hash" in _footer(Path(path)):
-            raise FileFormatError("it is damaged: what restores it is there, but not in its place")
-        return _foreign(stored)
-    except MemoryError:
-        raise
-    except Exception as error:  # pyarrow raises anything on damaged files
-        raise FileFormatError(f"{name} cannot be read as a table: {error}") from error
+        try:
+            if _KEY in metadata:
+                return _restored(stored, json.loads(metadata[_KEY]))
+            if b"content_hash" in _footer(Path(path)):
+                raise FileFormatError("it is damaged: what restores it is there, but not in its place")
+            return _foreign(stored)
+        except (FileFormatError, InvalidTableError) as error:
+            raise FileFormatError(f"{os.fspath(path)} cannot be read as a table: {error}") from error
 
 
 def _footer(path: Path) -> bytes:

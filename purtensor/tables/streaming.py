@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import glob
 import importlib
 import importlib.util
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +22,12 @@ from purtensor._typing import FloatArray
 from purtensor.errors import FileFormatError, InvalidTableError
 from purtensor.tables.labels import recognised_labels
 from purtensor.tables.memory import available_memory
+from purtensor.tables.reading import first_line, reading
 
 _MOST_MEMORY = 2 << 30
 """What DuckDB takes before it goes to disk."""
 
+_TEXT = (".csv", ".csv.gz")
 _COUNT = "number of records"
 _MASS, _LOWEST, _ABSENT = "sum of weights", "lowest weight", "absent weights"
 
@@ -81,7 +86,8 @@ def group_records(lazy: nw.LazyFrame[Any], names: Sequence[str], weights: str | 
                     column.is_null().sum().alias(_ABSENT)]  # fmt: skip
     grouped = lazy.select(*names, *([weights] if weights else [])).group_by(*names).agg(*counted)
     engine: dict[str, Any] = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
-    frame = grouped.collect(**engine)
+    with reading("what holds the records"):
+        frame = grouped.collect(**engine)
     counts = frame[_COUNT].to_numpy().astype(np.float64)
     columns = {name: frame[name] for name in names}
     if weights is None:
@@ -108,7 +114,7 @@ def _paths(records: Any) -> list[str]:
 def is_text(records: Any) -> bool:
     """Tell whether records are files whose entries are all text."""
     paths = _paths(records)
-    return bool(paths) and all(path.lower().endswith((".csv", ".csv.gz")) for path in paths)
+    return bool(paths) and all(path.lower().endswith(_TEXT) for path in paths)
 
 
 def _scanned(paths: list[str]) -> nw.LazyFrame[Any]:
@@ -116,22 +122,60 @@ def _scanned(paths: list[str]) -> nw.LazyFrame[Any]:
     if importlib.util.find_spec("duckdb") is None:
         raise ImportError("records in files are read by DuckDB: pip install 'purtensor[streaming]'")
     duckdb: Any = importlib.import_module("duckdb")
+    lower = [path.lower() for path in paths]
+    if not (all(path.endswith(".parquet") for path in lower) or all(path.endswith(_TEXT) for path in lower)):
+        raise FileFormatError(f"records are read from .parquet, .csv or .csv.gz files, all of one kind, not {paths}")
     memory = max(64 << 20, min(_MOST_MEMORY, available_memory() // 2))
     connection = duckdb.connect(config={"memory_limit": f"{memory >> 20}MiB", "preserve_insertion_order": "false"})
-    endings = {"".join(Path(path).suffixes[-2:]).lower() for path in paths}
-    try:
-        if all(ending.endswith(".parquet") for ending in endings):
-            relation = connection.read_parquet(paths)
-        elif all(ending.endswith((".csv", ".csv.gz")) for ending in endings):
-            relation = connection.read_csv(paths, header=True, all_varchar=True)
+    files = _files(paths)
+    literal = [re.sub(r"([*?[])", r"[\1]", file) for file in files]  # else DuckDB takes them for patterns
+    with reading(", ".join(paths)):
+        if lower[0].endswith(_TEXT):
+            relation = _scanned_text(connection, literal, _common_header(files))
         else:
-            raise FileFormatError(
-                f"records are read from .parquet, .csv or .csv.gz files, all of one kind, not {paths}"
-            )
-    except duckdb.Error as error:
-        raise FileFormatError(f"{', '.join(paths)} cannot be read: {error}") from error
+            relation = connection.read_parquet(literal)
     frame: nw.LazyFrame[Any] = nw.from_native(relation)
     return frame
+
+
+def _files(paths: list[str]) -> list[str]:
+    """Return the files that paths mean: each that is there as it stands, else those that its wildcards match."""
+    files = []
+    for path in paths:
+        found = [path] if os.path.exists(path) else sorted(glob.glob(path))
+        if not found:
+            raise FileFormatError(f"{path} cannot be read: there is no such file")
+        files += found
+    return files
+
+
+def _scanned_text(connection: Any, files: list[str], header: list[str]) -> Any:
+    """Return CSV files as text, with nothing guessed: a reader that guesses leaves out rows that it finds odd.
+
+    Nor in parallel: DuckDB then loses a row that is larger than its buffer without a word.
+    """
+    return connection.read_csv(
+        files, columns=dict.fromkeys(header, "VARCHAR"), header=True, auto_detect=False, strict_mode=True, sep=",",
+        quotechar='"', escapechar='"', skiprows=0, parallel=False,
+    )  # fmt: skip
+
+
+def _common_header(files: list[str]) -> list[str]:
+    """Return the names of the columns, which all files have in the same order."""
+    headers = [next(csv.reader([first_line(Path(file))], strict=True), []) for file in files]
+    header = headers[0]
+    for file, other in zip(files, headers, strict=True):
+        if other != header:
+            raise FileFormatError(f"{file} has the columns {other}, {files[0]} has {header}")
+    if len(header) == 1 and re.search(r"[;\t|]", header[0]):
+        raise FileFormatError(f"{files[0]} has the one column {header[0]!r}; the columns of a CSV have commas between")
+    unnamed = next((k for k, name in enumerate(header, start=1) if not name), None)
+    if not header or unnamed is not None:
+        raise FileFormatError(f"column {unnamed or 1} of {files[0]} has no name; name it or take it out")
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise FileFormatError(f"{files[0]} has the column {twice!r} twice")
+    return header
 
 
 def recognised(column: nw.Series[Any]) -> nw.Series[Any]:

@@ -92,9 +92,9 @@ def test_read_counts__compressed_tab_separated_and_parquet_alike(tmp_path: Path)
     [
         ("a,a\n1,2\n", "'a' twice"),
         ("a,\n1,2\n", "column 2 of data.csv has no name"),
-        ("", "no readable table"),
-        ("a,b\n1,2\n1,2,3\n", "no readable table: .* saw 3"),
-        ("a,b\n1,2,3,4\n1,2,3,4\n", "no readable table: .* loss of data"),
+        ("", "damaged, or not a table"),
+        ("a,b\n1,2\n1,2,3\n", "damaged, or not a table: .* saw 3"),
+        ("a,b\n1,2,3,4\n1,2,3,4\n", "damaged, or not a table: .* loss of data"),
     ],
 )
 def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: str) -> None:
@@ -105,9 +105,9 @@ def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: 
 def test_read_counts__refuses_unknown_kinds_and_damaged_files(tmp_path: Path) -> None:
     with pytest.raises(pt.FileFormatError, match=r"data\.xlsx is no file that is read here"):
         column_names(written(tmp_path, "", "data.xlsx"))
-    with pytest.raises(pt.FileFormatError, match="no readable table"):
+    with pytest.raises(pt.FileFormatError, match="damaged, or not a table"):
         column_names(written(tmp_path, "no parquet at all", "data.parquet"))
     packed = gzip.compress(b"a\n" + b"u\n" * 1000)
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(pt.FileFormatError, match="no readable table"):
+    with pytest.raises(pt.FileFormatError, match="damaged, or not a table"):
         read_counts(tmp_path / "cut.csv.gz", Columns())

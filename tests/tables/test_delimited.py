@@ -9,7 +9,8 @@ import xarray as xr
 
 import purtensor as pt
 from purtensor.tables.coded import domain_of
-from purtensor.tables.delimited import is_gzip, read_csv, write_csv
+from purtensor.tables.delimited import read_csv, write_csv
+from purtensor.tables.reading import is_gzip
 from tests.tables.drawn import as_dict
 
 

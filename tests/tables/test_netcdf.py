@@ -59,7 +59,7 @@ def test_read_dataset__files_of_other_programs(tmp_path):
         read_dataset(path)
     path.write_text("sex,count\n")
     append_seal(path)
-    with pytest.raises(pt.FileFormatError, match="cannot be read as NetCDF"):
+    with pytest.raises(pt.FileFormatError, match="is damaged, or not NetCDF"):
         read_dataset(path)
     with pytest.raises(FileNotFoundError):
         read_dataset(tmp_path / "none.nc")

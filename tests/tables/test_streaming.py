@@ -84,3 +84,71 @@ def test_tabulate__files_that_are_none(tmp_path):
         pt.tabulate(tmp_path / "records.xlsx")
     with pytest.raises(pt.UnknownAttributeError):
         pt.tabulate(sources(frame(), tmp_path)["glob"], ["nothing"])
+
+
+def written(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "profiles"),
+    [
+        ("s,y\na,2\n#b,3\n", [("#b", 3), ("a", 2)]),  # a reader that guesses takes # for a comment
+        ("s,y\n'a,2\n'b,3\n", [("'a", 2), ("'b", 3)]),
+        ("y|s,x\n1|a,2\n2|b,3\n", [("1|a", 2), ("2|b", 3)]),
+        ("y\n\nb\n", None),  # an empty line of one column is a missing value
+        ('s,y\n"a\nb",2\n', [("a\nb", 2)]),
+        ("s,y\n a,2\n", [(" a", 2)]),
+        ("\ufeffs,y\r\na,2\r\n", [("a", 2)]),
+    ],
+)
+def test_tabulate__a_csv_as_it_stands(tmp_path, text, profiles):
+    path = written(tmp_path / "a.csv", text)
+    if profiles is None:
+        with pytest.raises(pt.InvalidTableError, match="'y' is missing in 1 records"):
+            pt.tabulate(path)
+    else:
+        assert pt.tabulate(path).indexes["profile"].tolist() == profiles
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("s,y,x,cous,m,a,3\nyes,m,b,1\nyes,m,c,2\n", "Columns: 7 Found: 4"),  # not seven columns in one, and no header
+        ("s,y\n1,2,3\n4,5,6\n", "Columns: 2 Found: 3"),
+        ("s,y\n1\n", "Columns: 2 Found: 1"),
+        ('s,y\n"a"b,2\n', "unterminated quote"),
+        ("s;y\n1;2\n", "commas between"),
+        ("s\ty\n1\t2\n", "commas between"),
+        ("s,s\n1,2\n", "'s' twice"),
+        ("s,\n1,2\n", "column 2 of .* has no name"),
+        ("", "column 1 of .* has no name"),
+        ("s,y\na,1\n".encode("utf-16-le"), "null character"),
+        ("s,y\na,1\n".encode("utf-16"), "utf-8"),
+        (b"s,y\n\xe9,1\n", "[Uu]nicode|UTF-8|utf-8"),
+    ],
+)
+def test_tabulate__a_csv_that_is_damaged(tmp_path, content, told):
+    with pytest.raises(pt.FileFormatError, match=told):
+        pt.tabulate(written(tmp_path / "a.csv", content))
+
+
+def test_tabulate__weights_that_are_no_numbers_in_files(tmp_path):
+    with pytest.raises(pt.FileFormatError, match="many"):
+        pt.tabulate(written(tmp_path / "a.csv", "s,w\na,1\nb,many\n"), ["s"], weights="w")
+
+
+def test_tabulate__a_name_with_wildcards_is_that_file_where_it_is_there(tmp_path):
+    exact = written(tmp_path / "part[1].csv", "s\na\n")
+    written(tmp_path / "part1.csv", "s\nb\n")
+    assert pt.tabulate(exact).indexes["profile"].tolist() == [("a",)]
+    assert pt.tabulate(str(tmp_path / "part?.csv")).indexes["profile"].tolist() == [("b",)]
+    written(tmp_path / "part2.csv", "t\nb\n")
+    with pytest.raises(pt.FileFormatError, match=r"part2\.csv has the columns \['t'\], .*part1\.csv has \['s'\]"):
+        pt.tabulate(str(tmp_path / "part?.csv"))
+
+
+def test_tabulate__goes_to_no_network():
+    with pytest.raises(pt.FileFormatError, match="no such file"):
+        pt.tabulate("http://127.0.0.1:9/records.csv")

@@ -1,0 +1,95 @@
+"""What goes wrong while a file is read, as errors of purtensor: what libraries raise, and what memory does not take."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from purtensor.errors import FileFormatError, PurtensorError, TooLargeError
+from purtensor.tables.memory import available_memory, readable, require_memory
+
+_PART = 1 << 20
+_DUCKDB_S_MEMORY_ERROR = "OutOfMemoryException"
+_PER_BYTE = 4
+"""Bytes in memory for each byte of text: the text, its cells, and their codes."""
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], what: str = "a table") -> Iterator[None]:
+    """Turn whatever is raised while the file is read into an error of purtensor that names the file.
+
+    A file that is not there, or may not be opened, stays the built-in error; so does a package that is missing.
+
+    Raises
+    ------
+    FileFormatError
+        A library found the file damaged, in whichever words.
+    TooLargeError
+        There was not enough memory.
+    """
+    name = os.fspath(path)
+    try:
+        yield
+    except (PurtensorError, ImportError, FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except Exception as error:  # libraries raise anything on damaged files
+        if isinstance(error, MemoryError) or type(error).__name__ == _DUCKDB_S_MEMORY_ERROR:
+            raise _too_large(name) from error
+        told = " ".join(str(error).split()) or type(error).__name__
+        raise FileFormatError(f"{name} is damaged, or not {what}: {told}") from error
+
+
+def _too_large(name: str) -> TooLargeError:
+    available = available_memory()
+    told = f"{name} needs more memory than the {readable(available)} that are available, or is damaged"
+    return TooLargeError(told, available + 1, available)  # how much more, nobody says
+
+
+def require_room(path: str | os.PathLike[str]) -> None:
+    """Refuse a text file, compressed or not, that memory would not take, before it is read.
+
+    Raises
+    ------
+    TooLargeError
+        Its text, counted without keeping it, needs more than there is.
+    FileFormatError
+        It is compressed and damaged.
+    """
+    name = os.fspath(path)
+    size, available = os.stat(path).st_size, available_memory()
+    if is_gzip(path):
+        with reading(path), gzip.open(path) as file:
+            size = 0
+            while size * _PER_BYTE <= available and (part := file.read(_PART)):
+                size += len(part)
+    require_memory(size * _PER_BYTE, f"reading {name}")
+
+
+def is_gzip(path: str | os.PathLike[str]) -> bool:
+    """Tell whether the name of a file says that it is compressed."""
+    return os.fspath(path).lower().endswith(".gz")
+
+
+def first_line(path: Path, longest: int = 1 << 20) -> str:
+    """Return the first line of a text file in UTF-8, compressed or not, without reading on.
+
+    Raises
+    ------
+    FileFormatError
+        It is no text, damaged, or has no line end within `longest` characters.
+    """
+    with (
+        reading(path),
+        gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+        if is_gzip(path)
+        else path.open(encoding="utf-8-sig", newline="") as file,
+    ):
+        line = file.readline(longest)
+    if len(line) == longest:
+        raise FileFormatError(f"{path} has no line end in its first {longest} characters: it is no table")
+    if "\0" in line:
+        raise FileFormatError(f"{path} has a null character in its first line: it is damaged, or no text in UTF-8")
+    return line

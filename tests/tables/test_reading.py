@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import gzip
+import os
+
+import pytest
+
+import purtensor as pt
+from purtensor.tables import memory, reading
+from purtensor.tables.reading import first_line, require_room
+
+
+@pytest.mark.parametrize("error", [ValueError("spoilt\nhere"), OSError(22, "spoilt here"), KeyError("spoilt here")])
+def test_reading__names_the_file_whatever_is_raised(error):
+    told = r"x\.bin is damaged, or not a map: .*spoilt here"
+    with pytest.raises(pt.FileFormatError, match=told) as caught, reading.reading("x.bin", "a map"):
+        raise error
+    assert caught.value.__cause__ is error
+
+
+def test_reading__memory_has_an_error_of_its_own():
+    told = r"x\.bin needs more memory than the .* that are available"
+    with pytest.raises(pt.TooLargeError, match=told) as caught, reading.reading("x.bin"):
+        raise MemoryError
+    assert caught.value.bytes_needed > caught.value.bytes_available
+
+
+@pytest.mark.parametrize("error", [pt.InvalidTableError("so"), FileNotFoundError("so"), PermissionError("so"),
+                                   ImportError("so"), KeyboardInterrupt("so")])  # fmt: skip
+def test_reading__leaves_what_says_enough(error):
+    with pytest.raises(type(error), match="so") as caught, reading.reading("x.bin"):
+        raise error
+    assert caught.value is error
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """As on a machine that has 4 MiB left."""
+    for module in (memory, reading):
+        monkeypatch.setattr(module, "available_memory", lambda: 4 << 20)
+
+
+def test_require_room__counts_what_a_compressed_file_unpacks_to(tmp_path, little_memory):
+    bomb = tmp_path / "bomb.csv.gz"
+    bomb.write_bytes(gzip.compress(b"y,count\n" + b"a" * (64 << 20) + b",1\n", 9))
+    assert os.path.getsize(bomb) < 100_000
+    with pytest.raises(pt.TooLargeError, match=r"reading .*bomb\.csv\.gz needs \d+ bytes"):
+        require_room(bomb)
+    with pytest.raises(pt.TooLargeError, match=r"bomb\.csv\.gz needs"):
+        pt.load(bomb)
+    with pytest.raises((pt.TooLargeError, pt.FileFormatError), match=r"more memory|[Mm]aximum line size"):
+        pt.tabulate(bomb)  # in pieces, on disk if need be: no room is asked for before
+
+
+def test_require_room__takes_what_fits(tmp_path, little_memory):
+    for name, content in (("a.csv", b"x" * 1000), ("a.csv.gz", gzip.compress(b"x" * 1000))):
+        (tmp_path / name).write_bytes(content)
+        require_room(tmp_path / name)
+    (tmp_path / "large.csv").write_bytes(b"x" * (2 << 20))
+    with pytest.raises(pt.TooLargeError, match="large"):
+        require_room(tmp_path / "large.csv")
+
+
+def test_first_line__reads_no_further(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,b\r\n" + b"x" * 100_000 + b"\xff\xfe")
+    assert first_line(path) == "a,b\r\n"
+    path.write_bytes(b"a" * 50)
+    with pytest.raises(pt.FileFormatError, match="no line end in its first 20"):
+        first_line(path, longest=20)
+    for content in ("a,b\n".encode("utf-16"), b"a\0b\n"):
+        path.write_bytes(content)
+        with pytest.raises(pt.FileFormatError, match=r"a\.csv"):
+            first_line(path)
