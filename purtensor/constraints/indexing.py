@@ -42,6 +42,14 @@ def take(values: npt.NDArray[Any], places: IntArray, out: npt.NDArray[Any]) -> N
         out[:] = values[places]
 
 
+def put(out: npt.NDArray[Any], places: IntArray, values: npt.NDArray[Any]) -> None:
+    """Write the values to the places of `out`."""
+    if len(places) >= LONG:
+        kernels.put(out, places, values)
+    else:
+        out[places] = values
+
+
 def count_codes(codes: IntArray, count: int) -> IntArray:
     """Return how often each of the codes 0 .. count - 1 occurs."""
     return kernels.count_codes(codes, count) if len(codes) >= LONG else np.bincount(codes, minlength=count)

@@ -75,16 +75,16 @@ def _slab_bound(system: System, key: frozenset[str]) -> int:
     return len(distinct[0])
 
 
-def in_slab_order(system: System) -> tuple[System, Slabs | None, IntArray]:
+def in_slab_order(system: System, *, in_place: bool = False) -> tuple[System, Slabs | None, IntArray]:
     """Return the system arranged by the slab key that is best, the slabs, and the order in which the profiles now lie.
 
-    Where there is no key the system is returned as it is, with None for slabs.
+    Where there is no key the system is returned as it is, with None for slabs. `in_place` overwrites its index.
     """
     key = choose_key(system)
-    return (system, None, places(system.profiles)) if key is None else arrange(system, key)
+    return (system, None, places(system.profiles)) if key is None else arrange(system, key, in_place=in_place)
 
 
-def arrange(system: System, key: tuple[str, ...]) -> tuple[System, Slabs, IntArray]:
+def arrange(system: System, key: tuple[str, ...], *, in_place: bool = False) -> tuple[System, Slabs, IntArray]:
     """Return the system with its profiles in slab order, the slabs, and the order in which the profiles now lie."""
     rows = np.diff(system.offsets)
     inside = [k for k, scope in enumerate(system.scopes) if set(key) <= set(scope)]
@@ -99,7 +99,7 @@ def arrange(system: System, key: tuple[str, ...]) -> tuple[System, Slabs, IntArr
     rank = np.empty(len(by_slab), dtype=np.int64)
     rank[by_slab] = np.arange(len(by_slab))
     sizes = count_codes(system.index[main], len(by_slab))[by_slab]
-    arranged, order = _in_rank(system, main, rank, sizes)
+    arranged, order = _in_rank(system, main, rank, sizes, in_place=in_place)
     filled = np.flatnonzero(sizes)
     group_slab = slab_of_row[by_slab[filled]]
     slab_group_ptr = np.concatenate([[0], np.cumsum(np.bincount(group_slab, minlength=slabs))]).astype(np.int64)
@@ -120,7 +120,9 @@ def arrange(system: System, key: tuple[str, ...]) -> tuple[System, Slabs, IntArr
     )
 
 
-def _in_rank(system: System, k: int, rank: IntArray, sizes: IntArray) -> tuple[System, IntArray]:
+def _in_rank(
+    system: System, k: int, rank: IntArray, sizes: IntArray, *, in_place: bool
+) -> tuple[System, IntArray]:  # fmt: skip
     """Return the system with its profiles in the order of their rows of constraint k, and that order.
 
     `sizes` says how many profiles there are of each rank.
@@ -128,9 +130,9 @@ def _in_rank(system: System, k: int, rank: IntArray, sizes: IntArray) -> tuple[S
     order = order_by_rank(system.index[k], rank, sizes)
     if order is None:
         return system, places(system.profiles)
-    index = np.empty_like(system.index)
+    index = system.index if in_place else np.empty_like(system.index)
     for row, moved in zip(system.index, index, strict=True):
-        take(row, order, moved)
+        take(row.copy() if in_place else row, order, moved)
     return replace(system, index=index), order
 
 

@@ -16,7 +16,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.indexing import append_codes, mark, take
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import UnknownCategoryError
-from purtensor.tables.coded import CodedTable, described
+from purtensor.tables.coded import CodedTable, code_type, described
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.grouping import codes_of_keys, group_profiles, places, profile_keys, smallest_unsigned
 from purtensor.tables.translate import category_map
@@ -60,6 +60,10 @@ class System:
     def block(self, k: int) -> slice:
         """Return where the rows of constraint k stand among all rows."""
         return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+    def without_profiles(self) -> System:
+        """Return the rows alone, on no profile: what labels need, without what is large."""
+        return replace(self, index=self.index[:, :0].copy())
 
     def with_targets(self, targets: FloatArray) -> System:
         """Return the same rows with other targets."""
@@ -181,7 +185,8 @@ def _number_rows(
         number = np.cumsum(present) - 1
         take(number, out, out)
         own = number[own]
-    return own, codes_of_keys(rows, sizes)
+    row_codes = codes_of_keys(rows, sizes)
+    return own, tuple(code.astype(code_type(size)) for code, size in zip(row_codes, sizes, strict=True))
 
 
 def _refuse(attribute: str, category: object, *, known: Iterable[object], of: str, lacks: str) -> None:

@@ -13,11 +13,11 @@ from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.distributed.part import Part, extended_from, read_part, reduced_to
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.kernels.certificate import certificate_sums, weigh
+from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf import scale_and_sum, sum_rows, take_factors
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton import curvature, largest_absolute
 from purtensor.kernels.spread import spread
-from purtensor.solving.soft_penalty import divergence_sum
 
 START = "start"
 """The token of the reference itself: no state is stored for it."""
@@ -159,7 +159,7 @@ def certificate_pass(
 
 def divergence_terms(part: Part, store: SlabStore, masses: FloatArray) -> float:
     """Return the sum of q phi(p / q - 1) over a part, p and q divided by their totals: its share of D(p || q)."""
-    return divergence_sum(masses / store.total, part.reference / store.mass)
+    return divergence_sum(masses, part.reference, store.total, store.mass)
 
 
 def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:

@@ -56,6 +56,7 @@ class StandardErrors:
     reference_depends: bool
     result: Projection = field(repr=False)
     labelled: LabelledProblem = field(repr=False)
+    coded: CodedTable = field(repr=False)
     influence: Influence = field(repr=False)
 
     @cached_property
@@ -81,9 +82,7 @@ class StandardErrors:
             gradient[i] = 1.0
             errors[i] = self._error(gradient)
             gradient[i] = 0.0
-        on_support = np.zeros(len(self.labelled.coded.values))
-        on_support[self.labelled.profiles] = errors * self.labelled.total
-        return self.labelled.coded.rebuild(on_support, name="standard_error")
+        return self.labelled.table(errors * self.labelled.total, name="standard_error")
 
     def of(self, gradient: Table) -> float:
         """Return the standard error of a number h(q), given its derivatives with respect to the profiles of q.
@@ -111,7 +110,7 @@ class StandardErrors:
         return float(np.sqrt(max(0.0, self.influence.covariance(derivative, derivative, self.size))))
 
     def _disparity(self, response: str, protected: Attributes, reference: Mapping[str, Any], *, ratio: bool) -> Table:
-        coded = self.labelled.coded
+        coded = self.coded
         names = named_attributes(protected, coded.domain)
         if not isinstance(response, str) or response in names or not names:
             raise InvalidOptionError(f"response is one attribute and protected are others, not {response!r}, {names}")
@@ -146,7 +145,7 @@ class StandardErrors:
     def _aligned(self, gradient: Table) -> FloatArray:
         """Return a table of derivatives as an array over the profiles of q."""
         domain = domain_of(gradient)
-        own = self.labelled.coded
+        own = self.coded
         if set(domain.attributes) != set(own.domain.attributes):
             raise InvalidTableError(
                 f"the gradient is over ({', '.join(domain.attributes)}), and the projection over "
@@ -223,20 +222,21 @@ def standard_errors(
     f = sample.values / sample.values.sum()
     masses = result.evidence.run.iterate.masses
     q = masses / masses.sum()
-    place = _place_in(labelled, sample, f)
+    coded = encode(result.reference)
+    place = _place_in(labelled, coded, sample, f)
     system = labelled.arrays.system
-    codes = [translated(sample, labelled.coded.domain.select(scope)) for scope in system.scopes]
+    codes = [translated(sample, coded.domain.select(scope)) for scope in system.scopes]
     names = [str(constraint.target.name) for constraint in labelled.constraints]
     kinds = dependences(labelled.arrays, codes, f, names, targets)
     hessian = hessian_of(labelled.arrays)
     hessian.factor_and_solve(q, np.zeros(system.rows))
     influence = Influence(labelled.arrays, hessian, q, f, place, kinds)
-    return StandardErrors(int(size), tuple(kind.kind for kind in kinds), place is not None, result, labelled, influence)
+    depends = tuple(kind.kind for kind in kinds)
+    return StandardErrors(int(size), depends, place is not None, result, labelled, coded, influence)
 
 
-def _place_in(labelled: LabelledProblem, sample: CodedTable, f: FloatArray) -> IntArray | None:
+def _place_in(labelled: LabelledProblem, coded: CodedTable, sample: CodedTable, f: FloatArray) -> IntArray | None:
     """Return where among the data's profiles each profile of q stands; None where the reference is not the data."""
-    coded = labelled.coded
     if len(sample.values) != len(coded.values) or set(sample.domain.attributes) != set(coded.domain.attributes):
         return None
     place = lookup(translated(sample, coded.domain), coded.codes)

@@ -33,6 +33,13 @@ def take(values: npt.NDArray[Any], places: IntArray, out: npt.NDArray[Any]) -> N
 
 
 @compiled
+def put(out: npt.NDArray[Any], places: IntArray, values: npt.NDArray[Any]) -> None:
+    """Write the values to the places of `out`."""
+    for i in range(places.size):
+        out[places[i]] = values[i]
+
+
+@compiled
 def count_codes(codes: IntArray, count: int) -> IntArray:
     """Return how often each of the codes 0 .. count - 1 occurs."""
     found = np.zeros(count, dtype=np.int64)

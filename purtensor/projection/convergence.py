@@ -190,6 +190,4 @@ def _slowest(sweep: LinearSweep, spectrum: Spectrum) -> tuple[FloatArray, FloatA
 
 
 def _on_profiles(labelled: LabelledProblem, values: FloatArray, name: str) -> Table:
-    on_support = np.zeros(len(labelled.coded.values))
-    on_support[labelled.profiles] = values
-    return labelled.coded.rebuild(on_support, name=name)
+    return labelled.table(values, name=name)

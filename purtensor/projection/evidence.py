@@ -48,8 +48,7 @@ class SolverEvidence:
     @cached_property
     def trace(self) -> xr.Dataset:
         """The recorded iterations."""
-        whole, kept = self.labelled.coded.values, self.labelled.coded.values[self.labelled.profiles]
-        return trace_of(self.run.lines, self.bound, float(np.log(whole.sum() / kept.sum())))
+        return trace_of(self.run.lines, self.bound, float(-np.log(self.labelled.kept_share)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,7 @@ from purtensor.tables.translate import category_map
 
 def table_of(labelled: LabelledProblem, masses: FloatArray) -> Table:
     """Return the masses as a table like the reference, with the targets' total and exact zeros."""
-    on_support = np.zeros(len(labelled.coded.values))
-    on_support[labelled.profiles] = np.ldexp(masses, labelled.target_exponent)
-    return labelled.coded.rebuild(on_support, name="projection")
+    return labelled.table(masses, name="projection", exponent=labelled.target_exponent)
 
 
 def in_units_given(labelled: LabelledProblem, potentials: FloatArray) -> FloatArray:
@@ -41,7 +39,7 @@ def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> t
     full = labelled.full
     values = np.zeros(full.rows)
     values[full.targets == 0] = -np.inf
-    values[labelled.reduction.rows] = potentials
+    values[labelled.rows] = potentials
     tables = []
     for k, constraint in enumerate(labelled.constraints):
         domain = full.domain.select(full.scopes[k])
@@ -70,10 +68,9 @@ def potentials_from(labelled: LabelledProblem, tables: Sequence[Table]) -> Float
         waiting.remove(found)
         block = full.block(k)
         values[block] = looked_up(found, full.domain.select(scope), full.row_codes[k])
-    system = labelled.reduction.system
-    potentials = values[labelled.reduction.rows]
+    potentials = values[labelled.rows]
     potentials[~np.isfinite(potentials)] = 0.0
-    potentials[system.block(0)] -= _log_scale(labelled)
+    potentials[labelled.arrays.system.block(0)] -= _log_scale(labelled)
     return potentials
 
 

@@ -10,12 +10,13 @@ import numpy as np
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf import sum_rows
 from purtensor.projection.result import washed_out
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
-from purtensor.solving.soft_penalty import Absolute, Squares, divergence_sum
+from purtensor.solving.soft_penalty import Absolute, Squares
 from purtensor.solving.soft_problem import LabelledSoftProblem
 from purtensor.tables.coded import like
 
@@ -220,14 +221,14 @@ def _paid(labelled: LabelledSoftProblem, misses: FloatArray, hard: int, penalty:
     targets, sums = full.targets[rows] / total, (full.targets[rows] + misses[rows]) / total
     if penalty == "kl":
         positive = targets > 0.0
-        return divergence_sum(np.maximum(sums[positive], 0.0), targets[positive])
+        return divergence_sum(np.maximum(sums[positive], 0.0), targets[positive], 1.0, 1.0)
     cost = Absolute(1.0) if penalty == "l1" else Squares(1.0)
     return cost.cost(targets, sums)
 
 
 def _divergence(p: FloatArray, q: FloatArray) -> float:
     """Return D(p || q) of the masses divided by their totals."""
-    return max(0.0, divergence_sum(p / p.sum(), q / q.sum()))
+    return max(0.0, divergence_sum(p, q, float(p.sum()), float(q.sum())))
 
 
 def _notes(labelled: LabelledSoftProblem, run: SoftRun, penalty: str, strength: float) -> tuple[str, ...]:

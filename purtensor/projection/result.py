@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import xarray as xr
 
-from purtensor._typing import FloatArray, Table
+from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.kernels.divergence import divergence_sum
 from purtensor.projection.evidence import Evidence, SolverEvidence
 from purtensor.projection.labels import table_of
 from purtensor.projection.outcome import Outcome
@@ -93,12 +94,8 @@ def divergence_of(labelled: LabelledProblem, run: Run) -> float:
 
     The sum runs over q phi(p/q - 1), terms that are never negative, so that a small divergence keeps its digits.
     """
-    masses, reference = run.iterate.masses, labelled.coded.values
-    kept = reference[labelled.profiles]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        p: FloatArray = masses / masses.sum()
-        q: FloatArray = kept / reference.sum()
-        log_ratio = np.log(p / q)
-        terms = np.where(p > 0, p * log_ratio - p + q, q)
-    removed = float((reference.sum() - kept.sum()) / reference.sum())
-    return max(0.0, float(terms.sum()) + removed)
+    masses, reference = run.iterate.masses, labelled.arrays.reference
+    kept, mass = labelled.kept_share, float(masses.sum())
+    if not 0.0 < mass < np.inf:
+        return float("nan")
+    return max(0.0, divergence_sum(masses, reference, mass, float(reference.sum()) / kept) + (1.0 - kept))

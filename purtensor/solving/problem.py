@@ -10,12 +10,12 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.consistency import check_consistency
-from purtensor.constraints.indexing import take
+from purtensor.constraints.indexing import put, take
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.slabs import Slabs, in_slab_order
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
-from purtensor.tables.coded import CodedTable, encode
+from purtensor.tables.coded import encode, relaid
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,28 +80,34 @@ class LabelledProblem:
 
     Attributes
     ----------
-    coded
-        The reference on its support.
+    template
+        The reference as it came.
+    positions
+        Shape (N,): where in it the N profiles of its support stand; None where all that it stores have mass.
     constraints
         The constraints as they were given.
     full
-        The constraints on the whole support, in the targets' own units.
-    reduction
-        What is left of `full` without zero targets.
+        Their rows, zero targets included, in the targets' own units, without profiles.
+    rows
+        Shape (D,): which rows of `full` those of `arrays` are.
     profiles
         Shape (M,): where in the reference's support each profile of `arrays` stands.
     arrays
         The problem that the solvers see.
+    reference_total
+        The mass of the reference.
     reference_exponent, target_exponent
         The reference and the targets were divided by two to these powers.
     """
 
-    coded: CodedTable
+    template: Table
+    positions: IntArray | None
     constraints: tuple[Marginal, ...]
     full: System
-    reduction: Reduction
+    rows: IntArray
     profiles: IntArray
     arrays: Problem
+    reference_total: float
     reference_exponent: int
     target_exponent: int
 
@@ -109,6 +115,19 @@ class LabelledProblem:
     def total(self) -> float:
         """The total of the targets as they were given."""
         return math.ldexp(self.arrays.total, self.target_exponent)
+
+    @property
+    def kept_share(self) -> float:
+        """The share of the reference's mass that zero targets, and implied zeros, leave; 1 where there are none."""
+        if len(self.profiles) == (self.template.size if self.positions is None else len(self.positions)):
+            return 1.0
+        return math.ldexp(float(self.arrays.reference.sum()), self.reference_exponent) / self.reference_total
+
+    def table(self, values: FloatArray, *, name: str, exponent: int = 0) -> Table:
+        """Return values of the M profiles, times two to a power, as a table like the reference, exact 0 elsewhere."""
+        flat = np.zeros(self.template.size)
+        put(flat, self.profiles if self.positions is None else self.positions[self.profiles], values)
+        return relaid(self.template, np.ldexp(flat, exponent, out=flat) if exponent else flat, name=name)
 
 
 def build_problem(
@@ -128,25 +147,31 @@ def build_problem(
     InfeasibleError
         A positive target whose row has no profile left.
     """
-    coded = encode(reference)
+    coded = encode(reference, copy=False)
+    values, positions = coded.values, None if len(coded.values) == reference.size else coded.positions
     check_consistency(constraints)
     full = align(coded, constraints)
+    del coded  # its codes are large, and no longer needed
     reduction = reduce_system(full)
     _require_support(full, reduction, bare_rows=bare_rows)
-    system, slabs, order = in_slab_order(reduction.system)
-    profiles = order if reduction.system is full else reduction.profiles[order]
-    scaled, reference_exponent = _scaled(coded.values, profiles)
+    gone = _gone(values, full, reduction)
+    full = full.without_profiles()
+    system, slabs, order = in_slab_order(reduction.system, in_place=True)
+    profiles = order if gone is None else reduction.profiles[order]
+    scaled, reference_exponent = _scaled(values, profiles)
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
     targets = np.ldexp(system.targets, -target_exponent)
     total = float(targets[system.block(0)].sum())
-    emptied = _emptied(coded, full, reduction, reference_exponent)
+    emptied = None if gone is None else Emptied(np.ldexp(gone.masses, -reference_exponent), gone.rows)
     arrays = Problem(scaled, system.with_targets(targets), total, slabs, emptied)
     return LabelledProblem(
-        coded, tuple(constraints), full, reduction, profiles, arrays, reference_exponent, target_exponent
-    )
+        reference, positions, tuple(constraints), full, reduction.rows, profiles, arrays, float(values.sum()),
+        reference_exponent, target_exponent,
+    )  # fmt: skip
 
 
-def _emptied(coded: CodedTable, full: System, reduction: Reduction, exponent: int) -> Emptied | None:
+def _gone(values: FloatArray, full: System, reduction: Reduction) -> Emptied | None:
+    """Return the profiles that zero targets empty, with their masses as they came."""
     if reduction.system is full:
         return None
     gone = np.ones(full.profiles, dtype=bool)
@@ -156,7 +181,7 @@ def _emptied(coded: CodedTable, full: System, reduction: Reduction, exponent: in
         stays = full.targets[full.block(k)] != 0.0
         place = np.where(stays, np.cumsum(stays) - 1, -1)
         rows[k] = place[full.index[k][gone]]
-    return Emptied(np.ldexp(coded.values[gone], -exponent), rows)
+    return Emptied(values[gone], rows)
 
 
 def _scaled(values: FloatArray, profiles: IntArray) -> tuple[FloatArray, int]:

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.certificate import certificate_sums
+from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.newton import curvature
 
 
@@ -53,11 +53,11 @@ class Divergence:
 
     def cost(self, targets: FloatArray, sums: FloatArray) -> float:
         """Return c D(m || b)."""
-        return self.strength * divergence_sum(sums, targets)
+        return self.strength * divergence_sum(sums, targets, 1.0, 1.0)
 
     def gap(self, targets: FloatArray, sums: FloatArray, potentials: FloatArray) -> float:
         """Return c D(m || b e^(-t/c))."""
-        return self.strength * divergence_sum(sums, self.asked(targets, potentials))
+        return self.strength * divergence_sum(sums, self.asked(targets, potentials), 1.0, 1.0)
 
     def asked(self, targets: FloatArray, potentials: FloatArray) -> FloatArray:
         """Return b e^(-t/c)."""
@@ -114,12 +114,6 @@ class Absolute:
         """Return the sum of c |m - b| - t (b - m)."""
         misses = targets - sums
         return float((self.strength * np.abs(misses) - potentials * misses).sum())
-
-
-def divergence_sum(p: FloatArray, q: FloatArray) -> float:
-    """Return the sum of p log(p / q) - p + q: q is positive, and p may be 0."""
-    with np.errstate(over="ignore"):
-        return float(certificate_sums(q, (p - q) / q)[1])
 
 
 def log_loss(change: FloatArray) -> float:

@@ -62,10 +62,17 @@ class CodedTable:
         """Return a table of the template's layout with `values` on the support and exact 0 elsewhere."""
         flat = np.zeros(self.template.size)
         flat[self.positions] = values
-        table = self.template.copy(deep=False, data=flat.reshape(self.template.shape))
-        table.name = name
-        table.attrs = attrs or {}
-        return table
+        return relaid(self.template, flat, name=name, attrs=attrs)
+
+
+def relaid(
+    template: Table, flat: FloatArray, *, name: Hashable = None, attrs: dict[str, Any] | None = None
+) -> Table:  # fmt: skip
+    """Return a table of the template's layout with the values in its order."""
+    table = template.copy(deep=False, data=flat.reshape(template.shape))
+    table.name = name
+    table.attrs = attrs or {}
+    return table
 
 
 def label_of(domain: Domain, codes: Sequence[Any]) -> Profile:
@@ -132,8 +139,15 @@ def check_attribute(name: Any, categories: pd.Index[Any]) -> None:
         raise InvalidTableError(f"attribute {name!r} has the category {twice[0]!r} twice")
 
 
-def encode(table: Table, *, allow_empty: bool = False) -> CodedTable:
+def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> CodedTable:
     """Return the support of a table as integer codes and float64 values, checked.
+
+    Parameters
+    ----------
+    allow_empty
+        Whether a table without mass is let through.
+    copy
+        Whether the values are an array of their own; else they may be the table's, not to be written to.
 
     Raises
     ------
@@ -152,13 +166,19 @@ def encode(table: Table, *, allow_empty: bool = False) -> CodedTable:
     positions = _support(values)
     if len(positions) == 0 and not allow_empty:
         raise InvalidTableError("the table is empty: no profile has positive mass")
-    codes = tuple(code[positions] for code in stored) if stored else _dense_codes(table.shape, positions)
-    support = values.copy() if len(positions) == len(values) else values[positions]
+    if stored:
+        codes = stored if len(positions) == len(values) else tuple(code[positions] for code in stored)
+    else:
+        codes = _dense_codes(table.shape, positions)
+    if len(positions) < len(values):
+        values = values[positions]
+    elif copy and np.may_share_memory(values, table.values):
+        values = values.copy()
     with np.errstate(over="ignore"):
-        total = support.sum()
+        total = values.sum()
     if not np.isfinite(total):
         raise InvalidTableError("the total mass is beyond what float64 can hold; divide the table by a constant")
-    return CodedTable(domain, codes, support, table, positions)
+    return CodedTable(domain, codes, values, table, positions)
 
 
 def _support(values: FloatArray) -> IntArray:
@@ -170,16 +190,17 @@ def _dense_codes(shape: tuple[int, ...], positions: IntArray) -> tuple[IntArray,
     """Return the codes of positions in a dense table, in the types that pandas takes for codes."""
     if len(positions) < np.prod(shape, dtype=object) // 4:
         unravelled = np.unravel_index(positions, shape)
-        return tuple(code.astype(_code_type(size)) for code, size in zip(unravelled, shape, strict=True))
+        return tuple(code.astype(code_type(size)) for code, size in zip(unravelled, shape, strict=True))
     found = []
     for axis, size in enumerate(shape):
-        along = np.arange(size, dtype=_code_type(size)).reshape((size, *[1] * (len(shape) - axis - 1)))
+        along = np.arange(size, dtype=code_type(size)).reshape((size, *[1] * (len(shape) - axis - 1)))
         everywhere = np.broadcast_to(along, shape).reshape(-1)
         found.append(everywhere if len(positions) == len(everywhere) else everywhere[positions])
     return tuple(found)
 
 
-def _code_type(size: int) -> np.dtype[np.signedinteger[Any]]:
+def code_type(size: int) -> np.dtype[np.signedinteger[Any]]:
+    """Return the type that pandas takes for the codes of so many categories."""
     return next(np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64) if size <= np.iinfo(kind).max)
 
 

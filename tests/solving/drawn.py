@@ -11,6 +11,7 @@ import purtensor as pt
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
 from purtensor.solving.loop import Stopping, run
 from purtensor.solving.problem import build_problem
+from purtensor.tables.coded import encode
 from tests.constraints.exact import dense_matrix
 from tests.strategies import random_case
 
@@ -62,7 +63,8 @@ def arrays_of(source):
 
 def labels_of(labelled):
     """The profiles as tuples of labels, in the order in which the solvers have them."""
-    return [labelled.coded.label(int(row)) for row in labelled.profiles]
+    coded = encode(labelled.template)
+    return [coded.label(int(row)) for row in labelled.profiles]
 
 
 def single_sweeps(problem, solver, count):

@@ -80,7 +80,7 @@ class OwnEntry:
 
     def _on_support(self, found: Run) -> FloatArray:
         labelled = self.question.labelled
-        masses = np.zeros(len(labelled.coded.values))
+        masses = np.zeros_like(self.question.plain.masses)
         masses[labelled.profiles] = found.iterate.masses / labelled.arrays.total
         return masses
 
@@ -112,7 +112,7 @@ class WholeCallEntry:
             return Outcome(Ending.FAILED, _described(error))
         self.calls = calls_for(seconds)
         problem = self.question.plain
-        masses = np.asarray(found.table.values).reshape(-1)[self.question.labelled.coded.positions]
+        masses = np.asarray(found.table.values).reshape(-1)[self.question.coded.positions]
         masses = masses / self.question.labelled.total
         residual, l1 = problem.misses(masses)
         trace = found.trace

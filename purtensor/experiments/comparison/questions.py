@@ -23,7 +23,7 @@ from purtensor.projection.files import load as load_result
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.problem import LabelledProblem, build_problem
-from purtensor.tables.coded import encode
+from purtensor.tables.coded import CodedTable, encode
 
 _CERTIFIED_TOLERANCE = 1e-13
 """Of the answer that all others are compared with: below what they are asked for."""
@@ -76,6 +76,11 @@ class Question:
             return build_problem(self.reference, self.constraints, bare_rows=True)
 
     @cached_property
+    def coded(self) -> CodedTable:
+        """The reference on its support."""
+        return encode(self.reference)
+
+    @cached_property
     def certified(self) -> Projection | None:
         """The answer to a tolerance far below that of the runs, perhaps without proof; None where memory ends."""
         try:
@@ -91,15 +96,15 @@ class Question:
         """The certified answer on the support of the reference, total mass 1; None where nothing was proved."""
         if self.certified is None or not self.certified.certified:
             return None
-        positions = self.labelled.coded.positions
-        masses: FloatArray = np.asarray(self.certified.table.values).reshape(-1)[positions]
+        masses: FloatArray = np.asarray(self.certified.table.values).reshape(-1)[self.coded.positions]
         masses /= masses.sum()
         return masses
 
     @cached_property
     def plain(self) -> PlainProblem:
         """The problem as other packages take it."""
-        coded, system = self.labelled.coded, self.labelled.full
+        coded = self.coded
+        system = align(coded, self.constraints)
         return PlainProblem(
             sizes=coded.domain.sizes,
             codes=coded.codes,
@@ -119,7 +124,7 @@ class Question:
 
     def facts(self) -> dict[str, str]:
         """Return the size of the problem and what is known of its answer, as text."""
-        rows, profiles = self.labelled.full.rows, self.labelled.full.profiles
+        rows, profiles = self.labelled.full.rows, len(self.coded.values)
         answer = self.certified
         if answer is None:
             proved = "none: there is not enough memory"
