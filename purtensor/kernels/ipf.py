@@ -25,7 +25,7 @@ COPIES = 4
 FEW_ROWS = 512
 """Up to so many sums four copies of them fit the fastest cache."""
 
-_TERMS = 4
+_TERMS = 5
 """Rows of fewer profiles in the mean lose more by adding up copies than neighbours do by waiting."""
 
 PROFILES_PER_BLOCK = 1 << 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -92,7 +93,7 @@ def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
 
 def _shifted(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
     shifted = potentials.copy()
-    shifted[problem.system.block(0)] += np.log(problem.total / mass)
+    shifted[: problem.offsets[1]] += math.log(problem.total / mass)
     return shifted
 
 

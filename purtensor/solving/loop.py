@@ -222,10 +222,11 @@ def as_step(problem: Problem, moved: Any) -> Step:
 
 def _absorb(problem: Problem, state: _State, step: Step, stop_on: str, before: float, after: float) -> None:
     """Take over the new point, and the records of the way to it with interpolated times."""
-    for record in step.records:
-        share = record.iteration / step.iterations
-        seconds = before + share * (after - before) - state.started
-        state.lines.append(TraceLine(record, state.iterations + record.iteration, seconds))
+    begun, pace = before - state.started, (after - before) / max(1, step.iterations)
+    state.lines += [
+        TraceLine(record, state.iterations + record.iteration, begun + record.iteration * pace)
+        for record in step.records
+    ]
     state.iterate = step.iterate
     state.doubtful = step.doubtful
     state.iterations += step.iterations

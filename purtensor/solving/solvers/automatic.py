@@ -15,6 +15,10 @@ from purtensor.solving.solvers.newton import Newton
 _FIRST_LOOK = 8
 """The first sweeps say little about the rate that they will end with."""
 
+_LATEST_FIRST_LOOK = 32
+_READS_PER_LOOK = 1 << 15
+"""On tiny tables the first look comes later: it costs as much as the sweeps that read so many profiles."""
+
 _NEXT_LOOK = 1.5
 """Each look comes after so many times the sweeps of the one before."""
 
@@ -30,11 +34,11 @@ _SWEEP_SECONDS = 4e-6
 
 @dataclass(slots=True, eq=False)
 class _History:
-    """How IPF has fared: its own memory, the sweeps so far, and the L1 residuals that it recorded."""
+    """How IPF has fared: its own memory, the sweeps so far, the L1 residuals that it recorded, and the next look."""
 
+    look: int
     memory: Any = None
     sweeps: int = 0
-    look: int = _FIRST_LOOK
     residuals: list[tuple[int, float, float]] = field(default_factory=list)
 
 
@@ -58,7 +62,7 @@ class Automatic:
         memory = iterate.memory
         if isinstance(memory, _Switched):
             return _newton_step(problem, iterate, memory.memory, budget)
-        history = memory if isinstance(memory, _History) else _History()
+        history = memory if isinstance(memory, _History) else _History(look=_first_look(problem))
         sweeps = min(budget.iterations, history.look - history.sweeps)
         swept = IPF().step(
             problem,
@@ -75,6 +79,10 @@ class Automatic:
             return replace(swept, iterate=moved)
         fresh = iterate_at(problem, swept.iterate.potentials, _Switched(None))
         return Step(fresh, swept.iterations, swept.records, note=reason)
+
+
+def _first_look(problem: Problem) -> int:
+    return max(_FIRST_LOOK, min(_LATEST_FIRST_LOOK, _READS_PER_LOOK // problem.index.size))
 
 
 def _newton_step(problem: Problem, iterate: Iterate, memory: Any, budget: Budget) -> Step:

@@ -27,8 +27,6 @@ def recorded_per_octave(problem: Problem) -> int:
 
 def records_of(problem: Problem, rows: FloatArray, done: int) -> tuple[Record, ...]:
     """Return the lines that a kernel wrote after `done` iterations of its run, numbered from 1."""
-    total = problem.total
-    return tuple(
-        Record(int(sweep) - done, residual / total, residual_l1 / total, kl_step / total, dual)
-        for sweep, residual, residual_l1, kl_step, dual, _ in rows.tolist()
-    )
+    numbers = (rows[:, 0].astype(np.int64) - done).tolist()
+    residuals, residuals_l1, steps = (rows.T[1:4] / problem.total).tolist()
+    return tuple(map(Record._make, zip(numbers, residuals, residuals_l1, steps, rows[:, 4].tolist(), strict=True)))
