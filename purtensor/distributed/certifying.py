@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,41 +19,90 @@ _MOST_REFINEMENTS = 20
 _UNIT = 2.0**-53
 
 
-def certify(store: SlabStore, stand: Stand) -> tuple[Certificate, float]:
-    """Return what can be proved of the point where a run stands, and its divergence from the reference.
+@dataclass(frozen=True, slots=True, eq=False)
+class Refined:
+    """The change w that makes a point p, scaled to the targets' total, feasible: p (1 + w).
 
-    The feasible point beside it is found by one elimination and refinement, until the miss no longer halves; each
-    refinement is one pass.
+    Attributes
+    ----------
+    first, tally
+        What the first pass told of the point, and the last one of the change.
+    miss
+        What p (1 + w) misses in the worst constraint, L1, as scaled.
+    token, scale
+        The state in which the change lies, as `made`; what brings the masses to the targets' total.
     """
-    mass = float(stand.tally.sums["mass"])
-    if not 0.0 < mass < float("inf"):
+
+    first: Tally
+    tally: Tally
+    miss: float
+    token: str
+    scale: float
+
+    @property
+    def lowest(self) -> float:
+        """The smallest w, or 0."""
+        return -self.tally.largest["lowest"]
+
+
+def certify(store: SlabStore, stand: Stand) -> tuple[Certificate, float]:
+    """Return what can be proved of the point where a run stands, and its divergence from the reference."""
+    first, best = _refined(store, stand)
+    if first is None:
         return Certificate(float("inf"), 1.0), float("nan")
-    scale = store.total / mass
-
-    def passed(solved: Any, number: int) -> Tally:
-        tokens = (f"change.{number - 1}", f"change.{number}")
-        tally: Tally = map_reduce(
-            certificate_pass, added, store.parts, store, stand.token, stand.outer, scale, solved, tokens
-        )
-        shutil.rmtree(store.folder / "states" / tokens[0], ignore_errors=True)
-        return tally
-
-    first = tally = passed(None, 0)
-    factor = factorize(first.sums["matrix"])
-    best: tuple[float, Tally] | None = None
-    for number in range(1, _MOST_REFINEMENTS + 1):
-        rhs = (store.outer_targets - tally.sums["outer"])[store.kept]
-        tally = passed(factor.solve(rhs + tally.sums["vector"]), number)
-        miss = _miss(store, tally)
-        if not np.isfinite(miss) or (best is not None and miss > 0.5 * best[0]):
-            break
-        best = (miss, tally)
-    shutil.rmtree(store.folder / "states" / f"change.{number}", ignore_errors=True)
     rest = store.lost / (1.0 - store.lost)
     divergence = max(0.0, float(first.sums["divergence"]) + np.log1p(rest))
     if best is None:
         return Certificate(float("inf"), 1.0), divergence
-    return _certificate(store, first, *best), divergence
+    _forget(store, best.token)
+    return _certificate(store, first, best.miss, best.tally), divergence
+
+
+def refined(store: SlabStore, stand: Stand) -> Refined | None:
+    """Return the change that makes the point where a run stands feasible; its state is left on disk."""
+    return _refined(store, stand)[1]
+
+
+def _refined(store: SlabStore, stand: Stand) -> tuple[Tally | None, Refined | None]:
+    """Return what the first pass tells, None where the mass is no number, and the best change, None where none is.
+
+    It is found by one elimination and refinement, until the miss no longer halves; each refinement is one pass.
+    """
+    mass = float(stand.tally.sums["mass"])
+    if not 0.0 < mass < float("inf"):
+        return None, None
+    scale = store.total / mass
+
+    def passed(solved: Any, number: int) -> Tally:
+        tokens = (_token(number - 1), _token(number))
+        tally: Tally = map_reduce(
+            certificate_pass, added, store.parts, store, stand.token, stand.outer, scale, solved, tokens
+        )
+        return tally
+
+    first = tally = passed(None, 0)
+    factor = factorize(first.sums["matrix"])
+    best: Refined | None = None
+    for number in range(1, _MOST_REFINEMENTS + 1):
+        rhs = (store.outer_targets - tally.sums["outer"])[store.kept]
+        tally = passed(factor.solve(rhs + tally.sums["vector"]), number)
+        miss = _miss(store, tally)
+        if not np.isfinite(miss) or (best is not None and miss > 0.5 * best.miss):
+            _forget(store, _token(number))
+            break
+        _forget(store, _token(number - 1))
+        best = Refined(first, tally, miss, _token(number), scale)
+    if best is None:
+        _forget(store, _token(0))
+    return first, best
+
+
+def _token(number: int) -> str:
+    return f"change.{number}"
+
+
+def _forget(store: SlabStore, token: str) -> None:
+    shutil.rmtree(store.state(token, 0).parent, ignore_errors=True)
 
 
 def _miss(store: SlabStore, tally: Tally) -> float:

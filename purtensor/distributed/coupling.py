@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.echelon import Echelon
+from purtensor.constraints.echelon import Echelon, primes
 from purtensor.constraints.exact_rank import Explicit, Vectors, rank_profile
 from purtensor.constraints.slabs import Slabs
 from purtensor.distributed.engine import map_each
 from purtensor.distributed.gathering import structure_of
 from purtensor.distributed.packed import read_packed
+from purtensor.distributed.slab_store import SlabStore
 from purtensor.tables.grouping import group_profiles
 
 
@@ -71,6 +72,21 @@ def independent_outer_rows(vectors: SpreadVectors) -> BoolArray:
     if vectors.rows:
         kept[rank_profile(vectors).independent] = True
     return kept
+
+
+def relations_of(store: SlabStore) -> list[IntArray]:
+    """Return what implies outer rows beyond the marginals that constraints share: whole numbers, one an outer row.
+
+    For each of them there are whole numbers on the inside rows that make C^T t vanish on every profile.
+    """
+    rows = len(store.outer_targets)
+    highest = highest_rank(store.scopes, store.inside, store.outside, store.outer_codes) if rows else 0
+    if int(store.kept.sum()) == highest:
+        return []
+    paths = tuple(store.part(number) for number in store.parts)
+    prime = next(primes())
+    bases = tuple(map_each(_basis, paths, prime))
+    return rank_profile(SpreadVectors(paths, bases, prime, rows, highest)).relations or []
 
 
 def highest_rank(

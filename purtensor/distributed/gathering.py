@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -117,13 +118,13 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
             return Gathered(bare=(k, tuple(int(code[row]) for code in found.codes[k])))
     profiles = np.flatnonzero(alive)
     if not len(profiles):
-        _write_labels(recipe, number, columns, profiles, alive)
+        _write_labels(recipe, number, columns, values, profiles, alive)
         return Gathered(stored=len(values), rows=(0,) * len(recipe.scopes))
     system, slabs, moved = arrange(found.system(recipe, profiles), recipe.key)
     profiles = profiles[moved]
     reference = np.ldexp(values[profiles], -recipe.reference_exponent)
     independent, vectors = structure_of(system.index, system.offsets, slabs)
-    _write_labels(recipe, number, columns, profiles, alive)
+    _write_labels(recipe, number, columns, values, profiles, alive)
     form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
     part = Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form)
     path = recipe.folder / "parts" / f"{number:06d}"
@@ -251,12 +252,16 @@ def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[Bool
 
 
 def _write_labels(
-    recipe: Recipe, number: int, columns: Sequence[IntArray], profiles: IntArray, alive: BoolArray
+    recipe: Recipe, number: int, columns: Sequence[IntArray], values: FloatArray, profiles: IntArray, alive: BoolArray
 ) -> None:
-    """Write the codes of the part's profiles, in the order of its slabs, then of those that zeros left out."""
+    """Write the codes of the part's profiles, in the order of its slabs, then of those that zeros left out.
+
+    Of these the reference's values go with them.
+    """
     order = np.concatenate([profiles, places(len(alive))[~alive]]).astype(np.int64)
-    arrays: dict[str, IntArray] = {
+    arrays: dict[str, Any] = {
         f"codes_{k}": column[order].astype(smallest_unsigned(size))
         for k, (column, size) in enumerate(zip(columns, recipe.sizes, strict=True))
     }
+    arrays["left_out"] = values[~alive]
     write_packed(recipe.folder / "labels" / f"{number:06d}", arrays, {"profiles": len(profiles)})

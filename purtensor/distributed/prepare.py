@@ -14,6 +14,7 @@ import pandas as pd
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.echelon import primes
 from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.coupling import SpreadVectors, highest_rank, independent_outer_rows
 from purtensor.distributed.cutting import (
     added_census,
@@ -238,8 +239,4 @@ def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> 
             raise InvalidTableError(f"profile ({profile}) is stored twice; sum its values into one")
         if one.bare is not None:
             k, codes = one.bare
-            row = described(domain.select(recipe.scopes[k]), codes)
-            raise InfeasibleError(
-                f"no distribution meets the constraints: {row} has a positive target over "
-                f"({', '.join(recipe.scopes[k])}), but its support is empty"
-            )
+            raise BareRowError(domain, recipe.scopes[k], k, codes)

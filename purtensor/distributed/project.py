@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,12 +13,14 @@ import numpy as np
 from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
 from purtensor.distributed.certifying import certify
 from purtensor.distributed.checkpoint import Stand, recalled
+from purtensor.distributed.diagnose import diagnose_stored
 from purtensor.distributed.engine import require_dask
 from purtensor.distributed.prepare import slab_store_of
 from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.running import Plan, begun, residuals, run_on
 from purtensor.distributed.slab_store import SlabStore, read_store
-from purtensor.errors import InvalidOptionError, StoreError
+from purtensor.distributed.targets import in_store
+from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import check_choice, delivered, stopping_of
 from purtensor.projection.trace import trace_of
@@ -29,7 +30,7 @@ from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.termination import Termination
-from purtensor.tables.stored import StoredTable, open_table, store_table
+from purtensor.tables.stored import StoredTable, open_table
 
 
 def project_stored(
@@ -75,10 +76,13 @@ def project_stored(
         raise InvalidOptionError("a stored table is projected from its reference: give no start")
     flat = flattened(constraints, (Marginal, StoredMarginal))
     options = _options(solver, len(flat), stopping, certificate)
-    stored = reference if isinstance(reference, StoredTable) else _stored(reference)
-    store = slab_store_of(stored, flat, part_profiles)
-    (store.folder / "checkpoint").unlink(missing_ok=True)
-    stand = begun(store, options)
+    stored = in_store(reference)
+    try:
+        store = slab_store_of(stored, flat, part_profiles)
+        (store.folder / "checkpoint").unlink(missing_ok=True)
+        stand = begun(store, options)
+    except InfeasibleError as error:
+        raise InfeasibleError(str(error), diagnose_stored(stored, flat)) from None
     return _carried_on(store, stand, stored, flat, on_failure, progress, callback)
 
 
@@ -135,13 +139,6 @@ def _run_folder(path: Path) -> Path:
     if len(found) != 1:
         raise StoreError(f"{path} holds {len(found)} runs with a checkpoint; give the folder of one, result.path")
     return found[0]
-
-
-def _stored(table: Any) -> StoredTable:
-    import dask  # installed, as was checked
-
-    folder = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
-    return store_table(table, Path(tempfile.mkdtemp(prefix="purtensor-", dir=folder)) / "table.zarr")
 
 
 def _options(solver: Any, constraints: int, stopping: Stopping, certificate: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,13 +19,23 @@ from purtensor.distributed.engine import map_each
 from purtensor.distributed.slab_store import made_folders
 from purtensor.errors import NoSlabsError, UnknownCategoryError
 from purtensor.tables.domain import listed
-from purtensor.tables.stored import StoredTable, stored_marginal
+from purtensor.tables.stored import StoredTable, store_table, stored_marginal
 from purtensor.tables.translate import category_map
 
 Constraint: TypeAlias = "Marginal | StoredMarginal"
 
 _MOST_SHARED = 1 << 20
 """Marginals that two targets share are compared up to so many combinations of categories."""
+
+
+def in_store(table: Any) -> StoredTable:
+    """Return a table as a stored one: written to a temporary folder where it is not on disk."""
+    if isinstance(table, StoredTable):
+        return table
+    import dask  # optional, and slow to import
+
+    folder = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
+    return store_table(table, Path(tempfile.mkdtemp(prefix="purtensor-", dir=folder)) / "table.zarr")
 
 
 def check_stored_consistency(constraints: Sequence[Constraint]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from purtensor.feasibility.finding import Finding, find
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import Violation, smallest_miss, smallest_violation
 from purtensor.tables.coded import dense_table, is_sparse, sparse_table
+from purtensor.tables.elsewhere import engine_of
+from purtensor.tables.stored import StoredTable
 
 
 @dataclass(frozen=True)
@@ -162,13 +165,14 @@ class Diagnosis:
         )  # fmt: skip
 
 
-def diagnose(reference: Table, constraints: Constraints) -> Diagnosis:
+def diagnose(reference: Table | StoredTable, constraints: Constraints) -> Diagnosis:
     """Return whether the constraints can be met on the support of the reference, proved and explained.
 
     Parameters
     ----------
     reference
-        A table; only where it has mass matters.
+        A table; only where it has mass matters. A stored table, or one of chunks of dask, is diagnosed slab by slab,
+        and the result is a StoredDiagnosis.
     constraints
         A Marginal, or any iterable of Marginals, flattened one level.
 
@@ -185,6 +189,11 @@ def diagnose(reference: Table, constraints: Constraints) -> Diagnosis:
     >>> str(diagnosis.verdict), diagnosis.verify()
     ('infeasible', True)
     """
+    elsewhere = engine_of(reference, "diagnose")
+    if elsewhere is not None:
+        told: Diagnosis = elsewhere(reference, constraints)
+        return told
+    reference = cast(Table, reference)
     flat = as_constraints(constraints)
     found = find(reference, flat)
     coded, settled = found.coded, found.settled

@@ -12,7 +12,6 @@ from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.verdict import Verdict
-from purtensor.projection.elsewhere import engine_of
 from purtensor.projection.feasible import Feasibility, explained
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.progress import progress_callback
@@ -24,6 +23,7 @@ from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.termination import Termination
+from purtensor.tables.elsewhere import engine_of
 from purtensor.tables.stored import StoredTable
 
 _MOST_ITERATIONS = 1_000_000
@@ -97,7 +97,7 @@ def project(
     >>> fair.converged, round(float(fair.table.sel(hired="yes", sex="f").item()), 3)
     (True, 0.2)
     """
-    elsewhere = engine_of(reference)
+    elsewhere = engine_of(reference, "project")
     if elsewhere is not None:
         found: Projection = elsewhere(
             reference, constraints, solver=solver, tolerance=tolerance, stop_on=stop_on, max_iterations=max_iterations,

@@ -24,7 +24,7 @@ from purtensor.solving.problem import Problem
 _MOST_REFINEMENTS = 20
 _UNIT = 2.0**-53
 
-_NEGLIGIBLE = 64 * 2.0**-52
+NEGLIGIBLE = 64 * 2.0**-52
 """The miss, total mass 1, up to which a point counts as feasible: by so much may dependent targets disagree."""
 
 
@@ -95,7 +95,7 @@ def proved(lowest: float, upper: float, gap: float, moved: float, left: float, r
     All of a total mass of 1: the sums of purtensor.kernels.certificate, the miss in L1 that refinement left, and how
     far rounding can have moved the masses off their potentials.
     """
-    if not (lowest >= -1.0 and left <= _NEGLIGIBLE):
+    if not (lowest >= -1.0 and left <= NEGLIGIBLE):
         return float("inf"), 1.0
     away = rounding + left
     tv = min(np.sqrt(max(upper, 0.0) / 2), moved / 2 + np.sqrt(max(gap, 0.0) / 2)) + away

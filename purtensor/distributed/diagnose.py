@@ -1,0 +1,215 @@
+"""The verdict on a stored table and constraints, slab by slab."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import Table
+from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
+from purtensor.distributed.bare import BareRowError
+from purtensor.distributed.coarse import coarse_contradiction
+from purtensor.distributed.diagnosis import Step, StoredDiagnosis
+from purtensor.distributed.engine import map_each, require_dask
+from purtensor.distributed.faces import Piece, of_proof, of_zero_targets, written
+from purtensor.distributed.prepare import slab_store_of
+from purtensor.distributed.searching import Solved, searched
+from purtensor.distributed.slab_store import SlabStore
+from purtensor.distributed.targets import Constraint, in_store
+from purtensor.distributed.weighing import Proven, keep_weights
+from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.explanation import Explanation
+from purtensor.feasibility.verdict import Verdict
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.stored import StoredTable, store_table
+
+_IN_MEMORY = 1 << 16
+"""Profiles up to which a question that the slabs leave open is asked again in memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Aside(SlabStore):
+    """A cut problem whose states lie apart from those of a run, which goes on from its own."""
+
+    def state(self, token: str, number: int) -> Path:
+        """Return the file of a part's potentials at the point that the token names."""
+        return self.folder / "verdict" / token / f"{number:06d}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """What the search came to: the steps that emptied profiles or refute, and its end."""
+
+    steps: tuple[Step, ...]
+    store: SlabStore | None
+    end: Solved | Proven | BareRowError | None
+
+
+def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = _IN_MEMORY) -> StoredDiagnosis:
+    """Return the verdict on a stored table, or one of chunks of dask; what `diagnose` calls for those.
+
+    Rows without profiles and targets of zero are found when the table is cut; then Newton's steps look for a positive
+    solution, or for whole numbers that prove that there is none, or that profiles are empty. What refutes the
+    constraints is looked for in coarser questions, too, which tell it in few words.
+
+    Parameters
+    ----------
+    in_memory
+        Tables of up to so many profiles are diagnosed in memory where the slabs leave the question open.
+
+    Raises
+    ------
+    NoSlabsError
+        No attributes cut the constraints into slabs.
+    TooLargeError, StoreError
+        Memory or disk do not suffice.
+    """
+    require_dask()
+    flat = flattened(constraints, (Marginal, StoredMarginal))
+    stored = in_store(reference)
+    found = _searched(stored, flat)
+    if isinstance(found.end, BareRowError):
+        return _without_profile(stored, flat, found.end, found.steps)
+    if isinstance(found.end, Solved):
+        return _with_solution(stored, flat, found, found.end)
+    first = found.steps[0].store if found.steps else found.store
+    if first is not None:
+        outer = {name for k in first.outside for name in first.scopes[k]}
+        coarse = coarse_contradiction(stored, flat, sorted(outer), first.key)
+        if coarse is not None:
+            return _as_in_memory(stored, flat, coarse)
+    if found.end is not None:
+        return _refuted(stored, flat, found.steps)
+    if stored.profiles <= in_memory:
+        alike = [c if isinstance(c, Marginal) else c.in_memory() for c in flat]
+        return _as_in_memory(stored, flat, diagnose(stored.to_table(), alike))
+    told = Explanation((f"{Verdict.OPEN.sentence.capitalize()}.",))
+    return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", told, stored, flat)
+
+
+def _searched(reference: StoredTable, constraints: Sequence[Constraint]) -> _Search:
+    """Return where the search ends: each proof that empties profiles leaves a face, on which it begins again."""
+    steps: list[Step] = []
+    current = reference
+    while True:
+        try:
+            store = _aside(slab_store_of(current, constraints, None))
+            end = searched(store, reference.domain)
+        except BareRowError as bare:
+            return _Search(tuple(steps), None, bare)
+        if not isinstance(end, Proven):
+            return _Search(tuple(steps), store, end)
+        folder = store.folder / "verdict" / "proof"
+        folder.mkdir(parents=True, exist_ok=True)
+        map_each(keep_weights, store.parts, end, folder)
+        steps.append(Step(reference.domain, folder, end))
+        if end.infeasible:
+            return _Search(tuple(steps), store, end)
+        current = written(store.folder / "face.zarr", reference.domain, of_proof(store, folder, empty=False))
+
+
+def _aside(store: SlabStore) -> _Aside:
+    shutil.rmtree(store.folder / "verdict", ignore_errors=True)
+    return _Aside(**{one.name: getattr(store, one.name) for one in fields(store)})
+
+
+def _with_solution(
+    reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, end: Solved
+) -> StoredDiagnosis:
+    first = found.steps[0].store if found.steps else found.store
+    if first is None or found.store is None:
+        raise AssertionError("unreachable: a solution is of a store")
+    zeros = written(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
+    verdict = Verdict.BOUNDARY if zeros.profiles else Verdict.INTERIOR
+    sentences = [f"{verdict.sentence.capitalize()}."]
+    if zeros.profiles:
+        by_target = sum(len(values) for _, values in of_zero_targets(first))
+        sentences = [
+            f"The constraints can be met, but they leave {zeros.profiles} of the profiles of the support without mass."
+        ]
+        if by_target:
+            sentences.append(f"{by_target} of them lie in rows whose target is 0.")
+    return StoredDiagnosis(
+        verdict, zeros if zeros.profiles else None, _coupling_weights(reference, found.steps),
+        "boundary to rounding" if zeros.profiles else "interval", Explanation(tuple(sentences)), reference, constraints,
+        found.steps, None, found.store, end,
+    )  # fmt: skip
+
+
+def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
+    yield from of_zero_targets(first)
+    for step in steps:
+        yield from of_proof(step.store, step.folder, empty=True)
+
+
+def _coupling_weights(reference: StoredTable, steps: Sequence[Step]) -> tuple[Table, ...]:
+    """Return the last step's weights of the constraints that couple the slabs, nothing for the others."""
+    if not steps:
+        return ()
+    store, weights = steps[-1].store, steps[-1].proven.outer
+    tables = []
+    for k, scope in enumerate(store.scopes):
+        codes = [np.empty(0, dtype=np.int64)] * len(scope)
+        values: Any = np.empty(0, dtype=np.int64)
+        if k in store.outside:
+            codes, values = list(store.outer_codes[store.outside.index(k)]), weights[store.outer_blocks[k]]
+        tables.append(sparse_table(reference.domain.select(scope), codes, values, name="certificate"))
+    return tuple(tables)
+
+
+def _refuted(reference: StoredTable, constraints: tuple[Constraint, ...], steps: tuple[Step, ...]) -> StoredDiagnosis:
+    proven = steps[-1].proven
+    missing = -proven.value * constraints[0].total
+    rows = int(np.count_nonzero(proven.outer))
+    sentences = [
+        f"{Verdict.INFEASIBLE.sentence.capitalize()}: {missing:.4g} of {constraints[0].total:.4g} has no place.",
+        f"The proof is a whole number for each row, {rows} of them for rows that couple the slabs; no contradiction of "
+        "fewer attributes was found.",
+    ]
+    return StoredDiagnosis(
+        Verdict.INFEASIBLE, None, _coupling_weights(reference, steps), "interval", Explanation(tuple(sentences)),
+        reference, constraints, steps,
+    )  # fmt: skip
+
+
+def _without_profile(
+    reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError, steps: tuple[Step, ...]
+) -> StoredDiagnosis:
+    """Return the diagnosis of a row that has a target and no profile."""
+    tables = []
+    for k, constraint in enumerate(constraints):
+        here = k == bare.constraint
+        codes = [np.array([code] if here else [], dtype=np.int64) for code in bare.codes[: len(constraint.scope)]]
+        codes += [np.empty(0, dtype=np.int64)] * (len(constraint.scope) - len(codes))
+        values: Any = np.full(int(here), -1, dtype=np.int64)
+        tables.append(sparse_table(reference.domain.select(constraint.scope), codes, values, name="certificate"))
+    scope = ", ".join(constraints[bare.constraint].scope)
+    left = " that the other constraints leave" if steps else ""
+    told = Explanation(
+        (
+            f"{Verdict.INFEASIBLE.sentence.capitalize()}.",
+            f"{bare.row} has a positive target over ({scope}), and the support has no profile there{left}.",
+        )
+    )
+    exact = "interval" if steps else "rational"
+    return StoredDiagnosis(
+        Verdict.INFEASIBLE, None, tuple(tables), exact, told, reference, constraints, steps
+    )  # fmt: skip
+
+
+def _as_in_memory(reference: StoredTable, constraints: tuple[Constraint, ...], diagnosis: Diagnosis) -> StoredDiagnosis:
+    """Return what a diagnosis in memory tells: of the whole question, or of a coarser one that cannot be met."""
+    zeros = None
+    if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
+        place = reference.workspace / "implied_zeros.zarr"
+        shutil.rmtree(place, ignore_errors=True)
+        zeros = store_table(diagnosis.implied_zeros, place)
+    return StoredDiagnosis(
+        diagnosis.verdict, zeros, diagnosis.certificate, diagnosis.exact, diagnosis.explanation, reference, constraints,
+        settled=diagnosis,
+    )  # fmt: skip

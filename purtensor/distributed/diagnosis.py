@@ -1,0 +1,217 @@
+"""The verdict on a stored table and constraints: small proofs in memory, large ones on disk."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.distributed.faces import Piece, labelled_codes, written
+from purtensor.distributed.packed import read_packed
+from purtensor.distributed.part import Part, read_part
+from purtensor.distributed.passes import opened_part
+from purtensor.distributed.searching import Solved
+from purtensor.distributed.slab_store import SlabStore
+from purtensor.distributed.sources import misses_of
+from purtensor.distributed.weighing import Proven, spread_weights
+from purtensor.feasibility import checking
+from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.feasibility.explanation import Explanation
+from purtensor.feasibility.targets import ROUNDING
+from purtensor.feasibility.verdict import Verdict
+from purtensor.kernels.spread import spread
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.domain import Domain
+from purtensor.tables.stored import StoredTable, store_table, stored_marginal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """Whole numbers t, kept on disk part by part, that refute the constraints or empty profiles.
+
+    They hold on the profiles that the steps before left.
+    """
+
+    domain: Domain
+    folder: Path
+    proven: Proven
+
+    @property
+    def store(self) -> SlabStore:
+        """The problem that the step is about."""
+        return self.proven.store
+
+    def parts(self) -> Iterator[tuple[Part, list[IntArray], IntArray]]:
+        """Yield every part, the codes of its profiles, and the weights of its rows."""
+        for number in self.store.parts:
+            codes, count, _ = labelled_codes(self.store, number)
+            part = read_part(self.store.part(number), self.store.kept)
+            yield part, [code[:count] for code in codes], read_packed(self.folder / f"{number:06d}").arrays["weights"]
+
+    def chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the weights part by part: a table for each constraint, on the rows that have a profile there."""
+        for part, codes, weights in self.parts():
+            tables = []
+            for k, scope in enumerate(self.store.scopes):
+                rows, first = np.unique(part.index[k], return_index=True)
+                columns = [codes[self.domain.position(name)][first] for name in scope]
+                tables.append(sparse_table(self.domain.select(scope), columns, weights[part.block(k)][rows],
+                                           name="certificate"))  # fmt: skip
+            yield tuple(tables)
+
+    def holds(self) -> bool:
+        """Return whether the weights prove what is said of them, recomputed in whole numbers and fractions."""
+        value, absolute = Fraction(0), Fraction(0)
+        positive = largest = 0
+        for part, _, weights in self.parts():
+            costs = spread_weights(part, weights)
+            if costs.min() < 0 or not np.array_equal(weights[part.outer_rows()], self.proven.outer):
+                return False
+            positive += int(np.count_nonzero(costs > 0))
+            inner = np.ones(len(weights), dtype=bool)
+            inner[part.outer_rows()] = False
+            terms = _terms(part.targets[inner], weights[inner])
+            value, absolute = value + sum(terms), absolute + sum(map(abs, terms))
+            largest = max(largest, int(np.abs(weights).max()))
+        terms = _terms(self.store.outer_targets, self.proven.outer)
+        value, absolute = value + sum(terms), absolute + sum(map(abs, terms))
+        total = Fraction(self.store.total)
+        allowed = ROUNDING * (absolute if positive else max(absolute, largest * total))
+        return value < -allowed or (positive > 0 and abs(value) <= 2 * allowed)
+
+
+def _terms(targets: FloatArray, weights: IntArray) -> list[Fraction]:
+    used = np.flatnonzero(weights)
+    pairs = zip(targets[used].tolist(), weights[used].tolist(), strict=True)
+    return [Fraction(target) * weight for target, weight in pairs]
+
+
+@dataclass(frozen=True)
+class StoredDiagnosis:
+    """Whether constraints can be met on the support of a stored table; what a Diagnosis tells, with the proof on disk.
+
+    Attributes
+    ----------
+    verdict
+        "interior", "boundary", "infeasible" or "open"; `verdict.sentence` says it in words. Open where neither the
+        slabs nor a coarser question decide.
+    implied_zeros
+        The profiles that are empty in every solution although the reference has mass there, as a stored table; None
+        where there are none, or no solution.
+    certificate
+        Tables of whole numbers t in memory, one a constraint. Where a coarser question, or one row, refutes the
+        constraints: over the attributes of that question, and all of the proof. Else the weights of the constraints
+        that couple the slabs; `certificate_chunks` yields those of the others. Empty where the verdict is interior.
+    exact
+        Which arithmetic proved it: "interval", targets are floats, known to rounding; "boundary to rounding"; that of
+        the coarser question; or "nothing".
+    explanation
+        The verdict in words.
+    reference, constraints
+        What was diagnosed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes", "no"], "sex": ["f", "m", "m"], "team": ["a", "b", "b"]})
+    >>> stored = pt.store_table(f, tempfile.mkdtemp() + "/f.zarr")
+    >>> diagnosis = pt.diagnose(stored, pt.pur(stored, response="hired", protected="sex"))
+    >>> str(diagnosis.verdict), diagnosis.verify()
+    ('infeasible', True)
+    """
+
+    verdict: Verdict
+    implied_zeros: StoredTable | None = field(repr=False)
+    certificate: tuple[Table, ...] = field(repr=False)
+    exact: str
+    explanation: Explanation = field(repr=False)
+    reference: StoredTable = field(repr=False)
+    constraints: tuple[Marginal | StoredMarginal, ...] = field(repr=False)
+    steps: tuple[Step, ...] = field(repr=False, default=())
+    settled: Diagnosis | None = field(repr=False, default=None)
+    store: SlabStore | None = field(repr=False, default=None)
+    found: Solved | None = field(repr=False, default=None)
+
+    def __str__(self) -> str:
+        return f"{self.verdict}\n{self.explanation}"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{self.verdict}</b></p>{self.explanation._repr_html_()}"
+
+    @cached_property
+    def solution(self) -> StoredTable | None:
+        """A stored table that meets the constraints to rounding, with mass on every profile but the implied zeros.
+
+        Written when it is first asked for; None where there is none.
+        """
+        if self.settled is not None and self.settled.solution is not None:
+            place = self.reference.workspace / "solution.zarr"
+            shutil.rmtree(place, ignore_errors=True)
+            return store_table(self.settled.solution, place)
+        if self.store is None or self.found is None:
+            return None
+        place = self.store.folder / "solution.zarr"
+        return written(place, self.reference.domain, self._solution_pieces(self.store, self.found))
+
+    def _solution_pieces(self, store: SlabStore, found: Solved) -> Iterator[Piece]:
+        for number in store.parts:
+            codes, count, _ = labelled_codes(store, number)
+            part, potentials = opened_part(store, number, found.stand.token, found.stand.outer)
+            made = read_packed(store.state(found.change.token, number)).arrays["made"]
+            masses = part.masses(potentials) * found.change.scale
+            change = np.empty_like(masses)
+            spread(part.index, part.offsets, made, change)
+            yield [code[:count] for code in codes], np.ldexp(masses * (1.0 + change), store.target_exponent)
+
+    def certificate_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the whole proof: for each step and part a table of weights for each constraint."""
+        if not self.steps and self.certificate:
+            yield self.certificate
+        for step in self.steps:
+            yield from step.chunks()
+
+    def verify(self) -> bool:
+        """Return whether the witness proves the verdict, recomputed from what lies on disk.
+
+        Whole numbers are summed exactly against the targets as floats; the solution is summed from its table, by code
+        that the search does not share. An open verdict has no witness.
+        """
+        if self.verdict is Verdict.OPEN or not all(step.holds() for step in self.steps):
+            return False
+        if self.settled is not None:
+            return self.settled.verify()
+        if self.verdict is Verdict.INFEASIBLE:
+            return bool(self.steps) or self._is_bare()
+        return self._is_solved()
+
+    def _is_bare(self) -> bool:
+        """Return whether the one row of the certificate has a target, and no profile in the reference."""
+        for table, constraint in zip(self.certificate, self.constraints, strict=True):
+            for profile, weight in checking.entries(table):
+                if weight:
+                    target = constraint if isinstance(constraint, Marginal) else constraint.in_memory()
+                    known = checking.support_of(stored_marginal(self.reference, constraint.scope))
+                    return profile not in known and profile in checking.support_of(target.target)
+        return False
+
+    def _is_solved(self) -> bool:
+        solution = self.solution
+        if solution is None:
+            return False
+        emptied = 0 if self.implied_zeros is None else self.implied_zeros.profiles
+        lowest = min(float(chunk.min()) for chunk in solution.chunks())
+        there = sum(int((chunk.values > 0).sum()) for chunk in self.reference.chunks())
+        allowed = float(ROUNDING)
+        return (
+            lowest > 0.0
+            and solution.profiles + emptied == there
+            and all(misses_of(solution, constraint)[0] <= allowed for constraint in self.constraints)
+        )

@@ -1,0 +1,60 @@
+"""The profiles that a proof empties, and those that it leaves: a stored table of each."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.distributed.packed import read_packed
+from purtensor.distributed.part import read_part
+from purtensor.distributed.slab_store import SlabStore
+from purtensor.tables.domain import Domain
+from purtensor.tables.stored import CHUNK, StoredTable, TableWriter
+
+Piece = tuple[list[IntArray], FloatArray]
+"""The codes and the values of some profiles."""
+
+
+def written(path: Path, domain: Domain, pieces: Iterable[Piece]) -> StoredTable:
+    """Return a stored table of these pieces; what was at its path before is replaced."""
+    shutil.rmtree(path, ignore_errors=True)
+    writer = TableWriter(path, domain, chunk=CHUNK)
+    try:
+        for codes, values in pieces:
+            writer.append(codes, values)
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def labelled_codes(store: SlabStore, number: int) -> tuple[list[IntArray], int, FloatArray]:
+    """Return the codes of the profiles of a part, how many are of the problem, and the values of those after them."""
+    labels = read_packed(store.labels(number))
+    count = len(labels.arrays) - 1
+    codes = [labels.arrays[f"codes_{k}"].astype(np.int64) for k in range(count)]
+    return codes, int(labels.facts["profiles"]), labels.arrays["left_out"]
+
+
+def of_zero_targets(store: SlabStore) -> Iterator[Piece]:
+    """Yield the profiles with mass that targets of zero empty."""
+    for number in store.label_parts:
+        codes, begin, values = labelled_codes(store, number)
+        kept = values > 0
+        if kept.any():
+            yield [code[begin:][kept] for code in codes], values[kept]
+
+
+def of_proof(store: SlabStore, folder: Path, *, empty: bool) -> Iterator[Piece]:
+    """Yield the profiles that kept weights empty, or those that they leave, with the reference's values."""
+    for number in store.parts:
+        codes, count, _ = labelled_codes(store, number)
+        chosen = (read_packed(folder / f"{number:06d}").arrays["costs"] > 0) == empty
+        if chosen.any():
+            reference = read_part(store.part(number), store.kept).reference[chosen]
+            values = np.ldexp(reference, store.reference_exponent)
+            yield [code[:count][chosen] for code in codes], values

@@ -1,0 +1,165 @@
+"""Newton's method on a cut problem as a search for evidence: a positive solution, or weights that prove something.
+
+What each step tells is that of the search in memory (notes/feasibility.md, equations 3 to 5), in one pass over the
+parts; candidates are weighed in another.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.distributed.bare import BareRowError
+from purtensor.distributed.certifying import Refined, refined
+from purtensor.distributed.checkpoint import Stand
+from purtensor.distributed.coupling import relations_of
+from purtensor.distributed.engine import map_reduce
+from purtensor.distributed.part import extended_from
+from purtensor.distributed.passes import START, Tally, added, opened_part
+from purtensor.distributed.slab_store import SlabStore
+from purtensor.distributed.stepping import first_tally, newton_step, sweep, system_at
+from purtensor.distributed.weighing import Guess, Proven, weighed
+from purtensor.kernels.feasibility_sums import repair_price
+from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.spread import spread
+from purtensor.solving.certificate import NEGLIGIBLE
+from purtensor.solving.hessian.cholesky import factorize
+from purtensor.tables.domain import Domain
+
+_ITERATIONS = 80
+_SWEEPS = 3
+_NEAR_ONE = 0.9
+_STANDING = 1e-9
+_FINE = 2.0**44
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solved:
+    """A point and the change that makes it a positive solution, to rounding."""
+
+    stand: Stand
+    change: Refined
+
+
+def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
+    """Return what Newton's steps lead to, None where they end without a proof; their states are left in the store.
+
+    Raises
+    ------
+    BareRowError
+        A row that couples the parts has a positive target and no profile.
+    """
+    stand = _begun(store, domain)
+    broken = _broken_relation(store)
+    if broken is not None:
+        return broken
+    for _ in range(_ITERATIONS):
+        solved = _solved(store, stand)
+        told = map_reduce(evidence_pass, added, store.parts, store, stand.token, stand.outer, solved)
+        lowest, highest = -told.largest["lowest"], told.largest["highest"]
+        if not np.isfinite([lowest, highest, told.sums["gain"]]).all():
+            return None
+        if lowest > -_NEAR_ONE:
+            change = refined(store, stand)
+            if change is not None and change.lowest > -1.0 and change.miss / store.total <= NEGLIGIBLE:
+                return Solved(stand, change)
+            if max(highest, -lowest) < _STANDING:
+                return None
+        for scale in _scales(store, told, solved):
+            found = weighed(store, Guess(stand.token, stand.outer, solved, True, scale))
+            if found is not None and (found.infeasible or found.empties):
+                return found
+        moved = newton_step(store, stand)
+        if moved is None:
+            return None
+        _remove_state(store, stand.token)
+        stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
+    return None
+
+
+def _begun(store: SlabStore, domain: Domain) -> Stand:
+    """Return the stand after some sweeps, from which the search in memory begins, too."""
+    outer, tally = first_tally(store)
+    refuse_bare(store, tally, domain)
+    stand = Stand(START, outer, tally)
+    order = range(len(store.scopes))
+    for _ in range(_SWEEPS):
+        moved = sweep(store, stand, order)
+        _remove_state(store, stand.token)
+        stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
+    stand.tally = system_at(store, stand)
+    return stand
+
+
+def refuse_bare(store: SlabStore, tally: Tally, domain: Domain) -> None:
+    """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
+    bare = np.flatnonzero((store.outer_targets > 0) & ~(tally.sums["outer"] > 0))
+    if len(bare):
+        a, k = next((a, k) for a, k in enumerate(store.outside) if bare[0] < store.outer_blocks[k].stop)
+        row = int(bare[0]) - store.outer_blocks[k].start
+        raise BareRowError(domain, store.scopes[k], k, [code[row] for code in store.outer_codes[a]])
+
+
+def _remove_state(store: SlabStore, token: str) -> None:
+    if token != START:
+        shutil.rmtree(store.state(token, 0).parent, ignore_errors=True)
+
+
+def _solved(store: SlabStore, stand: Stand) -> FloatArray:
+    rhs = (store.outer_targets - stand.tally.sums["outer"])[store.kept]
+    with np.errstate(all="ignore"):
+        return np.asarray(factorize(stand.tally.sums["matrix"]).solve(rhs + stand.tally.sums["vector"]))
+
+
+def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, solved: FloatArray) -> Tally:
+    """Return what Newton's direction tells on a part.
+
+    b.d and what it costs to lower it until C^T d <= 0, over the part's own rows; the extremes of C^T d and of d.
+    """
+    part, potentials = opened_part(store, number, token, outer)
+    masses = part.masses(potentials)
+    rhs = part.inner_miss(part.sums(masses))
+    part.form.masses = masses
+    with np.errstate(all="ignore"):
+        direction = extended_from(part, store.kept, rhs, solved)
+    change = np.empty_like(masses)
+    spread(part.index, part.offsets, direction, change)
+    direction[part.outer_rows()] = 0.0
+    highest = np.empty_like(direction)
+    price = min(
+        float(repair_price(change, part.index[k], part.targets[part.block(k)], highest[part.block(k)]))
+        for k in part.inside
+    )
+    return Tally(
+        {"gain": inner_product(part.targets, direction), "price": price},
+        {"lowest": -float(change.min()), "highest": float(change.max()), "size": float(np.abs(direction).max())},
+    )
+
+
+def _scales(store: SlabStore, told: Tally, solved: FloatArray) -> Iterator[float]:
+    """Yield the scales at which Newton's direction may be whole numbers that prove something, the simplest first."""
+    size = max(told.largest["size"], float(np.abs(solved).max(initial=0.0)))
+    gain = told.sums["gain"] + float(store.outer_targets[store.kept] @ solved)
+    if gain > 1e-12 * size and gain > told.sums["price"]:
+        yield from (1.0 / size, 2.0 / size, 3.0 / size, _FINE / size)
+    elif told.largest["lowest"] > _NEAR_ONE:
+        yield 1.0
+
+
+def _broken_relation(store: SlabStore) -> Proven | None:
+    """Return the proof by a row that follows from others on this support, but has another target than they say."""
+    relations = relations_of(store)
+    if not relations:
+        return None
+    everything = replace(store, kept=np.ones_like(store.kept))
+    outer, _ = first_tally(store)
+    for relation in relations:
+        for sign in (1.0, -1.0):
+            found = weighed(everything, Guess(START, outer, sign * relation.astype(np.float64), False, 1.0))
+            if found is not None and found.infeasible:
+                return found
+    return None
