@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.consistency import ROUNDING
 from purtensor.constraints.echelon import primes
 from purtensor.constraints.exact_rank import Vectors
 from purtensor.constraints.graph import couple, grow_forest
@@ -47,6 +48,10 @@ class Recipe:
         Values and targets are divided by two to these powers.
     prime
         The coupling's rank is looked for modulo this prime first.
+    compared
+        Pairs of inside constraints whose targets may disagree on what they share: too large to be compared before.
+    total
+        Of the targets, as scaled.
     """
 
     folder: Path
@@ -60,6 +65,8 @@ class Recipe:
     reference_exponent: int
     target_exponent: int
     prime: int
+    compared: tuple[tuple[int, int], ...]
+    total: float
 
     def scope_sizes(self, k: int) -> list[int]:
         """Return the sizes of the attributes of constraint k."""
@@ -86,6 +93,8 @@ class Gathered:
         The codes of a profile that is stored twice.
     bare
         A constraint and the codes of one of its rows that has a positive target and no profile.
+    disagreement
+        Two constraints, the codes of a profile of what they share, and its mass by each of them, as scaled.
     """
 
     profiles: int = 0
@@ -98,6 +107,7 @@ class Gathered:
     note: str = ""
     repeated: tuple[int, ...] | None = None
     bare: tuple[int, tuple[int, ...]] | None = None
+    disagreement: tuple[tuple[int, int], tuple[int, ...], tuple[float, float]] | None = None
 
 
 def gather_part(number: int, recipe: Recipe) -> Gathered:
@@ -109,6 +119,10 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
     columns, values = [column[order] for column in columns], values[order]
     inner = [k for k, keys in enumerate(recipe.outer_keys) if keys is None]
     found = _Rows.of(recipe, number, columns, values)
+    for pair in recipe.compared:
+        disagreement = found.disagreement(recipe, pair)
+        if disagreement is not None:
+            return Gathered(disagreement=disagreement)
     alive = values > 0
     for k in range(len(recipe.scopes)):
         alive &= found.alive(k)
@@ -187,6 +201,27 @@ class _Rows:
         self.index.append(np.where(keys[place] == wanted, place, -1))
         self.codes.append(tuple(np.zeros(len(keys), dtype=np.int64) for _ in sizes))
         self.targets.append(targets)
+
+    def disagreement(
+        self, recipe: Recipe, pair: tuple[int, int]
+    ) -> tuple[tuple[int, int], tuple[int, ...], tuple[float, float]] | None:
+        """Return where the targets of two inside constraints disagree most on what they share, beyond rounding."""
+        one, two = pair
+        shared = [name for name in recipe.scopes[one] if name in recipe.scopes[two]]
+        joint = [
+            np.concatenate([self.codes[k][recipe.scopes[k].index(name)].astype(np.int64) for k in pair])
+            for name in shared
+        ]
+        group, codes = group_profiles(joint, [recipe.sizes[recipe.attributes.index(name)] for name in shared])
+        ends = len(self.targets[one])
+        count = len(codes[0])
+        first = group_sums(self.targets[one], group[:ends], count)
+        second = group_sums(self.targets[two], group[ends:], count)
+        gaps = np.abs(first - second)
+        if not count or gaps.max() <= ROUNDING * recipe.total:
+            return None
+        worst = int(np.argmax(gaps))
+        return pair, tuple(int(code[worst]) for code in codes), (float(first[worst]), float(second[worst]))
 
     def alive(self, k: int) -> BoolArray:
         """Mark the profiles whose row of constraint k has a positive target."""

@@ -31,8 +31,10 @@ from purtensor.distributed.targets import (
     check_stored_consistency,
     outer_rows,
     scatter_target,
+    uncompared,
 )
 from purtensor.errors import (
+    InconsistentTargetsError,
     InfeasibleError,
     InvalidTableError,
     NoSlabsError,
@@ -194,7 +196,8 @@ def _cut(
     recipe = Recipe(
         folder, domain.attributes, domain.sizes, tuple(c.scope for c in constraints), key, tuple(scattered),
         tuple(one[1] if one else None for one in outer), tuple(one[2] if one else None for one in outer),
-        math.frexp(census.mass)[1], target_exponent, next(primes()),
+        math.frexp(census.mass)[1], target_exponent, next(primes()), uncompared(constraints, inside, domain),
+        math.ldexp(total, -target_exponent),
     )  # fmt: skip
     made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
     _refuse_faults(made, recipe, domain)
@@ -233,6 +236,15 @@ def _finished(
 
 
 def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> None:
+    disagreements = [one.disagreement for one in made if one.disagreement is not None]
+    if disagreements:
+        pair, codes, masses = max(disagreements, key=lambda found: abs(found[2][0] - found[2][1]))
+        shared = [name for name in recipe.scopes[pair[0]] if name in recipe.scopes[pair[1]]]
+        where = [f"({', '.join(recipe.scopes[k])})" for k in pair]
+        first, second = (math.ldexp(mass, recipe.target_exponent) for mass in masses)
+        raise InconsistentTargetsError(
+            f"{described(domain.select(shared), codes)!r} is {first!r} in {where[0]} but {second!r} in {where[1]}"
+        )
     for one in made:
         if one.repeated is not None:
             profile = described(domain, one.repeated)

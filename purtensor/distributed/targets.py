@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from purtensor.distributed.cutting import bucket_of, scatter, write_scattered
 from purtensor.distributed.engine import map_each
 from purtensor.distributed.slab_store import made_folders
 from purtensor.errors import NoSlabsError, UnknownCategoryError
-from purtensor.tables.domain import listed
+from purtensor.tables.domain import Domain, listed
 from purtensor.tables.stored import StoredTable, store_table, stored_marginal
 from purtensor.tables.translate import category_map
 
@@ -57,6 +58,17 @@ def check_stored_consistency(constraints: Sequence[Constraint]) -> None:
                 alike.append(Marginal(stored_marginal(constraint.table, tuple(small))))
     if len(alike) > 1:
         check_consistency(alike)
+
+
+def uncompared(constraints: Sequence[Constraint], inside: Sequence[int], domain: Domain) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of inside constraints that share more than is compared before the table is cut."""
+    found = []
+    for one, two in itertools.combinations(inside, 2):
+        tables = [c.table.path if isinstance(c, StoredMarginal) else None for c in (constraints[one], constraints[two])]
+        shared = [name for name in constraints[one].scope if name in constraints[two].scope]
+        if tables[0] != tables[1] and domain.select(shared).size > _MOST_SHARED:
+            found.append((one, two))
+    return tuple(found)
 
 
 def aligned_target(constraint: Marginal, reference: StoredTable) -> tuple[list[IntArray], FloatArray]:

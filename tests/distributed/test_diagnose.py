@@ -231,3 +231,17 @@ def test_diagnose__damage_is_no_proof(tmp_path, slabs_alone):
     ))  # fmt: skip
     assert step.holds()
     assert not worse.holds()
+
+
+def test_diagnose__targets_that_disagree_on_more_than_is_compared_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("purtensor.distributed.targets._MOST_SHARED", 3)
+    table = people(74, (2, 3, 12))
+    tilted = table * np.where(table["x"].values == 5, 1.25, 1.0)
+    moved = tilted * float(table.sum()) / float(tilted.sum())
+    one = pt.store_table(table, tmp_path / "one.zarr", chunk=10)
+    other = pt.store_table(moved, tmp_path / "other.zarr", chunk=10)
+    constraints = [*pt.marginals_of(one, [("y", "x")]), *pt.marginals_of(other, [("s", "x")])]
+    with pytest.raises(pt.InconsistentTargetsError, match=r"'x=5' is .* in \(y, x\) but .* in \(s, x\)"):
+        pt.diagnose(one, constraints)
+    again = [*pt.marginals_of(one, [("y", "x")]), *pt.marginals_of(one, [("s", "x")])]
+    assert pt.diagnose(one, again).verdict is Verdict.INTERIOR
