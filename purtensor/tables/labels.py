@@ -130,6 +130,8 @@ def _texts(texts: Any) -> npt.NDArray[Any]:
     labels = list(texts)
     for text in labels:
         check_text(text, "the label")
+    if not labels:
+        return np.empty(0, dtype="U1")  # of objects, of which there are none, xarray would make numbers
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array

@@ -140,6 +140,8 @@ def _foreign(stored: Any) -> Table:
             f"one column is called {', '.join(VALUE_COLUMNS)}, the others are attributes; "
             f"it has {', '.join(stored.column_names)}; records are counted by purtensor.tabulate"
         )
+    if not stored.num_rows:
+        raise FileFormatError("there are columns but no row")
     frame = nw.from_native(stored, eager_only=True)
     names = tuple(column for column in frame.columns if column != places[0])
     factors = [factorize(frame[column], column) for column in names]

@@ -79,17 +79,20 @@ def group_records(lazy: nw.LazyFrame[Any], names: Sequence[str], weights: str | 
     InvalidTableError
         A weight that is missing, negative or no finite number.
     """
+    asked = list(dict.fromkeys([*names, *([weights] if weights else [])]))
+    lazy, called = _plainly_named(lazy, asked) if lazy.implementation.is_duckdb() else (lazy.select(*asked), {})
     counted = [nw.len().alias(_COUNT)]
     if weights is not None:
-        column = nw.col(weights)
+        column = nw.col(called.get(weights, weights))
         counted += [column.cast(nw.Float64).sum().alias(_MASS), column.cast(nw.Float64).min().alias(_LOWEST),
                     column.is_null().sum().alias(_ABSENT)]  # fmt: skip
-    grouped = lazy.select(*names, *([weights] if weights else [])).group_by(*names).agg(*counted)
+    keys = [called.get(name, name) for name in names]
+    grouped = lazy.group_by(*keys).agg(*counted)
     engine: dict[str, Any] = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
     with reading("what holds the records"):
         frame = grouped.collect(**engine)
     counts = frame[_COUNT].to_numpy().astype(np.float64)
-    columns = {name: frame[name] for name in names}
+    columns = {name: frame[key].alias(name) for name, key in zip(names, keys, strict=True)}
     if weights is None:
         return Grouped(columns, counts, None)
     masses = np.asarray(frame[_MASS].to_numpy(), dtype=np.float64)
@@ -100,6 +103,13 @@ def group_records(lazy: nw.LazyFrame[Any], names: Sequence[str], weights: str | 
     if not (np.isfinite(masses).all() and (lowest >= 0).all()):
         raise InvalidTableError("a weight is negative or no finite number; weights are masses")
     return Grouped(columns, counts, masses)
+
+
+def _plainly_named(lazy: nw.LazyFrame[Any], names: list[str]) -> tuple[nw.LazyFrame[Any], dict[str, str]]:
+    """Return columns of DuckDB as c0, c1, ..., and what each is called now: a.b it takes for column b of a table a."""
+    called = {name: f"c{k}" for k, name in enumerate(names)}
+    quoted = ", ".join('"' + name.replace('"', '""') + '" AS ' + short for name, short in called.items())
+    return nw.from_native(lazy.to_native().project(quoted)), called
 
 
 def _paths(records: Any) -> list[str]:
@@ -131,9 +141,13 @@ def _scanned(paths: list[str]) -> nw.LazyFrame[Any]:
     literal = [re.sub(r"([*?[])", r"[\1]", file) for file in files]  # else DuckDB takes them for patterns
     with reading(", ".join(paths)):
         if lower[0].endswith(_TEXT):
-            relation = _scanned_text(connection, literal, _common_header(files))
+            names = _common_header(files)
+            _check_case(names, files[0])
+            relation = _scanned_text(connection, literal, names)
         else:
-            relation = connection.read_parquet(literal)
+            schema = connection.execute("SELECT name FROM parquet_schema(?)", [literal[0]]).fetchall()
+            _check_case([name for (name,) in schema[1:]], files[0])  # the first is that of the whole
+            relation = connection.read_parquet(literal, hive_partitioning=False)
     frame: nw.LazyFrame[Any] = nw.from_native(relation)
     return frame
 
@@ -156,8 +170,17 @@ def _scanned_text(connection: Any, files: list[str], header: list[str]) -> Any:
     """
     return connection.read_csv(
         files, columns=dict.fromkeys(header, "VARCHAR"), header=True, auto_detect=False, strict_mode=True, sep=",",
-        quotechar='"', escapechar='"', skiprows=0, parallel=False,
+        quotechar='"', escapechar='"', skiprows=0, parallel=False, hive_partitioning=False,
     )  # fmt: skip
+
+
+def _check_case(names: list[str], file: str) -> None:
+    """Refuse names that DuckDB takes for the same, and would change without a word."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise FileFormatError(f"{file} has columns {other!r} and {name!r}, which differ by case alone; rename one")
 
 
 def _common_header(files: list[str]) -> list[str]:

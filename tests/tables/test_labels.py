@@ -127,3 +127,9 @@ def test_recognised_labels__by_the_way_they_are_written(texts, expected):
 def test_recognised_labels__are_written_back_as_they_were(labels):
     texts = [label_text(label) for label in labels]
     assert [label_text(label) for label in recognised_labels(texts)] == texts
+
+
+def test_encode_labels__no_label_is_text_too():
+    labels, kind = encode_labels(pd.Index([], dtype=object))
+    assert labels.dtype.kind == "U"  # of an array of no objects, files would make numbers
+    assert decode_labels(labels, kind).tolist() == []

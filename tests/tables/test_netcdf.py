@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import purtensor as pt
 from purtensor.tables import netcdf
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.domain import Domain
 from purtensor.tables.netcdf import read_dataset, write_dataset
 from purtensor.tables.seal import append_seal
 
@@ -85,3 +88,10 @@ def test_write_dataset__leaves_the_old_file_when_it_fails(path):
         write_dataset(xr.Dataset({"a/b": ("p", [1.0])}), path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_write_dataset__text_of_no_length_comes_back(path):
+    empty = Domain(("y",), (pd.Index([], dtype=object),))
+    table = sparse_table(empty, [np.zeros(0, dtype=np.int64)], np.zeros(0))
+    pt.save(table, path)
+    assert pt.load(path).identical(table)

@@ -86,3 +86,10 @@ def test_write_parquet__equal_tables_give_equal_tables(tmp_path):
     found = read_parquet(tmp_path / "x.parquet")
     assert found.dims == ("age", "sex", "ok")
     assert np.array_equal(found.values, pt.to_dense(COUNTS).values)
+
+
+def test_read_parquet__columns_without_a_row(tmp_path):
+    columns = {"y": pa.array([], pa.string()), "count": pa.array([], pa.int64())}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    with pytest.raises(pt.FileFormatError, match="columns but no row"):
+        pt.load(tmp_path / "t.parquet")

@@ -152,3 +152,22 @@ def test_tabulate__a_name_with_wildcards_is_that_file_where_it_is_there(tmp_path
 def test_tabulate__goes_to_no_network():
     with pytest.raises(pt.FileFormatError, match="no such file"):
         pt.tabulate("http://127.0.0.1:9/records.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tabulate__names_with_dots_and_quotes_in_files(tmp_path, ending):
+    data = pd.DataFrame({"a.b": ["x", "y", "x"], 'q"q': [1, 2, 1], "c0": ["k"] * 3, "w.w": [1.0, 2, 4], "a": [1, 1, 1]})
+    path = tmp_path / f"year=1999.{ending}"
+    getattr(data, f"to_{ending}")(path, index=False)
+    for names in (["a.b", 'q"q', "c0"], ["c0", "a.b", "a"]):
+        expected = pt.tabulate(data, names, weights="w.w")
+        assert pt.tabulate(path, names, weights="w.w").to_series().to_dict() == expected.to_series().to_dict()
+    assert "year" not in pt.tabulate(path).indexes["profile"].names
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tabulate__names_that_differ_by_case_alone(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    getattr(pd.DataFrame({"sector": [1], "Sector": [2]}), f"to_{ending}")(path, index=False)
+    with pytest.raises(pt.FileFormatError, match="'sector' and 'Sector', which differ by case alone"):
+        pt.tabulate(path)
