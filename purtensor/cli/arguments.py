@@ -8,6 +8,7 @@ from typing import Any
 
 from purtensor import __version__
 from purtensor.cli.compare_arguments import add_compare
+from purtensor.solving.solvers import SOLVERS
 
 EXIT_CODES = """\
 exit codes: 0 done, 2 usage or bad input, 3 infeasible, 4 not converged, 5 too large for the memory"""
@@ -45,7 +46,10 @@ def _add_project(commands: Any) -> None:
     _add_data(parser)
     _add_question(parser)
     solution = parser.add_argument_group("the solution")
-    solution.add_argument("--solver", choices=("auto", "ipf", "newton"), default="auto", help="default: auto")
+    solution.add_argument(
+        "--solver", default="auto", metavar="NAME",
+        help=f"{', '.join(SOLVERS)}, also with options, such as 'ipf(relaxation=1.5)' (default: auto)",
+    )  # fmt: skip
     solution.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
     solution.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
     solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")

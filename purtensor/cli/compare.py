@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int | None:
     with bar("comparing", len(problems)) as shown:
         compared = compare(
             problems, solvers, budget=arguments.budget, tolerance=arguments.tolerance,
-            max_iterations=arguments.max_iterations, repetitions=arguments.repetitions,
+            max_iterations=arguments.max_iterations, repetitions=arguments.repetitions, clock=arguments.clock,
             on_step=lambda problem, solver: shown.step(f"{problem}: {solver}"),
         )  # fmt: skip
     ratios = ratio_table(compared, baseline)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from purtensor.solving.solvers import SOLVERS
+
+PEERS = ("ipfn", "humanleague", "pot", "scipy-lbfgs", "trust-exact", "clarabel", "loglin")
+"""The names of the peers, without importing them."""
+
 STUDIES = ("lambda", "size", "granularity")
 """The names of the studies of convergence rates, without importing them."""
 
@@ -24,8 +29,8 @@ def add_compare(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--solvers", nargs="+", default=["auto", "ipf", "newton"], metavar="NAME",
-        help="auto, ipf, ipf-anderson, newton, gis, lbfgs, project (with labels); peers: ipfn, humanleague, pot, "
-        "scipy-lbfgs, trust-exact, clarabel, loglin; or module:name for your own (default: auto ipf newton)",
+        help=f"{', '.join(SOLVERS)}, also with options, such as 'ipf(relaxation=1.5)'; project (with labels); peers: "
+        f"{', '.join(PEERS)}; or module:name for your own (default: auto ipf newton)",
     )  # fmt: skip
     parser.add_argument(
         "--study", choices=STUDIES,
@@ -40,6 +45,10 @@ def add_compare(commands: Any) -> None:
     parser.add_argument(
         "--repetitions", type=int, default=5, metavar="N", help="rounds of timing, in turns (default: 5)"
     )
+    parser.add_argument(
+        "--clock", choices=("wall", "processor"), default="wall",
+        help="what runs are timed by; the processor's leaves out what other programs take (default: wall)",
+    )  # fmt: skip
     parser.add_argument("--baseline", metavar="NAME", help="whose time the ratios are over (default: the first solver)")
     parser.add_argument("--out", type=Path, default=Path("out/compare"), metavar="FOLDER", help="default: out/compare")
     records = parser.add_argument_group("records: PUR is asked of them")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
 from purtensor.cli.question import read_question, require_folder
 from purtensor.projection.files import save
 from purtensor.projection.project import project
-from purtensor.solving.solvers.ipf import IPF
-from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.solvers.named import solver_named
 from purtensor.tables.files import ending
 
 _NETCDF = ".nc"
@@ -20,18 +18,15 @@ _NETCDF = ".nc"
 
 def run(arguments: argparse.Namespace) -> None:
     """Read the file, project it, write the projection, and print what was done."""
+    solver = solver_named(arguments.solver)
     ending(arguments.out)  # refuses what could not be written later
     require_folder(arguments.out)
     question = read_question(arguments)
     show_facts("data", question.facts)
     result = project(
-        question.reference, question.constraints, solver=_solver(arguments.solver), tolerance=arguments.tolerance,
+        question.reference, question.constraints, solver=solver, tolerance=arguments.tolerance,
         max_iterations=arguments.max_iterations, max_seconds=arguments.max_seconds, progress=True,
     )  # fmt: skip
     save(result if ending(arguments.out) == _NETCDF else result.table, arguments.out)
     show_facts("projection", {**result.summary(), "washed out": "", "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")
-
-
-def _solver(name: str) -> Any:
-    return {"auto": None, "ipf": IPF(), "newton": Newton()}[name]

@@ -11,9 +11,10 @@ import pytest
 
 import purtensor as pt
 from purtensor.cli import rate_study
-from purtensor.cli.compare_arguments import STUDIES
+from purtensor.cli.compare_arguments import PEERS, STUDIES
 from purtensor.cli.endings import BAD_INPUT, INTERRUPTED
 from purtensor.cli.main import main
+from purtensor.experiments.comparison import peers
 
 OWN = """
 class Nothing:
@@ -100,6 +101,18 @@ def test_compare__an_interruption_writes_what_was_done(tmp_path: Path, capsys: p
 
 def test_compare__studies_are_those_that_there_are() -> None:
     assert tuple(rate_study.STUDIES) == STUDIES
+
+
+def test_compare__peers_are_those_that_there_are() -> None:
+    assert tuple(peers.PEERS) == PEERS
+
+
+def test_compare__takes_solvers_with_options(tmp_path: Path) -> None:
+    words = ["compare", "haberman", "--solvers", "ipf(relaxation=1.2)", "ipf-anderson", "--repetitions", "1"]
+    assert main([*words, "--clock", "processor", "--out", str(tmp_path)]) == 0
+    runs = pd.read_csv(tmp_path / "runs.csv")
+    assert runs["solver"].tolist() == ["ipf(relaxation=1.2)", "ipf-anderson"]
+    assert runs["ending"].tolist() == ["converged", "converged"]
 
 
 def test_compare__a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,20 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.cli.main import BAD_INPUT, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE, exit_code, main, one_line
+from purtensor.cli.main import (
+    BAD_INPUT,
+    DONE,
+    INFEASIBLE,
+    INTERRUPTED,
+    NOT_CONVERGED,
+    TOO_LARGE,
+    exit_code,
+    main,
+    one_line,
+)
+from purtensor.solving.solvers import SOLVERS
+from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.named import solver_type
 
 HIRED = """hired,sex,degree,count
 no,f,no,30
@@ -182,6 +195,40 @@ def test_project__not_converged_ends_with_four(hired: Path, tmp_path: Path, caps
     assert project(hired, "--out", tmp_path / "fair.csv", *words) == NOT_CONVERGED
     assert capsys.readouterr().err.startswith("purtensor: NotConvergedError: not converged after 1 iteration")
     assert not (tmp_path / "fair.csv").exists()
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, "ipf(relaxation=1.2)", "newton(warm_up=0)", "lbfgs(memory=3)"])
+def test_project__takes_every_solver_with_its_options(solver: str, hired: Path, tmp_path: Path) -> None:
+    for name, words in {"asked": ("--solver", solver), "auto": ()}.items():
+        assert project(hired, "--out", tmp_path / f"{name}.csv", *words) == DONE
+    asked, auto = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("asked", "auto"))
+    assert asked.iloc[:, -1].to_numpy() == pytest.approx(auto.iloc[:, -1].to_numpy(), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("solver", "complaint"),
+    [
+        ("nobody", "no solver 'nobody'; there are auto, ipf, newton, gis, lbfgs"),
+        ("ipf(omega=1.5)", "ipf has no option 'omega'; it has order, relaxation, acceleration"),
+        ("auto(fast=True)", "auto has no option 'fast'; it has none"),
+        ("ipf(relaxation=3)", "relaxation is an exponent in (0, 2)"),
+        ("ipf(relaxation='much')", "ipf does not take {'relaxation': 'much'}"),
+        ("ipf(1.5)", "options are written as name(option=value, ...)"),
+        ("ipf(relaxation=", "options are written as name(option=value, ...)"),
+        ("ipf(relaxation=open('x'))", "options are written as name(option=value, ...)"),
+    ],
+)
+def test_project__refuses_a_solver_that_is_none(
+    solver: str, complaint: str, hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert project(hired, "--out", tmp_path / "fair.csv", "--solver", solver) == BAD_INPUT
+    assert complaint in capsys.readouterr().err
+
+
+def test_solvers__are_all_that_are_public() -> None:
+    """The one list of names cannot go out of date: a solver is what has a step."""
+    public = {found for name in dir(pt) if isinstance(found := getattr(pt, name), type) and hasattr(found, "step")}
+    assert public == {solver_type(name) for name in SOLVERS} - {Automatic}
 
 
 def test_project__debug_shows_where(hired: Path, tmp_path: Path) -> None:

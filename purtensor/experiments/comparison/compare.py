@@ -13,7 +13,7 @@ from purtensor.experiments.comparison.machine import surroundings
 from purtensor.experiments.comparison.outcome import Outcome
 from purtensor.experiments.comparison.questions import Problems, Question, questions
 from purtensor.experiments.comparison.result import Comparison
-from purtensor.experiments.comparison.rule import Ending, Rule
+from purtensor.experiments.comparison.rule import CLOCKS, Ending, Rule
 
 _PACKAGES = ("numpy", "scipy", "numba", "ipfn", "humanleague", "POT", "cvxpy", "clarabel")
 
@@ -26,6 +26,7 @@ def compare(
     tolerance: float = 1e-10,
     max_iterations: int = 100_000,
     repetitions: int = 5,
+    clock: str = "wall",
     on_step: Callable[[str, str], Any] | None = None,
 ) -> Comparison:
     """Return how solvers fare on problems, under one stopping rule, one trace and one budget.
@@ -42,8 +43,9 @@ def compare(
         "pur(responses=2, protected=3, unprotected=40)"; the path of a saved projection (.nc); any object with
         `reference` and `constraints`; a pair of them. A mapping gives them names.
     solvers
-        One or several of: the name of a solver of purtensor ("auto", "ipf", "newton", ...; "project" is `pt.project`
-        with its labels) or of a peer ("ipfn", "clarabel", ...); any object with a `step`. A mapping gives them names.
+        One or several of: the name of a solver of purtensor, also with options ("auto", "newton",
+        "ipf(relaxation=1.5)"; "project" is `pt.project` with its labels) or of a peer ("ipfn", "clarabel", ...); any
+        object with a `step`. A mapping gives them names.
     budget
         Seconds that each run may take. What does not hear of limits is ended from outside.
     tolerance
@@ -53,6 +55,8 @@ def compare(
         Sweeps or steps that each run may take.
     repetitions
         Rounds in which those that converged are timed again, in turns; ratios are taken within a round.
+    clock
+        What runs are timed by: "wall", or "processor" on a machine that others use. The latter adds up threads.
     on_step
         Told the problem and the solver before each run.
 
@@ -74,7 +78,7 @@ def compare(
     [['haberman', 'ipf', 'converged'], ['haberman', 'newton', 'converged'], ['a', 'ipf', 'converged'], \
 ['a', 'newton', 'converged']]
     """
-    rule = _rule(budget, tolerance, max_iterations)
+    rule = _rule(budget, tolerance, max_iterations, clock)
     if repetitions < 0:
         raise InvalidOptionError(f"repetitions is a count, this is {repetitions}")
     asked, invited = questions(problems, max(10.0 * budget, 60.0)), contenders(solvers)
@@ -98,6 +102,7 @@ def compare(
         "tolerance": f"{tolerance:g} (largest miss, total mass 1), {100 * tolerance:g} (L1 of the worst constraint)",
         "budget": f"{budget:g} s and {max_iterations:,} iterations a run",
         "repetitions": f"{repetitions}, in turns",
+        "clock": clock,
         **cut,
         **surroundings(_PACKAGES),
     }
@@ -105,14 +110,16 @@ def compare(
     return Comparison.of(runs, times, tolerance, facts, settings)
 
 
-def _rule(budget: float, tolerance: float, max_iterations: int) -> Rule:
+def _rule(budget: float, tolerance: float, max_iterations: int, clock: str) -> Rule:
     if not budget > 0:
         raise InvalidOptionError(f"budget is the seconds that each run may take, a positive number, this is {budget!r}")
     if not 0 < tolerance < 1:
         raise InvalidOptionError(f"tolerance is a share of the total mass in (0, 1), this is {tolerance!r}")
     if max_iterations < 1:
         raise InvalidOptionError(f"max_iterations is a positive count, this is {max_iterations!r}")
-    return Rule(float(tolerance), int(max_iterations), float(budget))
+    if clock not in CLOCKS:
+        raise InvalidOptionError(f"clock is one of {', '.join(CLOCKS)}, this is {clock!r}")
+    return Rule(float(tolerance), int(max_iterations), float(budget), clock)
 
 
 def _silent(problem: str, solver: str) -> None:

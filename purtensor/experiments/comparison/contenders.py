@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from purtensor.errors import InvalidOptionError
@@ -15,26 +14,15 @@ from purtensor.experiments.comparison.peers import PEERS
 from purtensor.experiments.comparison.questions import Question
 from purtensor.experiments.comparison.rule import Rule
 from purtensor.solving.iterate import Solver
-from purtensor.solving.solvers.automatic import Automatic
-from purtensor.solving.solvers.gis import GIS
+from purtensor.solving.solvers import SOLVERS
 from purtensor.solving.solvers.ipf import IPF
-from purtensor.solving.solvers.lbfgs import LBFGS
-from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.solvers.named import solver_named
 
 WHOLE_CALL = "project"
 """The name of `pt.project` itself, from labels to labels."""
 
-OWN: Mapping[str, Solver] = MappingProxyType(
-    {
-        "auto": Automatic(),
-        "ipf": IPF(),
-        "ipf-anderson": IPF(acceleration="anderson"),
-        "newton": Newton(),
-        "gis": GIS(),
-        "lbfgs": LBFGS(),
-    }
-)
-"""purtensor's solvers by the names that `compare` and the command line know."""
+ACCELERATED = "ipf-anderson"
+"""Short for ipf(acceleration='anderson')."""
 
 Solvers: TypeAlias = "str | Solver | Iterable[str | Solver] | Mapping[str, str | Solver]"
 
@@ -65,7 +53,7 @@ class Contender:
 
 def solver_names() -> tuple[str, ...]:
     """Return the names of solvers that `compare` knows: purtensor's own, then the peers."""
-    return (*OWN, WHOLE_CALL, *PEERS)
+    return (*SOLVERS, ACCELERATED, WHOLE_CALL, *PEERS)
 
 
 def contenders(solvers: Solvers) -> list[Contender]:
@@ -112,15 +100,21 @@ def name_of(solver: Any) -> str:
     return type(solver).__name__ + (f"({', '.join(options)})" if options else "")
 
 
+def _own(text: str) -> Solver:
+    if text == ACCELERATED:
+        return IPF(acceleration="anderson")
+    if text.partition("(")[0] not in SOLVERS:
+        raise InvalidOptionError(f"no solver {text!r}; there are {', '.join(solver_names())}")
+    return solver_named(text)
+
+
 def _contender(name: str, solver: Any) -> Contender:
     if isinstance(solver, str):
         if solver == WHOLE_CALL:
             return Contender(name, WholeCallEntry)
         if solver in PEERS:
             return Contender(name, lambda question, rule: PeerEntry(question, rule, solver))
-        if solver not in OWN:
-            raise InvalidOptionError(f"no solver {solver!r}; there are {', '.join(solver_names())}")
-        solver = OWN[solver]
+        solver = _own(solver)
     if not isinstance(solver, Solver):
         raise InvalidOptionError(f"a solver is a name or an object with a step, such as IPF(), this is {solver!r}")
     return Contender(name, lambda question, rule: OwnEntry(question, rule, solver))

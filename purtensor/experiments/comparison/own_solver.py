@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -41,19 +40,25 @@ class OwnEntry:
         problem = replace(self.question.labelled.arrays)  # a new problem: what is known of structure belongs to the old
         return run(problem, self.solver, self.stopping)
 
+    def _timed(self) -> tuple[Run, float]:
+        began = self.rule.now()
+        found = self._solve()
+        return found, self.rule.now() - began
+
     def run(self) -> Outcome:
         """Return a run, judged; an error that the solver raises is its ending."""
         try:
-            found, peak = _measured(self._solve, lambda run: run.seconds)
+            (found, seconds), peak = _measured(self._timed, lambda timed: timed[1])
         except Exception as error:  # whatever a solver raises is the ending of its run
             return Outcome(Ending.FAILED, _described(error))
-        self.calls = calls_for(found.seconds)
+        self.calls = calls_for(seconds)
         masses = self._on_support(found)
         problem = self.question.plain
         residual, l1 = problem.misses(masses)
         highest = _highest_dual(self.question) - _of_emptied(self.question.labelled.arrays)
+        pace = seconds / found.seconds if found.seconds > 0 else 1.0  # the loop has the clock on the wall
         lines = tuple(
-            Line(line.iteration, line.seconds, line.record.residual, line.record.residual_l1,
+            Line(line.iteration, pace * line.seconds, line.record.residual, line.record.residual_l1,
                  _gap(highest, line.record.dual))
             for line in found.lines
         )  # fmt: skip
@@ -66,14 +71,14 @@ class OwnEntry:
             lines[-1].dual_gap,
             found.iterations,
             touches(self.solver, self.question.labelled.arrays) * found.iterations,
-            found.seconds,
+            seconds,
             peak,
             lines,
         )
 
     def time(self) -> float:
         """Return the seconds of one more run; NaN when it raises an error this time."""
-        return _mean_seconds(self._solve, self.calls)
+        return _mean_seconds(self._solve, self.calls, self.rule)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -100,9 +105,9 @@ class WholeCallEntry:
         )  # fmt: skip
 
     def _timed(self) -> tuple[Projection, float]:
-        began = time.perf_counter()
+        began = self.rule.now()
         found = self._solve()
-        return found, time.perf_counter() - began
+        return found, self.rule.now() - began
 
     def run(self) -> Outcome:
         """Return a run, judged."""
@@ -132,7 +137,7 @@ class WholeCallEntry:
 
     def time(self) -> float:
         """Return the seconds of one more call."""
-        return _mean_seconds(self._solve, self.calls)
+        return _mean_seconds(self._solve, self.calls, self.rule)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -163,14 +168,14 @@ def _measured(call: Callable[[], Any], seconds_of: Callable[[Any], float]) -> tu
     return result, peak
 
 
-def _mean_seconds(call: Callable[[], Any], calls: int) -> float:
-    began = time.perf_counter()
+def _mean_seconds(call: Callable[[], Any], calls: int, rule: Rule) -> float:
+    began = rule.now()
     try:
         for _ in range(calls):
             call()
     except Exception:  # recorded as a round without a time
         return math.nan
-    return (time.perf_counter() - began) / calls
+    return (rule.now() - began) / calls
 
 
 def _highest_dual(question: Question) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +11,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from purtensor._typing import FloatArray, Table
+from purtensor._written import name_and_options
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.constraints.system import align
@@ -204,22 +203,7 @@ def _found(item: str | Path) -> ProblemLike:
         if not isinstance(saved, Projection):
             raise InvalidOptionError(f"{text} holds a table; a problem is a projection with its constraints")
         return saved
-    found = re.fullmatch(r"(\w+)\((.*)\)", text)
-    if found is None or found[1] not in families():
+    if text.partition("(")[0] not in families() or not text.endswith(")"):
         return load(text)
-    sizes = _arguments(text)
-    return generate(found[1], seed=sizes.pop("seed", 0), **sizes)
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """Return the options in 'family(option=value, ...)', as Python reads them."""
-    try:
-        call = ast.parse(text, mode="eval").body
-        assert isinstance(call, ast.Call)  # it matched as one
-        if call.args:
-            raise ValueError(text)
-        return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError):
-        raise InvalidOptionError(
-            f"a family with sizes is written as pur(responses=2, protected=3, unprotected=40), this is {text}"
-        ) from None
+    family, sizes = name_and_options(text)
+    return generate(family, seed=sizes.pop("seed", 0), **sizes)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 
 L1_FACTOR = 100
 """As everywhere in purtensor: the L1 miss of the worst constraint may be so many times the tolerance."""
 
 _ROUNDING = 2.0**-50
 """By so much two ways of adding up the same masses may differ."""
+
+
+CLOCKS: Mapping[str, Callable[[], float]] = MappingProxyType(
+    {"wall": time.perf_counter, "processor": time.process_time}
+)  # fmt: skip
+"""What runs are timed by. The processor's clock leaves out what other programs took, and adds up threads."""
 
 
 class Ending(Enum):
@@ -53,11 +62,18 @@ class Rule:
         Sweeps or steps of one run.
     max_seconds
         The budget: seconds of one run.
+    clock
+        What it is timed by: a name in `CLOCKS`.
     """
 
     tolerance: float
     max_iterations: int
     max_seconds: float
+    clock: str = "wall"
+
+    def now(self) -> float:
+        """Return the seconds on the clock, from a beginning of its own."""
+        return CLOCKS[self.clock]()
 
     def is_met(self, largest: float, l1: float) -> bool:
         """Tell whether a table with these misses counts as converged."""

@@ -6,7 +6,6 @@ import math
 import os
 import pickle
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from typing import IO, Any
@@ -16,6 +15,7 @@ from purtensor.experiments.comparison.peers import PEERS
 from purtensor.experiments.comparison.peers.peer import Attempt
 from purtensor.experiments.comparison.plain import NotApplicableError
 from purtensor.experiments.comparison.resident import peak_of
+from purtensor.experiments.comparison.rule import Rule
 from purtensor.tables.memory import available_memory
 
 try:
@@ -27,6 +27,7 @@ except ImportError:  # not on Windows
 def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     """Answer requests until there are no more."""
     prepared: Callable[[], Attempt] | None = None
+    rule: Rule | None = None
     while True:
         try:
             request: Any = pickle.load(requests)
@@ -35,10 +36,10 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
         reply: Any
         try:
             if isinstance(request, Prepare):
-                prepared = PEERS[request.peer].prepare(request.problem, request.rule)
+                prepared, rule = PEERS[request.peer].prepare(request.problem, request.rule), request.rule
                 reply = Ready()
             else:
-                reply = _solved(prepared, request.runs)
+                reply = _solved(prepared, rule, request.runs)
         except NotApplicableError as error:
             reply = Refused(str(error))
         except Exception as error:  # whatever a peer raises is the ending of its run
@@ -47,20 +48,20 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
         replies.flush()
 
 
-def _solved(prepared: Callable[[], Attempt] | None, runs: int) -> Solved:
-    if prepared is None:
+def _solved(prepared: Callable[[], Attempt] | None, rule: Rule | None, runs: int) -> Solved:
+    if prepared is None or rule is None:
         raise RuntimeError("nothing was prepared")
-    (attempt, seconds), peak = peak_of(lambda: _timed(prepared))
+    (attempt, seconds), peak = peak_of(lambda: _timed(prepared, rule))
     for _ in range(runs - 1):
-        seconds += _timed(prepared)[1]
+        seconds += _timed(prepared, rule)[1]
     return Solved(attempt, seconds / runs, peak if attempt.here else math.nan)
 
 
-def _timed(prepared: Callable[[], Attempt]) -> tuple[Attempt, float]:
+def _timed(prepared: Callable[[], Attempt], rule: Rule) -> tuple[Attempt, float]:
     """Return what a run gave and its seconds, by the peer's own clock where it has one."""
-    began = time.perf_counter()
+    began = rule.now()
     attempt = prepared()
-    seconds = time.perf_counter() - began
+    seconds = rule.now() - began
     return attempt, seconds if attempt.seconds is None else attempt.seconds
 
 

@@ -155,7 +155,7 @@ def test_compare__takes_problems_of_every_kind(tmp_path: Path) -> None:
         (([], "ipf"), {}, "no problem was given"),
         ((3, "ipf"), {}, "a problem is a name"),
         (([("a", "b")], "ipf"), {}, "a problem is a name"),
-        (("pur(2, 3)", "ipf"), {}, "a family with sizes is written"),
+        (("pur(2, 3)", "ipf"), {}, "options are written as"),
         (("a", "nobody"), {}, "no solver 'nobody'"),
         (("a", []), {}, "no solver was given"),
         (("a", [pt.IPF(), pt.IPF()]), {}, "two solvers are named 'IPF'"),

@@ -23,18 +23,20 @@ _SCRIPT = """\
 options(digits.secs = 6, warn = -1)
 sizes <- scan("sizes", quiet = TRUE)
 limits <- scan("limits", quiet = TRUE)
+spent <- readLines("clock") == "processor"
+now <- function() if (spent) sum(proc.time()[1:2]) else as.numeric(Sys.time())
 read <- function(name) array(readBin(name, "double", prod(sizes), endian = "little"), sizes)
 table <- read("table")
 start <- read("start")
 margins <- lapply(strsplit(readLines("margins"), " "), as.integer)
 once <- function() loglin(table, margins, start = start, fit = TRUE, eps = limits[1], iter = limits[2])
 told <- capture.output(fitted <- once())
-seconds <- as.numeric(Sys.time())
+seconds <- now()
 count <- 0
 repeat {
   capture.output(once())
   count <- count + 1
-  took <- as.numeric(Sys.time()) - seconds
+  took <- now() - seconds
   if (took > 0.05) break
 }
 writeBin(as.vector(fitted$fit), "fit", endian = "little")
@@ -68,6 +70,7 @@ def _write(folder: Path, problem: PlainProblem, rule: Rule, table: FloatArray, s
     (folder / "fit.R").write_text(_SCRIPT)
     (folder / "sizes").write_text(" ".join(map(str, problem.sizes)))
     (folder / "limits").write_text(f"{_STRICTER * rule.tolerance!r} {rule.max_iterations}")
+    (folder / "clock").write_text(f"{rule.clock}\n")
     (folder / "margins").write_text("".join(" ".join(str(axis + 1) for axis in axes) + "\n" for axes in problem.axes))
     for name, values in (("table", table), ("start", start)):
         (folder / name).write_bytes(np.asfortranarray(values).astype("<f8").tobytes(order="F"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -57,19 +56,19 @@ class _Watch:
         self.lines: list[Line] = []
         self.limit: Ending | None = None
         self.judging = 0.0
-        self.began = time.perf_counter()
+        self.began = rule.now()
         self(np.zeros(len(dual.targets)))
 
     def seconds(self) -> float:
         """Return the seconds of the minimiser so far."""
-        return time.perf_counter() - self.began - self.judging
+        return self.rule.now() - self.began - self.judging
 
     def __call__(self, t: FloatArray) -> None:
-        seconds, entered = self.seconds(), time.perf_counter()
+        seconds, entered = self.seconds(), self.rule.now()
         masses, _ = self.dual.masses(t)
         largest, l1 = self.dual.problem.misses(self.dual.problem.spread(masses))
         self.lines.append(Line(len(self.lines), seconds, largest, l1))
-        self.judging += time.perf_counter() - entered
+        self.judging += self.rule.now() - entered
         if len(self.lines) == 1:
             return
         if self.rule.is_met(largest, l1):
