@@ -10,6 +10,7 @@ from purtensor.kernels._jit import compiled
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
+_RAISED = 2.0**64
 
 
 @compiled
@@ -60,7 +61,18 @@ def excess(x: float) -> float:
 
 
 @compiled
+def scaled_exp(reference: float, x: float) -> float:
+    """Return reference * exp(x), also where exp(x) alone is out of range; inf beyond 2^959.
+
+    The reference is from 0 to 2^100.
+    """
+    r, q, low, high = _reduced(min(max(x, -1380.0), 1380.0))
+    raised = (reference * _RAISED) * low * high  # exact: only the last product may round below the normal range
+    return float(raised * (q * r * r + r + 1.0) * (1.0 / _RAISED))
+
+
+@compiled
 def scale_by_exp(reference: FloatArray, exponents: FloatArray) -> None:
     """Replace the exponents by reference * exp(exponents)."""
     for i in range(exponents.size):
-        exponents[i] = reference[i] * fast_exp(exponents[i])
+        exponents[i] = scaled_exp(reference[i], exponents[i])

@@ -15,6 +15,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.slabs import Slabs, in_slab_order
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
+from purtensor.solving.scaling import exponent_to_unit
 from purtensor.tables.coded import encode, relaid
 
 
@@ -188,7 +189,7 @@ def _scaled(values: FloatArray, profiles: IntArray) -> tuple[FloatArray, int]:
     """Return the values of the profiles divided by a power of two, and its exponent."""
     scaled = np.empty(len(profiles))
     take(values, profiles, scaled)
-    exponent = math.frexp(float(scaled.sum()))[1]
+    exponent = exponent_to_unit(scaled)
     return np.ldexp(scaled, -exponent, out=scaled), exponent
 
 

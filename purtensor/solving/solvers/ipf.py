@@ -20,6 +20,7 @@ from purtensor.solving.merging import merged_of
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.anderson import accelerated_step
 from purtensor.solving.solvers.first_sweep import first_sweep, is_first
+from purtensor.solving.solvers.in_logarithms import InLogarithms, spans_the_range
 from purtensor.solving.solvers.merged import MergedSweeps
 from purtensor.solving.solvers.one_pass import OnePass
 from purtensor.solving.solvers.records import empty_records, recorded_per_octave, records_of
@@ -99,13 +100,16 @@ class IPF:
         depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration)
         return accelerated_step(self._swept, depth, problem, iterate)
 
-    def _sweeper(self, problem: Problem, iterate: Iterate) -> OnePass | MergedSweeps | None:
-        """Return the faster sweeps that the problem allows, at this iterate; None where they are one pass a step."""
-        if isinstance(iterate.memory, (OnePass, MergedSweeps)):
+    def _sweeper(self, problem: Problem, iterate: Iterate) -> OnePass | MergedSweeps | InLogarithms | None:
+        """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass a step."""
+        if isinstance(iterate.memory, (OnePass, MergedSweeps, InLogarithms)):
             return iterate.memory
         if self.relaxation != 1.0 or isinstance(iterate.memory, _Sweeping):
             return None
-        order = tuple(self._checked_order(len(problem.index)).tolist())
+        checked = self._checked_order(len(problem.index))
+        if spans_the_range(problem):
+            return InLogarithms.at(problem, checked, iterate.potentials)
+        order = tuple(checked.tolist())
         crossing = crossing_of(problem, order)
         if crossing is not None:
             return OnePass.at(crossing, iterate.potentials)
@@ -152,6 +156,6 @@ class IPF:
 
 def sweep_arithmetic(problem: Problem, memory: Any) -> float:
     """Return the estimated seconds of a sweep's arithmetic, given the memory of the sweeps before it."""
-    if isinstance(memory, (OnePass, MergedSweeps)):
+    if isinstance(memory, (OnePass, MergedSweeps, InLogarithms)):
         return memory.sweep_arithmetic
     return _SECONDS_PER_STEP * problem.index.size

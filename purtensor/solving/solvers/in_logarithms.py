@@ -1,0 +1,100 @@
+"""Sweeps of iterative proportional fitting in logarithms, for references and targets that span the range of float64.
+
+Factors and sums of other sweeps are float64 numbers, of which there are none beyond 2^1024, and ever fewer digits
+below 2^-1022. These take some ten times as long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.goal import Goal
+from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.log_sweep import sweep_in_logarithms
+from purtensor.solving.iterate import iterate_at, residual_of
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.sweeping import Measured, make_sweeps
+
+_SMALL = 2.0**-500
+"""Below such a part of the total, products of a few masses and factors leave the range of float64."""
+
+_SECONDS_PER_STEP = 15e-9
+"""Of one profile and one constraint."""
+
+
+def spans_the_range(problem: Problem) -> bool:
+    """Tell whether a mass of the reference, or a target, is so small a part of their total."""
+    return bool(
+        problem.reference.min() < _SMALL * problem.reference.sum() or problem.targets.min() < _SMALL * problem.total
+    )
+
+
+@dataclass(slots=True, eq=False)
+class InLogarithms:
+    """Sweeps in logarithms: the state between two calls is the potentials."""
+
+    problem: Problem
+    order: IntArray
+    t: FloatArray
+    log_reference: FloatArray
+    log_targets: FloatArray
+    start: float
+    done: int = 0
+    gained: float = 0.0
+
+    @classmethod
+    def at(cls, problem: Problem, order: IntArray, potentials: FloatArray) -> InLogarithms:
+        """Return the sweeps that start at the given potentials."""
+        return cls(
+            problem, order, potentials.copy(), np.log(problem.reference), np.log(problem.targets),
+            float(problem.reference.sum()),
+        )  # fmt: skip
+
+    @property
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+        return _SECONDS_PER_STEP * self.problem.index.size
+
+    @property
+    def total(self) -> float:
+        """The total of the targets."""
+        return self.problem.total
+
+    def potentials(self) -> FloatArray:
+        """Return the potentials after the sweeps made so far."""
+        return self.t.copy()
+
+    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
+        """Make at most `limit` sweeps; return how many, and how many records were written."""
+        return make_sweeps(self, goal, limit, records)
+
+    def sweep_once(self) -> None:
+        """Make one more sweep."""
+        problem = self.problem
+        rows, profiles = len(self.t), len(self.log_reference)
+        self.gained = sweep_in_logarithms(
+            self.log_reference, problem.index, problem.offsets, problem.targets, self.log_targets, self.order, self.t,
+            np.empty(profiles), np.empty(rows), np.empty(rows),
+        )  # fmt: skip
+        self.done += 1
+
+    def may_be_met(self, goal: Goal) -> bool:
+        """Tell that only measuring can say."""
+        return True
+
+    def measured(self, hopeful: bool) -> Measured:
+        """Return the residual over all constraints."""
+        masses = iterate_at(self.problem, self.t).masses
+        residual = residual_of(self.problem, masses)
+        return Measured(residual.largest * self.total, residual.l1 * self.total, float(masses.sum()))
+
+    def gain(self) -> float:
+        """Return what the dual gained by the last sweep."""
+        return self.gained
+
+    def linear(self) -> float:
+        """Return the targets times the potentials."""
+        return inner_product(self.problem.targets, self.t)
