@@ -1,9 +1,11 @@
-# make demo    project the Adult data, print the tables, write out/adult/
-# make test    run the tests
-# make lint    run the linters and the type checker
-# make docs    build the documentation in out/docs
-# make bench   run the benchmarks (asv)
-# make clean   remove what these commands made
+# make demo        project the Adult data, print the tables, write out/adult/
+# make test        run the tests
+# make coverage    run the tests with coverage, kernels included
+# make dist-check  build a wheel and an sdist, install each elsewhere, run the tests on what was installed
+# make lint        run the linters and the type checker
+# make docs        build the documentation in out/docs
+# make bench       run the benchmarks (asv)
+# make clean       remove what these commands made
 #
 # Each target makes the environment that it needs in .venv; nothing has to be installed but Python, make and pip.
 
@@ -12,17 +14,32 @@ VENV ?= .venv
 PYTEST_ARGS ?= -n 2
 BENCH_ARGS ?=
 BIN := $(VENV)/bin
+COVER = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m coverage
+# Tests that run every kernel, on problems so small that plain Python is fast enough.
+KERNEL_TESTS := tests/kernels tests/constraints tests/solving/hessian tests/solving/test_pur_tables.py \
+  tests/solving/solvers/test_merged.py tests/solving/solvers/test_one_pass.py
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 SOURCES := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test coverage dist-check lint docs bench clean
 
 demo: $(VENV)/.installed-all
 	@$(BIN)/purtensor reproduce adult --out out
 
 test: $(VENV)/.installed-test
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# No coverage tool sees compiled code: what the kernels do is measured where they run as plain Python.
+coverage: $(VENV)/.installed-test
+	rm -rf out/coverage && mkdir -p out/coverage
+	@$(COVER) run -m pytest $(PYTEST_ARGS)
+	@NUMBA_DISABLE_JIT=1 $(COVER) run -m pytest $(PYTEST_ARGS) $(KERNEL_TESTS)
+	@$(BIN)/python -m coverage combine --quiet
+	@$(BIN)/python -m coverage report --fail-under=95
+
+dist-check:
+	@PYTHON=$(PYTHON) .ci/check-dist $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

@@ -18,6 +18,8 @@ import purtensor as pt
 from purtensor.cli.arguments import build_parser
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(pt.__file__).resolve().parent
+"""Beside the tests, or installed elsewhere."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 README = (ROOT / "README.md").read_text()
 TEXT = {".py", ".pyi", ".md", ".toml", ".cff", ".txt", ".csv", ".json", ".yml", ".yaml", ".rst", ".ipynb", ""}
@@ -30,11 +32,11 @@ def project_files() -> list[Path]:
         return [path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file()]
     folders = ("purtensor", "tests", "benchmarks", "notes", ".ci")
     inside = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
-    return [path for path in [*ROOT.glob("*.*"), *inside] if "__pycache__" not in path.parts]
+    return [path for path in [*ROOT.glob("*.*"), *inside] if path.is_file() and "__pycache__" not in path.parts]
 
 
 def stub_names() -> list[str]:
-    tree = ast.parse((ROOT / "purtensor" / "__init__.pyi").read_text())
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
     return [
         alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     ]
@@ -110,7 +112,7 @@ def test_layers__nothing_inside_imports_the_root() -> None:
     # the root stands on everything, so such an import would go up, past import-linter
     pattern = re.compile(r"^\s*(?:import purtensor(?: as \w+)?|from purtensor import (?!__version__).*)$", re.MULTILINE)
     found = []
-    for path in (ROOT / "purtensor").rglob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         code = ast.parse(path.read_text())
         lines = [ast.unparse(node) for node in ast.walk(code) if isinstance(node, ast.Import | ast.ImportFrom)]
         found += [f"{path.name}: {line}" for line in lines if pattern.match(line)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -54,14 +53,12 @@ def project(path: Path, *words: str | Path, response: str = "hired", protected: 
     return main(["project", str(path), "--response", response, "--protected", protected, *map(str, words)])
 
 
-def test_help__answers_at_once_without_the_heavy_packages() -> None:
-    started = time.perf_counter()
+def test_help__answers_without_the_heavy_packages() -> None:
+    """How soon it does is bounded in tests/test_start_up.py, in processor time."""
     done = purtensor("--help")
-    seconds = time.perf_counter() - started
     assert done.returncode == 0
     for word in ("project", "diagnose", "reproduce", "info", "exit codes", "3 infeasible"):
         assert word in done.stdout
-    assert seconds < 2.0  # it takes 0.1 s; a busy machine may need more, importing everything takes longer than this
     heavy = "import sys, purtensor.cli.arguments as a, purtensor.cli.main; a.build_parser().format_help()\n"
     loaded = purtensor(code=heavy + "print([m for m in ('numpy', 'pandas', 'numba', 'rich') if m in sys.modules])")
     assert loaded.stdout.strip() == "[]"

@@ -35,6 +35,7 @@ def test_echelon__rank_and_leads_are_those_of_exact_elimination(seed: int, size:
     np.testing.assert_array_equal((vectors[:, dependent] - implied) % FIRST[0], 0)
 
 
+@pytest.mark.compiled("takes too long as plain Python")
 @pytest.mark.parametrize("pieces", [7, 60])
 def test_echelon__one_form_whatever_the_order(pieces: int) -> None:
     """More vectors than a batch and more basis vectors than float64 sums exactly at once."""

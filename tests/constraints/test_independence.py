@@ -118,6 +118,7 @@ def test_independent_rows__every_method_is_met() -> None:
     assert found.rank == 24 - 2 * 3 * 1  # one hole does not touch the rank of 1 + 1 + 2 + 3 + 2 + 3 + 6
 
 
+@pytest.mark.compiled("takes too long as plain Python")
 def test_independent_rows__all_two_way_marginals_of_sixteen_binary_attributes() -> None:
     """1 + 16 + 120, on the full product and with a tenth of the profiles gone."""
     support = np.ones((2,) * 16, dtype=bool)

@@ -58,6 +58,7 @@ PROBLEMS = {
     "with zeros": (lambda: dense((4, 5, 4, 8), PAIRS, zeros=0.2), 1),
     "neighbours in one row": (lambda: dense((3, 3, 3, 45), [(0, 1), (0, 2), (0,), (1,)]), 1),
 }
+needs_compiling = pytest.mark.compiled("takes too long as plain Python")
 KINDS = pytest.mark.parametrize(("make", "width"), PROBLEMS.values(), ids=PROBLEMS)
 
 
@@ -138,6 +139,7 @@ def test_merged__batches_do_not_change_the_bits(make, width):
     assert all(other == whole for other in others)
 
 
+@needs_compiling
 @KINDS
 def test_merged__threads_do_not_change_the_bits(make, width, monkeypatch):
     monkeypatch.setattr(merging, "IN_CHUNKS", {1: (1, 60), WIDTH: (1, 16)})
@@ -151,6 +153,7 @@ def test_merged__threads_do_not_change_the_bits(make, width, monkeypatch):
     assert found[0] == found[1] == found[2]
 
 
+@needs_compiling
 @KINDS
 def test_merged__stays_in_the_family_however_long(make, width):
     problem = make()

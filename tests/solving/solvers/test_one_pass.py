@@ -19,6 +19,7 @@ from purtensor.solving.threads import VARIABLE
 from tests.solving.drawn import arrays_of, coefficients, solved
 from tests.solving.solvers.plain import plain_iterates, plain_run, stepped
 
+needs_compiling = pytest.mark.compiled("takes too long as plain Python")
 ORDERS = list(permutations(range(3)))
 
 
@@ -46,6 +47,7 @@ def one_pass_at(problem, order):
     return None if crossing is None else OnePass.at(crossing, starting_potentials(problem))
 
 
+@needs_compiling
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["a", "b", "b_hard2", "b_inf", "b_lam0"])
 def test_one_pass__is_the_plain_sweep_sweep_by_sweep(name, order):
@@ -118,6 +120,7 @@ def test_one_pass__where_it_is_not_possible_the_plain_sweeps_are_made(problem, o
     assert step.iterate.masses.tolist() == masses.tolist()
 
 
+@needs_compiling
 @pytest.mark.parametrize("order", ORDERS)
 def test_one_pass__records_what_the_plain_sweeps_record(order):
     problem = arrays_of("b_hard2")
@@ -130,6 +133,7 @@ def test_one_pass__records_what_the_plain_sweeps_record(order):
         assert record.dual == pytest.approx(row[4], rel=1e-13)
 
 
+@needs_compiling
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-10])
 def test_one_pass__ends_at_the_first_sweep_within_the_tolerance(order, tolerance):
@@ -145,6 +149,7 @@ def test_one_pass__ends_at_the_first_sweep_within_the_tolerance(order, tolerance
 BATCHES = ([40], [1] * 40, [3, 30, 7])
 
 
+@needs_compiling
 @pytest.mark.parametrize("order", ORDERS)
 def test_one_pass__batches_and_records_do_not_change_the_bits(order):
     problem = arrays_of("b_hard")
@@ -161,6 +166,7 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(layouts, "CELLS_PER_CHUNK", 700)
 
 
+@needs_compiling
 @pytest.mark.parametrize("order", ORDERS)
 def test_one_pass__threads_do_not_change_the_bits(order, small_chunks, monkeypatch):
     found = []
@@ -173,6 +179,7 @@ def test_one_pass__threads_do_not_change_the_bits(order, small_chunks, monkeypat
     assert found[0] == found[1] == found[2]
 
 
+@needs_compiling
 @pytest.mark.parametrize("name", ["b", "b_inf"])
 def test_one_pass__in_chunks_is_the_same_as_at_once(name, small_chunks, monkeypatch):
     problem = arrays_of(name)
@@ -193,6 +200,7 @@ def test_one_pass__in_chunks_is_the_same_as_at_once(name, small_chunks, monkeypa
     )
 
 
+@needs_compiling
 @pytest.mark.parametrize("chunked", [False, True])
 def test_one_pass__factors_are_folded_before_they_overflow(chunked, small_chunks, monkeypatch):
     """Without a solution the factors grow for ever: where folds are due, the masses stay those of the potentials."""
