@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
+import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from purtensor.distributed.cluster import active_client, computed_by, lost_call
 from purtensor.errors import StoreError
 
 PART_OPTION = "purtensor.part-profiles"
 
 _FAN_IN = 8
-_MOST_ATTEMPTS = 20
-"""A pass whose workers died so often in a row, without an end, is not tried again."""
+_MOST_LOSSES = 3
+"""A call that is lost so often in one pass is not made again; dask's allowed-failures is how often it tries itself."""
 
 T = TypeVar("T")
 
@@ -43,9 +45,7 @@ def _dask() -> Any:
 
 def map_each(task: Callable[..., T], numbers: Sequence[Any], *arguments: Any) -> list[T]:
     """Return `task(number, *arguments)` for every number, in their order."""
-    dask = _dask()
-    calls = [dask.delayed(task, pure=False)(number, *arguments) for number in numbers]
-    return list(_computed(lambda: dask.compute(*calls)))
+    return _computed(lambda: [_call(task, number, number, *arguments) for number in numbers])
 
 
 def map_reduce(task: Callable[..., T], add: Callable[[list[T]], T], numbers: Sequence[Any], *arguments: Any) -> T:
@@ -54,34 +54,47 @@ def map_reduce(task: Callable[..., T], add: Callable[[list[T]], T], numbers: Seq
     The sums are taken in a tree that the count alone decides, so that the result has the same bits whoever computes
     what, and nobody holds more than a few terms.
     """
-    dask = _dask()
-    level: list[Any] = [dask.delayed(task, pure=False)(number, *arguments) for number in numbers]
-    while len(level) > 1:
-        level = [dask.delayed(add, pure=False)(level[at : at + _FAN_IN]) for at in range(0, len(level), _FAN_IN)]
-    result: T = _computed(lambda: dask.compute(level[0]))[0]
+
+    def tree() -> list[Any]:
+        level = [_call(task, number, number, *arguments) for number in numbers]
+        while len(level) > 1:
+            level = [_call(add, at, level[at : at + _FAN_IN]) for at in range(0, len(level), _FAN_IN)]
+        return level
+
+    result: T = _computed(tree)[0]
     return result
 
 
-def _computed(compute: Callable[[], Any]) -> Any:
-    """Return what dask computes; tasks lost with a worker that died are computed again."""
-    for attempt in range(_MOST_ATTEMPTS):
+def _call(function: Callable[..., Any], which: Any, *arguments: Any) -> Any:
+    """Return a call for dask to make later; errors of lost workers name it by the function and which one it is."""
+    name = f"{function.__name__}({which})-{uuid.uuid4().hex}"
+    return _dask().delayed(function, pure=False)(*arguments, dask_key_name=name)
+
+
+def _computed(calls: Callable[[], list[Any]]) -> list[Any]:
+    """Return what dask computes of calls; those lost with a worker that died are made again, all of the pass.
+
+    Raises
+    ------
+    StoreError
+        The same call was lost again and again, or nobody is left to make it.
+    """
+    losses: Counter[str] = Counter()
+    while True:
+        client = active_client()
         try:
-            return compute()
+            return list(_dask().compute(*calls())) if client is None else computed_by(client, calls())
         except Exception as error:
-            if not _is_loss(error):
+            lost = lost_call(error)
+            if lost is None:
                 raise
-            if attempt == _MOST_ATTEMPTS - 1:
-                raise StoreError(f"workers died {_MOST_ATTEMPTS} times within one pass, last: {error}") from error
-    raise AssertionError("unreachable")
-
-
-def _is_loss(error: Exception) -> bool:
-    """Tell whether an error means that a worker was lost: tasks leave whole files or none, and may run again."""
-    distributed = sys.modules.get("distributed")
-    kinds: list[Any] = []
-    if distributed is not None:
-        kinds = [distributed.KilledWorker, distributed.comm.CommClosedError]
-    return isinstance(error, tuple(kinds))
+            losses[lost] += 1
+            if losses[lost] == _MOST_LOSSES:
+                raise StoreError(
+                    f"{lost} was lost {_MOST_LOSSES} times in one pass, because every worker that made it died, maybe "
+                    "for want of memory (their logs tell); resume with workers that have more, or begin anew with "
+                    f"fewer profiles a part, dask's option {PART_OPTION}"
+                ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +107,13 @@ class Workers:
 
 def workers() -> Workers:
     """Return what dask would compute with now."""
-    dask = _dask()
-    distributed = sys.modules.get("distributed")
-    client = None
-    if distributed is not None:
-        try:
-            client = distributed.get_client()
-        except ValueError:  # there is none
-            client = None
+    client = active_client()
     if client is not None:
         known = client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [int(one["memory_limit"]) // max(1, int(one["nthreads"])) for one in known if one["memory_limit"]]
         threads = max((int(one["nthreads"]) for one in known), default=1)
         return Workers(threads, threads * min(limits) if limits else None)
+    dask = _dask()
     scheduler = dask.config.get("scheduler", None)
     if scheduler in ("sync", "synchronous", "single-threaded"):
         return Workers(1, None)

@@ -1,0 +1,138 @@
+"""The workers of a dask.distributed Client: what is lost with them is named, and none is waited for in vain."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from purtensor.errors import StoreError
+
+WAIT_OPTION = "purtensor.worker-seconds"
+
+_LOOK = 2.0
+"""Seconds after which a pass that goes nowhere looks whether there still are workers."""
+
+
+def seconds_without_workers() -> float:
+    """Return how long a pass waits while there is no worker: dask's option `purtensor.worker-seconds`, else 300."""
+    return float(_dask().config.get(WAIT_OPTION, 300.0))
+
+
+def _dask() -> Any:
+    return importlib.import_module("dask")  # optional, and slow to import
+
+
+def active_client() -> Any | None:
+    """Return the Client that dask would compute with now; None where it is threads or processes of its own."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    owner = getattr(_dask().base.get_scheduler(), "__self__", None)
+    return owner if isinstance(owner, distributed.Client) else None
+
+
+def computed_by(client: Any, calls: Sequence[Any]) -> list[Any]:
+    """Return what the workers of a Client compute of these calls.
+
+    Raises
+    ------
+    StoreError
+        There has been no worker for too long, or the scheduler has forgotten the calls.
+    """
+    futures = client.compute(list(calls))
+    ended: SimpleQueue[Any] = SimpleQueue()
+    try:
+        for future in futures:
+            future.add_done_callback(ended.put)
+        with _place_given_up():
+            _wait(client, len(futures), ended)
+            return list(client.gather(futures))
+    finally:
+        for future in futures:
+            future.release()
+
+
+def _wait(client: Any, count: int, ended: SimpleQueue[Any]) -> None:
+    """Come back when all have ended, or one with an error; refuse to wait where nobody works."""
+    alone_since: float | None = None
+    while count:
+        try:
+            future = ended.get(timeout=_LOOK)
+        except Empty:
+            alone_since = _since_when_alone(client, alone_since)
+            continue
+        if future.status != "finished":
+            return
+        count -= 1
+
+
+def _since_when_alone(client: Any, before: float | None) -> float | None:
+    """Return since when there is no worker, None while there is one; ask for those that their cluster gave up."""
+    _call_back(client.cluster)
+    if client.scheduler_info(n_workers=-1).get("workers"):
+        return None
+    now = time.monotonic()
+    since, patience = now if before is None else before, seconds_without_workers()
+    if now - since > patience:
+        raise StoreError(
+            f"the scheduler at {client.scheduler.address} has had no worker for {patience:g} seconds: they died, and "
+            f"none came in their place; start workers, then resume, or let dask's option {WAIT_OPTION} wait longer"
+        )
+    return since
+
+
+def _call_back(cluster: Any) -> None:
+    """Let a cluster start the workers that it is to have and has given up.
+
+    A LocalCluster drops for good who is away when it looks, 15 seconds after each death: a worker that starts slowly
+    on a busy machine, or died again meanwhile. Where none is missing, nothing happens.
+    """
+    wanted = getattr(cluster, "worker_spec", None)
+    if wanted:
+        cluster.scale(len(wanted))
+
+
+@contextmanager
+def _place_given_up() -> Iterator[None]:
+    """Free the place that this thread takes on a worker while it waits for others, where it is a task itself."""
+    distributed = importlib.import_module("distributed")
+    left = getattr(distributed.worker.thread_state, "key", None) is not None
+    if left:
+        distributed.secede()
+    try:
+        yield
+    finally:
+        if left:
+            distributed.rejoin()
+
+
+def lost_call(error: Exception) -> str | None:
+    """Return what an error says was lost with a worker and may be computed again; None where it says nothing of it.
+
+    Raises
+    ------
+    StoreError
+        The error says that all calls are lost: their scheduler is gone, or was told to forget them.
+    """
+    if isinstance(error, BrokenProcessPool):
+        return "a call"
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    scheduler = distributed.scheduler
+    if isinstance(error, scheduler.KilledWorker):
+        return f"the call {str(error.task).rpartition('-')[0]}"
+    if isinstance(error, distributed.comm.CommClosedError):
+        return "a message"
+    gone = (CancelledError, scheduler.NoWorkerError, scheduler.NoValidWorkerError, distributed.client.ClosedClientError)
+    if isinstance(error, gone):
+        first = str(error).strip().partition("\n")[0]
+        raise StoreError(f"the workers' scheduler is gone, or gave up: {first}; start it again, then resume") from error
+    return None
