@@ -20,6 +20,7 @@ from purtensor.solving.iterate import (
     Solver,
     Step,
     dual_at,
+    emptying_gain,
     iterate_at,
     residual_of,
     starting_potentials,
@@ -120,6 +121,7 @@ class _State:
     final: tuple[Iterate, Residual] | None = None
     doubtful: bool = False
     next_doubt: int = _PATIENCE
+    emptying: float = 0.0
 
     def is_doubtful(self) -> bool:
         """Tell whether the solver doubts, or a long run has gained little over its second half.
@@ -156,8 +158,11 @@ def run(
     if callback is None and stopping.max_seconds == float("inf"):
         most, reads = _FIRST_CHUNK
         state.chunk = max(1, min(most, reads // max(1, problem.index.size)))
+    if start is None:
+        state.emptying = emptying_gain(problem)
     first = residual_of(problem, iterate.masses)
-    state.lines.append(TraceLine(_measured(problem, iterate, first, 0.0), 0, 0.0))
+    record = _measured(problem, iterate, first, 0.0)
+    state.lines.append(TraceLine(record._replace(dual=record.dual - state.emptying), 0, 0.0))
     ending = Termination.CONVERGED if _is_met(problem, state, first, stopping, certifier) else None
     try:
         while ending is None:
@@ -223,9 +228,11 @@ def as_step(problem: Problem, moved: Any) -> Step:
 def _absorb(problem: Problem, state: _State, step: Step, stop_on: str, before: float, after: float) -> None:
     """Take over the new point, and the records of the way to it with interpolated times."""
     begun, pace = before - state.started, (after - before) / max(1, step.iterations)
+    records = step.records
+    if state.emptying and state.iterations == 0 and records and records[0].iteration == 1:
+        records = (records[0]._replace(kl_step=records[0].kl_step + state.emptying), *records[1:])
     state.lines += [
-        TraceLine(record, state.iterations + record.iteration, begun + record.iteration * pace)
-        for record in step.records
+        TraceLine(record, state.iterations + record.iteration, begun + record.iteration * pace) for record in records
     ]
     state.iterate = step.iterate
     state.doubtful = step.doubtful

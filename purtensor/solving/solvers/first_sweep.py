@@ -19,9 +19,10 @@ def is_first(problem: Problem, iterate: Iterate) -> bool:
 
 
 def first_sweep(problem: Problem, emptied: Emptied, iterate: Iterate, order: IntArray) -> Step:
-    """Return the iterate after the first sweep on the whole support of the reference, and what that gained in all.
+    """Return the iterate after the first sweep on the whole support of the reference.
 
-    Problems count the dual from the reference without the emptied profiles, the gain from the whole.
+    What it gained is counted from the reference without the emptied profiles, as the dual is: it may be less than 0.
+    The loop adds what emptying them gains.
     """
     potentials, masses, rows = iterate.potentials.copy(), iterate.masses.copy(), emptied.rows
     waning = emptied.masses * (masses.sum() / problem.reference.sum())
@@ -37,5 +38,4 @@ def first_sweep(problem: Problem, emptied: Emptied, iterate: Iterate, order: Int
         potentials[block] += np.log(factor)
     moved = iterate_at(problem, potentials)
     residual, dual = residual_of(problem, moved.masses), dual_at(problem, moved)
-    gain = dual + np.log1p(emptied.masses.sum() / problem.reference.sum())
-    return Step(moved, 1, (Record(1, residual.largest, residual.l1, float(gain), dual),))
+    return Step(moved, 1, (Record(1, residual.largest, residual.l1, dual, dual),))

@@ -75,3 +75,25 @@ def test_first_sweep__is_refused_as_before_where_zero_targets_empty_a_row():
     support = pt.tabulate({"a": [0, 1], "b": [0, 1]})
     with pytest.raises(InfeasibleError, match="zero targets empty every profile"):
         build_problem(support, [pt.Marginal(rows), pt.Marginal(columns)])
+
+
+@pytest.mark.parametrize("solver", [pt.IPF(), pt.Newton(), pt.Newton(warm_up=0), pt.GIS(), None],
+                         ids=["IPF", "Newton", "Newton at once", "GIS", "chosen"])  # fmt: skip
+def test_first_sweep__the_trace_counts_from_the_whole_reference(solver):
+    """The dual begins at 0, the reference as it came, and rises by what the iterations gain."""
+    tried = 0
+    for seed in range(30):
+        case, pairs, labelled = emptied_problem(seed)
+        if labelled.arrays.emptied is None:
+            continue
+        constraints = [pt.Marginal(case.table(target, scope)) for scope, target in pairs]
+        result = pt.project(case.reference, constraints, solver=solver, max_iterations=9, on_failure="return")
+        dual, step = result.trace.dual.values, result.trace.kl_step.values[1:]
+        if result.trace.iteration.values.tolist() != list(range(result.iterations + 1)) or len(dual) < 2:
+            continue
+        tried += 1
+        assert dual[0] == pytest.approx(0.0, abs=1e-15)
+        if result.converged or not isinstance(solver, pt.Newton):  # Newton's points have the total only in the end
+            assert step.sum() == pytest.approx(dual[-1], rel=1e-7, abs=1e-9)
+        assert np.diff(dual).min() >= -1e-14
+    assert tried > 10
