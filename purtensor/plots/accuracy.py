@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
 from purtensor.plots.looks import looks_of
-from purtensor.plots.style import FAINT, GREY, bare
+from purtensor.plots.style import GREY, finish, legend_beside
 
 _LEAST = 1e-17
 """Residuals below are drawn here: a logarithm has no place for 0."""
@@ -66,11 +66,9 @@ def plot_time_to_accuracy(
         axes.axhline(tolerance, color=GREY, linewidth=1, linestyle=(0, (1, 2)), zorder=0)
         axes.annotate("tolerance", (1, tolerance), xycoords=("axes fraction", "data"), xytext=(-3, 3),
                       textcoords="offset points", ha="right", fontsize="small", color=GREY)  # fmt: skip
-    axes.grid(color=FAINT, linewidth=0.6)
-    axes.set_axisbelow(True)
-    bare(axes)
-    axes.set_xlabel("seconds (filled: met the tolerance; hollow: did not)")
-    axes.set_ylabel("largest miss of a target so far, total mass 1")
-    axes.set_title(title, loc="left", fontsize="large", fontweight="bold")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
+    finish(
+        axes, title=title, x="seconds (filled: met the tolerance; hollow: did not)",
+        y="largest miss of a target so far, total mass 1",
+    )  # fmt: skip
+    legend_beside(axes)
     return axes

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import FAINT, INK, bare, colours_of
+from purtensor.plots.style import INK, bare, colours_of, finish
 
 
 def plot_boxes(
@@ -58,10 +58,7 @@ def plot_boxes(
     labels = [f"{names.get(model, model)} (n = {len(sample):,})" for model, sample in zip(models, samples, strict=True)]
     axes.set_yticks(range(1, len(models) + 1), labels)
     axes.invert_yaxis()
-    axes.grid(axis="x", color=FAINT, linewidth=0.7)
-    axes.set_axisbelow(True)
-    bare(axes, "top", "right", "left")
+    finish(axes, title=title, x=f"{scale}\nbox: quartiles, whiskers: 5 to 95 %, dot: mean", y="", grid="x")
+    bare(axes, "left")
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(f"{scale}\nbox: quartiles, whiskers: 5 to 95 %, dot: mean")
-    axes.set_title(title, loc="left", fontsize="large", fontweight="bold")
     return axes

@@ -9,7 +9,7 @@ from matplotlib.ticker import PercentFormatter
 
 from purtensor.errors import InvalidTableError
 from purtensor.plots.looks import looks_of
-from purtensor.plots.style import FAINT, bare
+from purtensor.plots.style import finish, legend_beside
 
 
 def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
@@ -47,11 +47,6 @@ def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
         )  # fmt: skip
     axes.set(xscale="log", xlim=(1.0, last), ylim=(-0.02, 1.02))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.grid(color=FAINT, linewidth=0.6)
-    axes.set_axisbelow(True)
-    bare(axes)
-    axes.set_xlabel("within this factor of the fastest time")
-    axes.set_ylabel("share of problems solved")
-    axes.set_title(title, loc="left", fontsize="large", fontweight="bold")
-    axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False, fontsize="small")
+    finish(axes, title=title, x="within this factor of the fastest time", y="share of problems solved")
+    legend_beside(axes)
     return axes

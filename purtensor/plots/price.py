@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 from purtensor.plots.disparity import FOUR_FIFTHS
 from purtensor.plots.looks import looks_of
-from purtensor.plots.style import COLOURS, FAINT, GREY, INK, bare
+from purtensor.plots.style import COLOURS, GREY, INK, bare, finish
 
 _PANELS_A_ROW = 3
 _MOST_PANELS = 6
@@ -94,10 +94,7 @@ def _draw_price(axes: Axes, curve: xr.Dataset) -> None:
         _mark(axes, smallest, f"smallest violation there is: {smallest:.4g}", 1)
     if math.isfinite(own):
         _mark(axes, own, f"the data: {own:.4g}", 0)
-    axes.grid(axis="y", color=FAINT, linewidth=0.7)
-    axes.set_axisbelow(True)
-    bare(axes)
-    axes.set_ylabel("divergence from the data (nats)")
+    finish(axes, title="", x="", y="divergence from the data (nats)", grid="y")
 
 
 def _mark(axes: Axes, position: float, text: str, line: int) -> None:

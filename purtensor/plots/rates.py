@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import FAINT, INK, OTHER_COLOURS, bare
+from purtensor.plots.style import INK, OTHER_COLOURS, finish
 
 _LINE_COLOURS = ("#0072B2", "#E69F00", "#009E73", *OTHER_COLOURS)
 _LINE_MARKERS = ("o", "s", "D", "^", "v", "x")
@@ -58,13 +58,8 @@ def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "") -> Axes:
     if places[study["value"].min()] != study["value"].min():
         axes.set_xticks([places[0.0], *_decades(study["value"])], ["0", *(f"{x:g}" for x in _decades(study["value"]))])
         axes.minorticks_off()
-    axes.grid(color=FAINT, linewidth=0.7)
-    axes.set_axisbelow(True)
-    bare(axes)
-    axes.set_xlabel(axis)
-    axes.set_ylabel("sweeps")
+    finish(axes, title=title, x=axis, y="sweeps")
     axes.legend(frameon=False, fontsize="small")
-    axes.set_title(title, loc="left", fontsize="large", fontweight="bold")
     return axes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Literal
 
 from matplotlib.axes import Axes
 
@@ -32,6 +33,21 @@ def colours_of(names: Iterable[str]) -> list[str]:
     """
     others: Iterator[str] = iter(OTHER_COLOURS * 100)
     return [COLOURS[name] if name in COLOURS else next(others) for name in names]
+
+
+def finish(axes: Axes, *, title: str, x: str, y: str, grid: Literal["both", "x", "y"] = "both") -> None:
+    """Give axes their faint grid, their labels and their title, as all pictures have them."""
+    axes.grid(axis=grid, color=FAINT, linewidth=0.6)
+    axes.set_axisbelow(True)
+    bare(axes)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title, loc="left", fontsize="large", fontweight="bold")
+
+
+def legend_beside(axes: Axes) -> None:
+    """Write the legend right of the axes, where it hides nothing."""
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
 
 
 def bare(axes: Axes, *sides: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -120,17 +121,34 @@ class SweepsToGo:
         self.left = sweeps_left(self._seen, self.tolerance, self.trend)
 
 
-def sweeps_left(seen: list[tuple[int, float]], tolerance: float, trend: Trend) -> float:
+def sweeps_left(seen: Sequence[tuple[int, float]], tolerance: float, trend: Trend) -> float:
     """Return how many more sweeps bring the last residual to the tolerance, going on as since half of the sweeps."""
     now, residual = seen[-1]
     if residual <= tolerance:
         return 0.0
-    earlier = [line for line in seen[:-1] if line[0] <= now // 2] or seen[:-1]
-    if not earlier or not 0.0 < residual < earlier[-1][1]:
+    rate = fall_per_sweep(seen, now // 2)
+    if rate == 0.0:
         return math.inf
-    then, before = earlier[-1]
-    excess = residual / tolerance
     if trend is Trend.SUBLINEAR:
+        then, before = _line_at(seen, now // 2)
         power = math.log(before / residual) / math.log(now / then)
-        return float(now * (excess ** (1.0 / power) - 1.0))
-    return math.log(excess) * (now - then) / math.log(before / residual)
+        return float(now * ((residual / tolerance) ** (1.0 / power) - 1.0))
+    return math.log(residual / tolerance) / rate
+
+
+def fall_per_sweep(seen: Sequence[tuple[int, float]], since: int) -> float:
+    """Return by how much the logarithm of the residual fell per sweep since then; 0 where it did not fall.
+
+    Parameters
+    ----------
+    seen
+        Sweeps and residuals, in the order of the sweeps.
+    since
+        The sweep to begin at; the nearest before it that was seen.
+    """
+    (now, residual), (then, before) = seen[-1], _line_at(seen, since)
+    return math.log(before / residual) / (now - then) if now > then and 0.0 < residual < before else 0.0
+
+
+def _line_at(seen: Sequence[tuple[int, float]], sweep: int) -> tuple[int, float]:
+    return ([line for line in seen if line[0] <= sweep] or seen[:1])[-1]

@@ -8,7 +8,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.errors import InvalidOptionError
-from purtensor.solving.trend import SweepsToGo, Trend, sweeps_left, trend_of
+from purtensor.solving.trend import SweepsToGo, Trend, fall_per_sweep, sweeps_left, trend_of
 
 SWEEPS = np.arange(1, 2001)
 
@@ -80,3 +80,13 @@ def test_sweeps_to_go__refuses_a_tolerance_that_is_none():
 
 def test_sweeps_left__has_no_end_where_nothing_falls():
     assert sweeps_left([(10, 0.1), (20, 0.1)], 1e-10, Trend.FLAT) == math.inf
+
+
+def test_fall_per_sweep__begins_at_the_nearest_line_before():
+    seen = [(2, 1.0), (4, 0.25), (8, 0.0625)]
+    assert fall_per_sweep(seen, 4) == pytest.approx(math.log(4) / 4)
+    assert fall_per_sweep(seen, 7) == pytest.approx(math.log(4) / 4)
+    assert fall_per_sweep(seen, 0) == pytest.approx(math.log(16) / 6)  # none before: the first
+    assert fall_per_sweep(seen, 8) == 0.0
+    assert fall_per_sweep([(1, 0.1), (2, 0.2)], 1) == 0.0
+    assert fall_per_sweep([(1, 0.1), (2, 0.0)], 1) == 0.0

@@ -11,6 +11,7 @@ from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf import IPF, sweep_arithmetic
 from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.trend import fall_per_sweep
 
 _FIRST_LOOK = 8
 """The first sweeps say little about the rate that they will end with."""
@@ -34,12 +35,13 @@ _SWEEP_SECONDS = 4e-6
 
 @dataclass(slots=True, eq=False)
 class _History:
-    """How IPF has fared: its own memory, the sweeps so far, the L1 residuals that it recorded, and the next look."""
+    """How IPF has fared: its own memory, the sweeps, the L1 residuals, the last largest residual, and the next look."""
 
     look: int
     memory: Any = None
     sweeps: int = 0
-    residuals: list[tuple[int, float, float]] = field(default_factory=list)
+    residuals: list[tuple[int, float]] = field(default_factory=list)
+    largest: float = math.inf
 
 
 @dataclass(slots=True, eq=False)
@@ -94,14 +96,15 @@ def _newton_step(problem: Problem, iterate: Iterate, memory: Any, budget: Budget
 def _learn(history: _History, swept: Step) -> None:
     for record in swept.records:
         at = history.sweeps + record.iteration
-        history.residuals.append((at, record.residual, record.residual_l1))
+        history.residuals.append((at, record.residual_l1))
+        history.largest = record.residual
     history.memory = swept.iterate.memory
     history.sweeps += swept.iterations
 
 
 def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> str | None:
     """Return why Newton is predicted to be cheaper from here, or None."""
-    left = sweeps_to_go(history.residuals, budget.residual, budget.residual_l1)
+    left = sweeps_to_go(history, budget.residual, budget.residual_l1)
     sweep = _SWEEP_SECONDS + sweep_arithmetic(problem, history.memory)
     cost = estimate(problem)
     newton = cost.algebra + _EXPECTED_STEPS * (cost.step + _CALL_SECONDS)
@@ -117,23 +120,17 @@ def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> st
     )
 
 
-def sweeps_to_go(residuals: list[tuple[int, float, float]], tolerance: float, tolerance_l1: float) -> float:
+def sweeps_to_go(history: _History, tolerance: float, tolerance_l1: float) -> float:
     """Return how many more sweeps IPF needs by the slower of its rates over the last half and the last quarter.
 
     The half alone hides that the fast modes have just died out; inf where there is no rate.
     """
-    if not residuals:
+    if not history.residuals:
         return math.inf
-    now, largest, l1 = residuals[-1]
+    now, l1 = history.residuals[-1]
+    largest = history.largest
     excess = max(largest / tolerance if tolerance else math.inf, l1 / tolerance_l1 if tolerance_l1 else math.inf)
-    rate = min(_rate_since(residuals, now // 2), _rate_since(residuals, now - now // 4))
+    rate = min(fall_per_sweep(history.residuals, since) for since in (now // 2, now - now // 4))
     if rate == 0.0:
         return math.inf
     return math.log(excess) / rate if excess > 1 else 0.0
-
-
-def _rate_since(residuals: list[tuple[int, float, float]], sweep: int) -> float:
-    """Return the fall of the logarithm of the L1 residual per sweep since then, 0 where it did not fall."""
-    now, _, l1 = residuals[-1]
-    then, _, l1_then = ([line for line in residuals if line[0] <= sweep] or residuals[:1])[-1]
-    return math.log(l1_then / l1) / (now - then) if now > then and 0 < l1 < l1_then else 0.0
