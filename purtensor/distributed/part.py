@@ -12,7 +12,6 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs
 from purtensor.distributed.packed import read_packed, write_packed
-from purtensor.kernels.bipartite import workspace_size
 from purtensor.kernels.ipf import measure, miss, rebuild_masses
 from purtensor.solving.hessian.arrowhead import Arrowhead
 from purtensor.solving.hessian.bipartite import Bipartite
@@ -116,7 +115,7 @@ def read_part(path: Path, kept: BoolArray) -> Part:
     if facts["form"] == "bipartite":
         shape = (int(facts["shape"][0]), int(facts["shape"][1]))
         form = Bipartite(slabs, a["code"], a["primary"], a["other"], a["used"], _NONE, a["number"], coupling_rows,
-                         rows, shape, "", ((0, slabs.count),), np.empty((1, 0)))  # fmt: skip
+                         rows, shape, "", ((0, slabs.count),))  # fmt: skip
         part.form = _restricted(form, kept)
     else:
         part.form = Arrowhead(slabs, np.empty(0, dtype=bool), a["places"], a["kept"], a["local_ptr"], a["local_rows"],
@@ -135,8 +134,7 @@ def _restricted(form: Bipartite, kept: BoolArray) -> Bipartite:
     place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last for cells of no row, number -1
     number = place[form.number]
     cells = np.flatnonzero(number.reshape(-1) >= 0)
-    work = np.empty((1, workspace_size(form.shape, len(form.used), len(cells))))
-    return replace(form, number=number, cells=cells, coupling_rows=form.coupling_rows[kept], work=work)
+    return replace(form, number=number, cells=cells, coupling_rows=form.coupling_rows[kept])
 
 
 def reduced_to(
@@ -149,10 +147,12 @@ def reduced_to(
     return matrix[np.ix_(kept, kept)], vector[kept]
 
 
-def extended_from(part: Part, kept: BoolArray, rhs: FloatArray, solved: Sequence[float] | FloatArray) -> FloatArray:
+def extended_from(
+    part: Part, kept: BoolArray, masses: FloatArray, rhs: FloatArray, solved: Sequence[float] | FloatArray
+) -> FloatArray:
     """Return the solution on all rows of the part, given it on the kept coupling rows."""
     if isinstance(part.form, Bipartite):
-        return part.form.extended(rhs, np.asarray(solved))
+        return part.form.extended(masses, rhs, np.asarray(solved))
     everywhere = np.zeros(len(kept))
     everywhere[kept] = solved
-    return part.form.extended(rhs, everywhere)
+    return part.form.extended(masses, rhs, everywhere)

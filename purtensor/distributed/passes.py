@@ -101,8 +101,7 @@ def newton_pass(
     if move is not None:
         masses = part.masses(potentials)
         rhs = part.inner_miss(part.sums(masses))
-        part.form.masses = masses
-        direction = extended_from(part, store.kept, rhs, move.solved)
+        direction = extended_from(part, store.kept, masses, rhs, move.solved)
         change = np.empty_like(masses)
         spread(part.index, part.offsets, direction, change)
         largest = largest_absolute(change)
@@ -137,8 +136,7 @@ def certificate_pass(
     changed = masses
     if solved is not None:
         before = read_packed(store.state(tokens[0], number)).arrays
-        part.form.masses = masses
-        made = before["made"] + extended_from(part, store.kept, before["left"], solved)
+        made = before["made"] + extended_from(part, store.kept, masses, before["left"], solved)
         change = np.empty_like(masses)
         spread(part.index, part.offsets, made, change)
         lowest, found["upper"], found["gap"], found["moved"] = certificate_sums(masses, change)

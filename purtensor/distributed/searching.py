@@ -123,9 +123,8 @@ def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, 
     part, potentials = opened_part(store, number, token, outer)
     masses = part.masses(potentials)
     rhs = part.inner_miss(part.sums(masses))
-    part.form.masses = masses
     with np.errstate(all="ignore"):
-        direction = extended_from(part, store.kept, rhs, solved)
+        direction = extended_from(part, store.kept, masses, rhs, solved)
     change = np.empty_like(masses)
     spread(part.index, part.offsets, direction, change)
     direction[part.outer_rows()] = 0.0

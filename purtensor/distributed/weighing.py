@@ -208,9 +208,8 @@ def weights_on(
     part, potentials = opened_part(store, number, guess.token, guess.outer)
     masses = part.masses(potentials)
     rhs = part.inner_miss(part.sums(masses)) if guess.misses else np.zeros_like(potentials)
-    part.form.masses = masses
     with np.errstate(all="ignore"):
-        direction = extended_from(part, store.kept, rhs, guess.solved)
+        direction = extended_from(part, store.kept, masses, rhs, guess.solved)
     weights = _whole(direction, guess.scale)
     if weights is None:
         return part, None

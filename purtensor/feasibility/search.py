@@ -19,7 +19,8 @@ from purtensor.kernels.feasibility_sums import repair_price
 from purtensor.kernels.ipf import measure
 from purtensor.kernels.newton import curvature
 from purtensor.kernels.spread import spread
-from purtensor.solving.hessian.choice import Hessian, hessian_of
+from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf import IPF
@@ -64,14 +65,14 @@ def evidence(problem: Problem, iterations: int) -> Iterator[Evidence]:
         measure(iterate.masses, problem.index, problem.offsets, problem.targets, sums)
         miss = problem.targets - sums
         with np.errstate(all="ignore"):
-            direction = hessian.factor_and_solve(iterate.masses, miss)
+            direction, factored = hessian.factor_and_solve(iterate.masses, miss)
         spread(problem.index, problem.offsets, direction, change)
         lowest, highest = float(change.min()), float(change.max())
         if not (np.isfinite(lowest) and np.isfinite(highest)):
             return
         gain = float(problem.targets @ direction)
         unbounded = gain > 1e-12 * np.abs(direction).max() and gain > _price(problem, change)
-        solution = _refined(problem, hessian, iterate.masses, direction) if lowest > -_NEAR_ONE else None
+        solution = _refined(problem, factored, iterate.masses, direction) if lowest > -_NEAR_ONE else None
         yield Evidence(direction, change, solution, unbounded)
         moved = _moved(problem, iterate, direction, change, float(miss @ direction))
         if moved is None:
@@ -89,7 +90,7 @@ def _price(problem: Problem, change: FloatArray) -> float:
     )
 
 
-def _refined(problem: Problem, hessian: Hessian, masses: FloatArray, direction: FloatArray) -> FloatArray | None:
+def _refined(problem: Problem, factored: Factored, masses: FloatArray, direction: FloatArray) -> FloatArray | None:
     """Return masses * (1 + C^T d) with d refined until the miss no longer falls; None where a mass is not positive."""
     change, sums = np.empty_like(masses), np.empty(problem.system.rows)
     best: tuple[float, FloatArray] | None = None
@@ -100,7 +101,7 @@ def _refined(problem: Problem, hessian: Hessian, masses: FloatArray, direction: 
         if not np.isfinite(miss) or (best is not None and miss > 0.5 * best[0]):
             break
         best = (miss, solution)
-        direction = direction + hessian.solve(problem.targets - sums)
+        direction = direction + factored.solve(problem.targets - sums)
     if best is None or not float(best[1].min()) > 0.0:
         return None
     return best[1]

@@ -228,9 +228,8 @@ def standard_errors(
     codes = [translated(sample, coded.domain.select(scope)) for scope in system.scopes]
     names = [str(constraint.target.name) for constraint in labelled.constraints]
     kinds = dependences(labelled.arrays, codes, f, names, targets)
-    hessian = hessian_of(labelled.arrays)
-    hessian.factor_and_solve(q, np.zeros(system.rows))
-    influence = Influence(labelled.arrays, hessian, q, f, place, kinds)
+    _, factored = hessian_of(labelled.arrays).factor_and_solve(q, np.zeros(system.rows))
+    influence = Influence(labelled.arrays, factored, q, f, place, kinds)
     depends = tuple(kind.kind for kind in kinds)
     return StandardErrors(int(size), depends, place is not None, result, labelled, coded, influence)
 

@@ -9,7 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.inference.dependence import Dependence
 from purtensor.kernels.spread import spread
-from purtensor.solving.hessian.choice import Hessian
+from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.problem import Problem
 
@@ -23,7 +23,7 @@ class Influence:
 
     Attributes
     ----------
-    problem, hessian
+    problem, factored
         The projection problem, and C diag(q) C^T, factored at q.
     q, f
         The projection and the data, each of total 1; they have different profiles where the data have more.
@@ -34,7 +34,7 @@ class Influence:
     """
 
     problem: Problem
-    hessian: Hessian
+    factored: Factored
     q: FloatArray
     f: FloatArray
     place: IntArray | None
@@ -58,7 +58,7 @@ class Influence:
     def _adjoint(self, gradient: FloatArray) -> FloatArray:
         """Return a with C diag(q) C^T a = C (q gradient), refined until rounding."""
         wanted = row_sums(self.problem, self.q * gradient)
-        found = self.hessian.solve(wanted)
+        found = self.factored.solve(wanted)
         goal = _RELATIVE * float(np.abs(wanted).max(initial=0.0))
         before = np.inf
         for _ in range(_MOST_REFINEMENTS):
@@ -67,7 +67,7 @@ class Influence:
             if miss <= goal or not miss < before:
                 break
             before = miss
-            found = found + self.hessian.solve(left)
+            found = found + self.factored.solve(left)
         return found
 
     def _spread(self, potentials: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from purtensor.kernels._jit import compiled
 from purtensor.kernels.exponential import scale_by_exp
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.logarithm import divergence_gain, linear_sum
-from purtensor.kernels.spread import spread
+from purtensor.kernels.spread import BLOCK, spread_from
 
 SWEEPS_PER_FOLD = 50
 """In-place scaling drifts off the exponential family by some 1.7e-16 a sweep; a fold brings it back."""
@@ -55,8 +55,18 @@ def rebuild_masses(
     reference: FloatArray, index: IntArray, offsets: IntArray, t: FloatArray, masses: FloatArray
 ) -> None:
     """Write reference * exp(C^T t) into `masses`."""
-    spread(index, offsets, t, masses)
-    scale_by_exp(reference, masses)
+    rebuild_range(reference, index, offsets, t, 0, masses.size, masses)
+
+
+@compiled
+def rebuild_range(
+    reference: FloatArray, index: IntArray, offsets: IntArray, t: FloatArray, begin: int, end: int, masses: FloatArray
+) -> None:
+    """Write reference * exp(C^T t) of the profiles begin .. end - 1 into their `masses`."""
+    for at in range(begin, end, BLOCK):
+        part = masses[at : min(at + BLOCK, end)]
+        spread_from(index, offsets, t, at, part)
+        scale_by_exp(reference[at : min(at + BLOCK, end)], part)
 
 
 @compiled

@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.exponential import excess
 from purtensor.kernels.lanes import lane_sum
-
-_BLOCK = 1024
+from purtensor.kernels.spread import BLOCK, spread_from
 
 
 @compiled
 def curvature(masses: FloatArray, direction: FloatArray, step: float) -> float:
     """Return sum p (exp(z) - 1 - z) with z = step * direction: what the dual loses against its linear growth."""
-    terms = np.empty(min(_BLOCK, masses.size))
+    terms = np.empty(min(BLOCK, masses.size))
     total = 0.0
-    for begin in range(0, masses.size, _BLOCK):
-        count = min(_BLOCK, masses.size - begin)
+    for begin in range(0, masses.size, BLOCK):
+        count = min(BLOCK, masses.size - begin)
         for i in range(count):
             terms[i] = masses[begin + i] * excess(step * direction[begin + i])
         total += lane_sum(terms[:count])
     return total
+
+
+@compiled
+def bend(
+    masses: FloatArray, index: IntArray, offsets: IntArray, direction: FloatArray, step: float, begin: int, end: int
+) -> tuple[float, float]:
+    """Return the `curvature` along C^T direction over the profiles begin .. end - 1, and the largest |C^T direction|.
+
+    C^T direction is made block by block and kept nowhere.
+    """
+    change = np.empty(min(BLOCK, end - begin))
+    total = 0.0
+    largest = 0.0
+    for at in range(begin, end, BLOCK):
+        count = min(BLOCK, end - at)
+        here = change[:count]
+        spread_from(index, offsets, direction, at, here)
+        for i in range(count):
+            largest = max(largest, abs(here[i]))
+            here[i] = masses[at + i] * excess(step * here[i])
+        total += lane_sum(here)
+    return total, largest
 
 
 @compiled

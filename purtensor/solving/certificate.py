@@ -14,11 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.certificate import certificate_sums, weigh
-from purtensor.kernels.ipf import measure
-from purtensor.kernels.spread import spread
+from purtensor.kernels.certificate import weigh
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Iterate
+from purtensor.solving.masses import change_sums, changed, measured
 from purtensor.solving.problem import Problem
 
 _MOST_REFINEMENTS = 20
@@ -38,13 +37,10 @@ class Certificate:
         Nats; inf when nothing is proved.
     tv_bound
         Total variation; 1 when nothing is proved.
-    feasible
-        The masses p (1 + w) that meet the constraints; None when w < -1 somewhere.
     """
 
     bound: float
     tv_bound: float
-    feasible: FloatArray | None = None
 
     @property
     def certified(self) -> bool:
@@ -76,12 +72,13 @@ class DualCertifier:
         mass = float(iterate.masses.sum())
         if not 0.0 < mass < float("inf"):
             return Certificate(float("inf"), 1.0)
-        masses = iterate.masses * (problem.total / mass)
-        change, left = feasible_change(problem, masses)
-        lowest, upper, gap, moved = certificate_sums(masses, change)
+        found = feasible_change(problem, iterate.masses, problem.total / mass)
+        if found is None:
+            return Certificate(float("inf"), 1.0)
+        potentials, left = found
+        lowest, upper, gap, moved = change_sums(problem, iterate.masses, potentials)
         left, rounding = left / problem.total, self._rounding(iterate)
-        bound, tv = proved(lowest, upper / problem.total, gap / problem.total, moved / problem.total, left, rounding)
-        return Certificate(bound, tv, masses * (1.0 + change) if bound < float("inf") else None)
+        return Certificate(*proved(lowest, upper / mass, gap / mass, moved / mass, left, rounding))
 
     def _rounding(self, iterate: Iterate) -> float:
         """Return how far, in total variation, rounding can have moved the masses off their potentials."""
@@ -102,27 +99,20 @@ def proved(lowest: float, upper: float, gap: float, moved: float, left: float, r
     return float(upper + 2 * tv * away + away**2), float(min(1.0, tv))
 
 
-def feasible_change(problem: Problem, masses: FloatArray) -> tuple[FloatArray, float]:
-    """Return w such that masses * (1 + w) meets the targets, and the miss in L1 that rounding leaves.
+def feasible_change(problem: Problem, masses: FloatArray, scale: float) -> tuple[FloatArray, float] | None:
+    """Return m such that scale * masses * (1 + C^T m) meets the targets, and the miss in L1 that rounding leaves.
 
-    Solved by one factorisation and iterative refinement, until the miss no longer falls.
+    Solved by one factorisation and iterative refinement, until the miss no longer falls; None where it is no number.
     """
-    hessian = hessian_of(problem)
-    sums = np.empty(problem.system.rows)
-    measure(masses, problem.index, problem.offsets, problem.targets, sums)
-    left = problem.targets - sums
-    potentials = hessian.factor_and_solve(masses, left)
-    change = np.empty_like(masses)
-    best: tuple[float, FloatArray] | None = None
+    sums, moved = np.empty(problem.system.rows), np.empty_like(masses)
+    measured(problem, masses, sums)
+    potentials, factored = hessian_of(problem).factor_and_solve(masses, problem.targets / scale - sums)
+    best: tuple[FloatArray, float] | None = None
     for _ in range(_MOST_REFINEMENTS):
-        spread(problem.index, problem.offsets, potentials, change)
-        _, miss = measure(masses * (1.0 + change), problem.index, problem.offsets, problem.targets, sums)
-        if not np.isfinite(miss) or (best is not None and miss > 0.5 * best[0]):
+        changed(problem, masses, potentials, scale, moved)
+        _, miss = measured(problem, moved, sums)
+        if not np.isfinite(miss) or (best is not None and miss > 0.5 * best[1]):
             break
-        best = (miss, potentials)
-        left = problem.targets - sums
-        potentials = potentials + hessian.solve(left)
-    if best is None:
-        return np.full_like(masses, np.nan), np.inf
-    spread(problem.index, problem.offsets, best[1], change)
-    return change, best[0]
+        best = (potentials, miss)
+        potentials = potentials + factored.solve((problem.targets - sums) / scale)
+    return best

@@ -28,9 +28,9 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
     wanted = np.empty_like(problem.reference)
     spread(problem.index, problem.offsets, potentials, wanted)
     ones = np.ones_like(problem.reference)
-    found = hessian.factor_and_solve(ones, row_sums(problem, wanted))
+    found, factored = hessian.factor_and_solve(ones, row_sums(problem, wanted))
     reached = np.empty_like(wanted)
     for _ in range(_REFINEMENTS):
         spread(problem.index, problem.offsets, found, reached)
-        found = found + hessian.solve(row_sums(problem, wanted - reached))
+        found = found + factored.solve(row_sums(problem, wanted - reached))
     return found

@@ -11,8 +11,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.ipf import measure, rebuild_masses, sum_rows
+from purtensor.kernels.ipf import sum_rows
 from purtensor.kernels.lanes import inner_product
+from purtensor.solving.masses import measured, rebuilt
 from purtensor.solving.problem import Problem
 
 Later: TypeAlias = FloatArray | Callable[[], FloatArray]
@@ -67,9 +68,7 @@ class Iterate:
 
 def iterate_at(problem: Problem, potentials: FloatArray, memory: Any = None) -> Iterate:
     """Return the iterate at the given potentials, its masses computed afresh."""
-    masses = np.empty_like(problem.reference)
-    rebuild_masses(problem.reference, problem.index, problem.offsets, potentials, masses)
-    return Iterate(potentials, masses, memory)
+    return Iterate(potentials, rebuilt(problem, potentials), memory)
 
 
 def starting_potentials(problem: Problem) -> FloatArray:
@@ -121,7 +120,7 @@ class Residual:
 def residual_of(problem: Problem, masses: FloatArray) -> Residual:
     """Return the residual of the masses over all constraints."""
     sums = np.empty(problem.system.rows)
-    largest, l1 = measure(masses, problem.index, problem.offsets, problem.targets, sums)
+    largest, l1 = measured(problem, masses, sums)
     return Residual(largest / problem.total, l1 / problem.total)
 
 

@@ -200,13 +200,13 @@ def _direction(soft: SoftProblem, given: Bounded, point: SoftPoint, at: _Interio
     gradient[rows] = soft.soft_targets - point.sums[rows] - mu / at.upper + mu / at.lower
     ridge = np.zeros(soft.problem.system.rows)
     ridge[rows] = at.excess / at.upper + at.lack / at.lower
-    direction = soft.hessian.factor_and_solve(point.masses, gradient, ridge)
+    direction, factored = soft.hessian.factor_and_solve(point.masses, gradient, ridge)
     if given.slack is None:
         return direction, 0.0, inner_product(gradient, direction)
     lean = np.zeros_like(ridge)
     lean[rows] = at.excess / at.upper - at.lack / at.lower
     want = float((mu / at.upper + mu / at.lower).sum()) + mu / at.level - given.slack
-    across = soft.hessian.solve(lean)
+    across = factored.solve(lean)
     rise = (want + inner_product(lean, direction)) / _stiffness(soft, point, at, across)
     direction = direction + rise * across
     return direction, rise, inner_product(gradient, direction) + want * rise

@@ -60,7 +60,7 @@ def certify_soft(soft: SoftProblem, point: SoftPoint, penalty: Penalty, slack: f
     weight = weigh(point.masses, problem.index, problem.offsets, np.abs(point.potentials))
     rounding = left / problem.total + _UNIT * (4.0 + weight)
     tv = float(np.sqrt(bound / 2)) + rounding
-    return Certificate(float(bound + 2 * tv * rounding + rounding**2), min(1.0, tv), feasible)
+    return Certificate(float(bound + 2 * tv * rounding + rounding**2), min(1.0, tv))
 
 
 def _feasible(soft: SoftProblem, masses: FloatArray, tight: BoolArray) -> tuple[FloatArray, float] | None:
@@ -85,7 +85,7 @@ def _correction(soft: SoftProblem, masses: FloatArray, tight: BoolArray) -> tupl
     problem = soft.problem
     sums = row_sums(problem, masses)
     left = miss_to_meet(soft, sums, tight)
-    potentials = soft.hessian.factor_and_solve(masses, left, holding_ridge(soft, sums, tight))
+    potentials, factored = soft.hessian.factor_and_solve(masses, left, holding_ridge(soft, sums, tight))
     change, best = np.empty_like(masses), None
     for _ in range(_MOST_REFINEMENTS):
         spread(problem.index, problem.offsets, potentials, change)
@@ -94,5 +94,5 @@ def _correction(soft: SoftProblem, masses: FloatArray, tight: BoolArray) -> tupl
         if not np.isfinite(miss) or (best is not None and miss > 0.5 * best[0]):
             break
         best = (miss, change.copy())
-        potentials = potentials + soft.hessian.solve(left)
+        potentials = potentials + factored.solve(left)
     return (np.full_like(masses, np.nan), np.inf) if best is None else (best[1], best[0])

@@ -55,7 +55,7 @@ def ascend_smooth(
             return SoftRun(point, residual, SoftEnding.ITERATION_LIMIT, iterations)
         potentials = point.potentials[rows]
         ridge[rows] = penalty.bend(targets, potentials)
-        direction = soft.hessian.factor_and_solve(point.masses, gradient, ridge)
+        direction, _ = soft.hessian.factor_and_solve(point.masses, gradient, ridge)
         change = direction[rows]
         moved = climb(
             soft, point, direction, inner_product(gradient, direction),

@@ -34,7 +34,7 @@ def polished(soft: SoftProblem, run: SoftRun, tolerance: float) -> SoftRun:
     miss = _size(miss_to_meet(soft, point.sums, tight))
     for _ in range(_STEPS):
         left = miss_to_meet(soft, point.sums, tight)
-        step = soft.hessian.factor_and_solve(point.masses, left, holding_ridge(soft, point.sums, tight))
+        step, _ = soft.hessian.factor_and_solve(point.masses, left, holding_ridge(soft, point.sums, tight))
         step[held] = 0.0
         moved = point_at(soft, point.potentials + step)
         after = _size(miss_to_meet(soft, moved.sums, tight))

@@ -23,7 +23,7 @@ from purtensor.solving.hessian.bipartite import build_bipartite
 from purtensor.solving.hessian.choice import estimate
 from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.hessian.dense import build_dense
-from purtensor.solving.hessian.ridge import RidgedHessian
+from purtensor.solving.hessian.factored import Hessian
 from purtensor.solving.problem import Problem
 from purtensor.tables.coded import CodedTable, encode
 
@@ -52,7 +52,7 @@ class SoftProblem:
     hard: Problem
     order: IntArray
     rows: IntArray
-    hessian: RidgedHessian
+    hessian: Hessian
 
     @property
     def hard_count(self) -> int:
@@ -147,7 +147,7 @@ def split_problem(problem: Problem, hard: int) -> SoftProblem:
     return SoftProblem(problem, alone, order, np.flatnonzero(soft), _ridged_hessian(problem, hard, soft))
 
 
-def _ridged_hessian(problem: Problem, hard: int, soft: BoolArray) -> RidgedHessian:
+def _ridged_hessian(problem: Problem, hard: int, soft: BoolArray) -> Hessian:
     """Return the cheapest form of C diag(p) C^T with a ridge on the soft rows."""
     system, slabs = problem.system, problem.slabs
     cost = estimate(problem)

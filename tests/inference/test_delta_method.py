@@ -192,9 +192,9 @@ def test_table__is_the_spread_of_resampled_adult_data() -> None:
 def test_influence__does_not_depend_on_the_form_of_the_matrix() -> None:
     errors = pt.standard_errors(projected(small_data(), "PUR"), size=500)
     iterative = Conjugate(errors.influence.problem.system, "conjugate gradients")
-    iterative.factor_and_solve(errors.influence.q, np.zeros(errors.influence.problem.system.rows))
+    _, factored = iterative.factor_and_solve(errors.influence.q, np.zeros(errors.influence.problem.system.rows))
     gradient = np.random.default_rng(5).normal(size=24)
-    one, other = (form.of(gradient) for form in (errors.influence, replace(errors.influence, hessian=iterative)))
+    one, other = (form.of(gradient) for form in (errors.influence, replace(errors.influence, factored=factored)))
     np.testing.assert_allclose(one - one[0], other - other[0], atol=1e-9)
     assert np.ptp(one) > 1
 
@@ -247,3 +247,12 @@ def test_standard_errors__refuses_a_projection_from_a_file(tmp_path: object) -> 
     pt.save(projected(small_data(), "PUR"), path)
     with pytest.raises(pt.InvalidOptionError, match="loaded from a file"):
         pt.standard_errors(pt.load(path), size=10)
+
+
+def test_standard_errors__stay_what_they_are_when_the_potentials_are_asked_for() -> None:
+    result = projected(small_data(), "PUR")
+    errors = pt.standard_errors(result, size=500)
+    before = errors.table.values
+    assert np.isfinite(result.potentials[0].values).any()
+    errors.__dict__.pop("table")
+    assert np.array_equal(errors.table.values, before)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from purtensor.kernels.newton import curvature, largest_absolute
-from tests.kernels.drawn import both
+from purtensor.kernels.newton import bend, curvature, largest_absolute
+from tests.kernels.drawn import Arrays, both
 
 
 @both(curvature)
@@ -25,3 +25,15 @@ def test_curvature__keeps_its_digits_for_small_steps(kernel, size, step):
 def test_largest_absolute__of_both_signs(kernel):
     assert kernel(np.array([0.5, -3.0, 2.0])) == 3.0
     assert kernel(np.zeros(0)) == 0.0
+
+
+@both(bend)
+@pytest.mark.parametrize(("begin", "end"), [(0, 2500), (700, 2400)])
+def test_bend__is_the_curvature_along_what_is_never_stored(kernel, begin, end):
+    arrays = Arrays(1, profiles=2500)
+    direction = np.random.default_rng(2).standard_normal(len(arrays.targets))
+    change = (arrays.coefficients.T @ direction)[begin:end]
+    loss, largest = kernel(arrays.reference, arrays.index, arrays.offsets, direction, 0.5, begin, end)
+    terms = np.expm1(0.5 * change) - 0.5 * change
+    assert loss == pytest.approx(float(arrays.reference[begin:end] @ terms), rel=1e-12)
+    assert largest == pytest.approx(np.abs(change).max(), rel=1e-15)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,11 +11,10 @@ from purtensor.constraints.slabs import Slabs, slab_of_rows
 from purtensor.constraints.system import System
 from purtensor.kernels.arrowhead import assemble, substitute
 from purtensor.kernels.slabs import place_in_lists, touched_by_slab
-from purtensor.solving.hessian.cholesky import Factor, factorize
-from purtensor.solving.hessian.ridge import NO_RIDGE, add_to_diagonal
+from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Arrowhead:
     """Newton's equations on slabs; see purtensor.kernels.arrowhead for the arrays."""
 
@@ -30,25 +29,15 @@ class Arrowhead:
     coupling_rows: IntArray
     rows: int
     note: str
-    ridge: FloatArray = field(default_factory=lambda: NO_RIDGE)
-    masses: FloatArray = field(default_factory=lambda: np.empty(0))
-    factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
-        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs on the kept rows and x = 0 on the others."""
-        self.ridge = ridge
-        matrix, vector = self.reduced(masses, rhs)
-        add_to_diagonal(matrix, ridge, self.coupling_rows)
-        self.factor = factorize(matrix)
-        return self.extended(rhs, self.factor.solve(vector))
-
-    def solve(self, rhs: FloatArray) -> FloatArray:
-        """Return x for another right-hand side and the same masses."""
-        _, vector = self.reduced(self.masses, rhs)
-        return self.extended(rhs, self.factor.solve(vector))
+    def factor_and_solve(
+        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE
+    ) -> tuple[FloatArray, Factored]:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, 0 on left out rows, and what solves for others."""
+        return eliminate_and_solve(self, masses, rhs, ridge)
 
     def reduced(
-        self, masses: FloatArray, rhs: FloatArray, *, with_matrix: bool = True
+        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE, *, with_matrix: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """Return what the elimination of all slabs leaves over the coupling rows: matrix and right-hand side.
 
@@ -58,21 +47,22 @@ class Arrowhead:
         count = len(self.coupling_rows)
         matrix = np.zeros((count, count))
         vector = np.ascontiguousarray(rhs[self.coupling_rows])
-        self.masses = masses
         assemble(
             masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
-            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, self.ridge, 0, self.slabs.count,
+            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, ridge, 0, self.slabs.count,
             matrix, vector,
         )  # fmt: skip
         return matrix, vector
 
-    def extended(self, rhs: FloatArray, solved: FloatArray) -> FloatArray:
-        """Return x on all rows, given it on the coupling rows, for the masses of the last elimination."""
+    def extended(
+        self, masses: FloatArray, rhs: FloatArray, solved: FloatArray, ridge: FloatArray = NO_RIDGE
+    ) -> FloatArray:
+        """Return x on all rows, given it on the coupling rows."""
         out = np.zeros(self.rows)
         out[self.coupling_rows] = solved
         substitute(
-            self.masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
-            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, self.ridge, solved, 0,
+            masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
+            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, ridge, solved, 0,
             self.slabs.count, out,
         )  # fmt: skip
         return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs, slab_of_rows
 from purtensor.constraints.system import System
 from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
-from purtensor.solving.hessian.cholesky import Factor, factorize
-from purtensor.solving.hessian.ridge import NO_RIDGE, add_to_diagonal
+from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
 from purtensor.solving.threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor.tables.grouping import group_profiles, smallest_unsigned
 
@@ -30,7 +29,7 @@ _MOST_CHUNKS = 32
 """Each has its own room to work in, and its own coupling matrix."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bipartite:
     """Newton's equations on slabs of crossing constraints; see purtensor.kernels.bipartite."""
 
@@ -46,9 +45,6 @@ class Bipartite:
     shape: tuple[int, int]
     note: str
     chunks: tuple[Chunk, ...]
-    work: FloatArray
-    masses: FloatArray = field(default_factory=lambda: np.empty(0))
-    factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
     @property
     def one_cell_a_row(self) -> bool:
@@ -57,36 +53,30 @@ class Bipartite:
             (np.diff(self.number.reshape(-1)[self.cells]) == 1).all()
         )
 
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
-        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs on the kept rows and x = 0 on the others.
+    def factor_and_solve(
+        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE
+    ) -> tuple[FloatArray, Factored]:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, 0 on left out rows, and what solves for others.
 
         The ridge is that of coupling rows; rows inside of slabs have none in this form.
         """
-        matrix, vector = self.reduced(masses, rhs)
-        add_to_diagonal(matrix, ridge, self.coupling_rows)
-        self.factor = factorize(matrix)
-        return self.extended(rhs, self.factor.solve(vector))
-
-    def solve(self, rhs: FloatArray) -> FloatArray:
-        """Return x for another right-hand side and the same masses."""
-        _, vector = self.reduced(self.masses, rhs, with_matrix=False)
-        return self.extended(rhs, self.factor.solve(vector))
+        return eliminate_and_solve(self, masses, rhs, ridge)
 
     def reduced(
-        self, masses: FloatArray, rhs: FloatArray, *, with_matrix: bool = True
+        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE, *, with_matrix: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """Return what the elimination of all slabs leaves over the coupling rows: matrix and right-hand side.
 
         The matrix is given by its upper triangle. Both are sums over slabs, but for the rhs of the coupling rows.
         """
-        self.masses = masses
         cells = len(self.cells)
+        work = self._room()
         matrices = np.zeros((len(self.chunks), cells, cells))
         vectors = np.zeros((len(self.chunks), cells))
         for_each_chunk(
             lambda c, begin, end: assemble_bipartite(
-                self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, self.cells,
-                self.shape, begin, end, with_matrix, self.work[c], matrices[c], vectors[c],
+                masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, self.cells,
+                self.shape, begin, end, with_matrix, work[c], matrices[c], vectors[c],
             ),
             self.chunks,
         )  # fmt: skip
@@ -102,19 +92,26 @@ class Bipartite:
         np.add.at(folded, (own[:, None], own[None, :]), full)
         return folded, gathered
 
-    def extended(self, rhs: FloatArray, solved: FloatArray) -> FloatArray:
-        """Return x on all rows, given it on the coupling rows, for the masses of the last elimination."""
+    def extended(
+        self, masses: FloatArray, rhs: FloatArray, solved: FloatArray, ridge: FloatArray = NO_RIDGE
+    ) -> FloatArray:
+        """Return x on all rows, given it on the coupling rows."""
+        work = self._room()
         out = np.zeros(self.rows)
         out[self.coupling_rows] = solved
         theta = np.append(solved, 0.0)[self.number]
         for_each_chunk(
             lambda c, begin, end: substitute_bipartite(
-                self.masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, theta,
-                begin, end, self.work[c], out,
+                masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, theta,
+                begin, end, work[c], out,
             ),
             self.chunks,
         )  # fmt: skip
         return out
+
+    def _room(self) -> FloatArray:
+        """Return what each chunk's elimination works in."""
+        return np.empty((len(self.chunks), workspace_size(self.shape, len(self.used), len(self.cells))))
 
 
 def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bipartite | None:
@@ -146,13 +143,12 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     count = slabs.count
     per_chunk = max(_SLABS_PER_CHUNK, -(-count // _MOST_CHUNKS)) if count >= _SMALLEST_IN_CHUNKS else count
     chunks = chunks_of(count, per_chunk)
-    work = np.empty((len(chunks), workspace_size((rows, columns), len(used), len(shared))))
     note = (
         f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs of {rows} x {columns} cells, "
         f"{len(coupling_rows)} coupling rows"
     )
     return Bipartite(slabs, code, primary, other, used, shared, number.reshape(rows, columns), coupling_rows,
-                     system.rows, (rows, columns), note, chunks, work)  # fmt: skip
+                     system.rows, (rows, columns), note, chunks)  # fmt: skip
 
 
 def _local_code(system: System, slabs: Slabs, k: int) -> tuple[IntArray, int]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from purtensor._typing import FloatArray
 from purtensor.constraints.independence import independent_rows
 from purtensor.errors import TooLargeError
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite
 from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.hessian.dense import build_dense
+from purtensor.solving.hessian.factored import Hessian
 from purtensor.solving.problem import Problem
 
 LARGEST_DENSE = 4000
@@ -22,20 +21,6 @@ LARGEST_DENSE = 4000
 
 _SEARCH_ITERATIONS = 60
 """What conjugate gradients typically take for a Newton step."""
-
-
-class Hessian(Protocol):
-    """C diag(p) C^T on independent rows."""
-
-    note: str
-
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray) -> FloatArray:
-        """Return x with (C diag(masses) C^T) x = rhs, 0 on dependent rows."""
-        ...
-
-    def solve(self, rhs: FloatArray) -> FloatArray:
-        """Return x for another right-hand side and the same masses."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,32 +11,43 @@ from purtensor.constraints.system import System
 from purtensor.kernels.ipf import sum_rows
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
-from purtensor.solving.hessian.ridge import NO_RIDGE
+from purtensor.solving.hessian.factored import NO_RIDGE, Factored
 
 _MOST_ITERATIONS = 2000
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Conjugate:
     """Newton's equations by conjugate gradients, on all rows: dependent ones only leave the solution free.
 
-    With `dependent` rows given, the solution is 0 there.
+    With `dependent` rows given, the solution is 0 there. Solutions have the `relative` accuracy.
     """
 
     system: System
     note: str
     dependent: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     relative: float = 1e-3
-    ridge: FloatArray = field(default_factory=lambda: NO_RIDGE)
-    masses: FloatArray = field(default_factory=lambda: np.empty(0))
 
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
-        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, to the relative accuracy of this form."""
-        self.masses, self.ridge = masses, ridge
-        return self.solve(rhs)
+    def factor_and_solve(
+        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE
+    ) -> tuple[FloatArray, Factored]:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, 0 on left out rows, and what solves for others."""
+        factored = Iterated(self.system, self.dependent, self.relative, masses, ridge)
+        return factored.solve(rhs), factored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Iterated:
+    """C diag(p) C^T at certain masses: nothing is factorised, each solution is iterated for."""
+
+    system: System
+    dependent: IntArray
+    relative: float
+    masses: FloatArray
+    ridge: FloatArray
 
     def solve(self, rhs: FloatArray) -> FloatArray:
-        """Return x for another right-hand side and the same masses."""
+        """Return x for a right-hand side."""
         diagonal = self._sums(self.masses)
         if self.ridge.size:
             diagonal += self.ridge

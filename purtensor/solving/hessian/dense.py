@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.kernels.dense import add_pairs
 from purtensor.solving.hessian.cholesky import Factor, factorize
-from purtensor.solving.hessian.ridge import NO_RIDGE, add_to_diagonal
+from purtensor.solving.hessian.factored import NO_RIDGE, Factored, add_to_diagonal
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dense:
     """Newton's equations as one dense matrix on the independent rows."""
 
@@ -21,25 +21,34 @@ class Dense:
     independent: IntArray
     number: IntArray
     note: str
-    factor: Factor = field(default_factory=lambda: factorize(np.empty((0, 0))))
 
-    def factor_and_solve(self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE) -> FloatArray:
-        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs on the kept rows and x = 0 on the others."""
+    def factor_and_solve(
+        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE
+    ) -> tuple[FloatArray, Factored]:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, 0 on left out rows, and what solves for others."""
         matrix = self._matrix(masses)
         add_to_diagonal(matrix, ridge, self.independent)
-        self.factor = factorize(matrix)
-        return self.solve(rhs)
-
-    def solve(self, rhs: FloatArray) -> FloatArray:
-        """Return x for another right-hand side and the same masses."""
-        out = np.zeros(self.system.rows)
-        out[self.independent] = self.factor.solve(rhs[self.independent])
-        return out
+        factored = FactoredDense(self.independent, factorize(matrix))
+        return factored.solve(rhs), factored
 
     def _matrix(self, masses: FloatArray) -> FloatArray:
         matrix = np.zeros((len(self.independent), len(self.independent)))
         add_pairs(masses, self.system.index, self.system.offsets, self.number, matrix)
         return matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FactoredDense:
+    """The dense matrix on the independent rows, factorised."""
+
+    independent: IntArray
+    factor: Factor
+
+    def solve(self, rhs: FloatArray) -> FloatArray:
+        """Return x for a right-hand side."""
+        out = np.zeros(len(rhs))
+        out[self.independent] = self.factor.solve(rhs[self.independent])
+        return out
 
 
 def build_dense(system: System, independent: IntArray) -> Dense:

@@ -10,12 +10,11 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.ipf import measure
 from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.newton import curvature, largest_absolute
-from purtensor.kernels.spread import spread
-from purtensor.solving.hessian.choice import Hessian, hessian_of
+from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.hessian.factored import Hessian
 from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Step, dual_at, is_rounding, iterate_at
+from purtensor.solving.masses import bent, measured
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf import IPF
 
@@ -140,7 +139,7 @@ def _best_step(problem: Problem, iterate: Iterate, memory: _Memory) -> tuple[Ite
     best: tuple[Iterate, float] | None = None
     for floor in (0.0, *_FLOORS):
         masses = iterate.masses if floor == 0.0 else iterate.masses + floor * memory.shares_of(problem)
-        direction = memory.hessian.factor_and_solve(masses, miss)
+        direction, _ = memory.hessian.factor_and_solve(masses, miss)
         found = search(problem, iterate, direction, inner_product(miss, direction))
         if found is not None and (best is None or found[1] > best[1]):
             best = found
@@ -178,7 +177,7 @@ def _warmed(problem: Problem, iterate: Iterate, sweeps: int) -> tuple[Iterate, f
 
 
 def _measure(problem: Problem, masses: FloatArray, sums: FloatArray) -> Residual:
-    largest, l1 = measure(masses, problem.index, problem.offsets, problem.targets, sums)
+    largest, l1 = measured(problem, masses, sums)
     return Residual(largest / problem.total, l1 / problem.total)
 
 
@@ -190,15 +189,17 @@ def search(problem: Problem, iterate: Iterate, direction: FloatArray, slope: flo
     """
     if not (np.isfinite(slope) and slope > 0.0):
         return None
-    change = np.empty_like(iterate.masses)
-    spread(problem.index, problem.offsets, direction, change)
-    largest = largest_absolute(change)
+    step = 1.0
+    loss, largest = bent(problem, iterate.masses, direction, step)
     if not np.isfinite(largest) or largest == 0.0:
         return None
-    step = min(1.0, _LARGEST_STEP / largest)
+    if largest > _LARGEST_STEP:
+        step = _LARGEST_STEP / largest
+        loss, _ = bent(problem, iterate.masses, direction, step)
     while step * largest > 2.0**-60:
-        gain = step * slope - curvature(iterate.masses, change, step)
+        gain = step * slope - loss
         if gain >= _SUFFICIENT * step * slope:
             return iterate_at(problem, iterate.potentials + step * direction), gain
         step *= 0.5
+        loss, _ = bent(problem, iterate.masses, direction, step)
     return None

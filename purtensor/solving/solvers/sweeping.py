@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.kernels.goal import Goal
 from purtensor.kernels.ipf import is_recorded
-from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, iterate_at
+from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
+from purtensor.solving.masses import rebuilt
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.records import empty_records, recorded_per_octave, records_of
 
@@ -79,7 +81,8 @@ def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
     records, done = empty_records(), sweeper.done
     sweeps, written = sweeper.sweep(goal, budget.iterations, records)
     made = records_of(problem, records[:written], done)
-    moved = Iterate(sweeper.potentials, lambda: iterate_at(problem, moved.potentials).masses, sweeper)
+    potentials = cache(sweeper.potentials)
+    moved = Iterate(potentials, lambda: rebuilt(problem, potentials()), sweeper)
     return Step(moved, sweeps, made, stalled=bool(made) and is_rounding(problem, made[-1].kl_step), judged=True)
 
 
