@@ -24,6 +24,7 @@ from purtensor.distributed.cutting import (
 )
 from purtensor.distributed.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
 from purtensor.distributed.gathering import Gathered, Recipe, gather_part
+from purtensor.distributed.packed import write_packed
 from purtensor.distributed.slab_store import SlabStore, made_folders, read_store, write_store
 from purtensor.distributed.targets import (
     Constraint,
@@ -177,6 +178,7 @@ def _cut(
     if not census.positive:
         raise InvalidTableError("the table is empty: no profile has positive mass")
     part_of = parts_of_buckets(census.buckets, most)
+    write_packed(folder / "cut", {"part_of": part_of}, {})
     everything = list(range(len(domain.attributes)))
     map_each(scatter, reference.bounds, reference.path, folder / "scattered", everything,
              [None] * len(everything), where, key_sizes, part_of)  # fmt: skip

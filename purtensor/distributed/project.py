@@ -20,6 +20,7 @@ from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.running import Plan, begun, residuals, run_on
 from purtensor.distributed.slab_store import SlabStore, read_store
 from purtensor.distributed.targets import in_store
+from purtensor.distributed.warm import begun_from
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import check_choice, delivered, stopping_of
@@ -59,6 +60,8 @@ def project_stored(
     ----------
     solver
         `Newton()` (also when None) or `IPF()`.
+    start
+        An earlier projection, on disk or in memory, or tables of potentials; reference and targets may have changed.
     part_profiles
         How many profiles a part has at most, unless one slab has more.
 
@@ -72,15 +75,16 @@ def project_stored(
     require_dask()
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    if start is not None:
-        raise InvalidOptionError("a stored table is projected from its reference: give no start")
     flat = flattened(constraints, (Marginal, StoredMarginal))
     options = _options(solver, len(flat), stopping, certificate)
     stored = in_store(reference)
     try:
         store = slab_store_of(stored, flat, part_profiles)
-        (store.folder / "checkpoint").unlink(missing_ok=True)
-        stand = begun(store, options)
+        if start is None:
+            (store.folder / "checkpoint").unlink(missing_ok=True)
+            stand = begun(store, options)
+        else:
+            stand = begun_from(store, stored.domain, start, options)
     except InfeasibleError as error:
         raise InfeasibleError(str(error), diagnose_stored(stored, flat)) from None
     return _carried_on(store, stand, stored, flat, on_failure, progress, callback)
