@@ -19,6 +19,7 @@ from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Iterate
 from purtensor.solving.masses import change_sums, changed, measured
 from purtensor.solving.problem import Problem
+from purtensor.solving.raised import FLOORS, even_shares
 
 _MOST_REFINEMENTS = 20
 _UNIT = 2.0**-53
@@ -72,7 +73,17 @@ class DualCertifier:
         mass = float(iterate.masses.sum())
         if not 0.0 < mass < float("inf"):
             return Certificate(float("inf"), 1.0)
-        found = feasible_change(problem, iterate.masses, problem.total / mass)
+        proof = self._proof(iterate, mass, iterate.masses)
+        for floor in FLOORS:
+            if proof.certified:
+                break
+            proof = self._proof(iterate, mass, iterate.masses + floor * even_shares(problem))
+        return proof
+
+    def _proof(self, iterate: Iterate, mass: float, weights: FloatArray) -> Certificate:
+        """Return what the change proves that is solved for with these weights in the place of the masses."""
+        problem = self.problem
+        found = feasible_change(problem, iterate.masses, problem.total / mass, weights)
         if found is None:
             return Certificate(float("inf"), 1.0)
         potentials, left = found
@@ -99,14 +110,17 @@ def proved(lowest: float, upper: float, gap: float, moved: float, left: float, r
     return float(upper + 2 * tv * away + away**2), float(min(1.0, tv))
 
 
-def feasible_change(problem: Problem, masses: FloatArray, scale: float) -> tuple[FloatArray, float] | None:
+def feasible_change(
+    problem: Problem, masses: FloatArray, scale: float, weights: FloatArray
+) -> tuple[FloatArray, float] | None:
     """Return m such that scale * masses * (1 + C^T m) meets the targets, and the miss in L1 that rounding leaves.
 
-    Solved by one factorisation and iterative refinement, until the miss no longer falls; None where it is no number.
+    Solved by one factorisation, of C diag(weights) C^T with weights close to the masses, and iterative refinement until
+    the miss no longer falls; None where it is no number.
     """
     sums, moved = np.empty(problem.system.rows), np.empty_like(masses)
     measured(problem, masses, sums)
-    potentials, factored = hessian_of(problem).factor_and_solve(masses, problem.targets / scale - sums)
+    potentials, factored = hessian_of(problem).factor_and_solve(weights, problem.targets / scale - sums)
     best: tuple[FloatArray, float] | None = None
     for _ in range(_MOST_REFINEMENTS):
         changed(problem, masses, potentials, scale, moved)

@@ -1,15 +1,19 @@
 """How far the exact projection can be from a point of its exponential family, by one least-norm solve.
 
-With A = diag(b)^(-1/2) C diag(p)^(1/2) the least-norm solution v of A v = diag(b)^(-1/2) (b - C p) gives
-w = v / sqrt(p), and p (1 + w) meets the constraints wherever w >= -1 (notes/verification.md, equations 2 to 4). Which
-rows are independent does not matter: the solution of least norm is the same for every choice.
+With A = diag(b)^(-1/2) C diag(p)^(1/2) the least-norm solution v of A v = diag(b)^(-1/2) (b - C p) is A^T y for some y.
+Then w = C^T diag(b)^(-1/2) y, and p (1 + w) meets the constraints wherever w >= -1 (notes/verification.md, equations 2
+to 4). Which rows are independent does not matter: the solution of least norm is the same for every choice. Where
+rounding hides a row, it gets no part in y: w lies in the row space all the same, and what it misses is counted. So is
+what is missed by taking -1 for a w below it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -19,9 +23,12 @@ import scipy.sparse.linalg as spla
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.verification.evidence import Evidence, LongArray
 
+Solve: TypeAlias = Callable[[FloatArray], FloatArray]
+
 _MOST_DENSE = 500_000
 _MOST_REFINEMENTS = 8
 _SERIES_REACH = 0.1
+_CUTS = (1e-11, 1e-8, 1e-5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +63,10 @@ class _Rows:
         ones = np.ones(constraints * profiles)
         return sp.csr_array((ones, (self.index.reshape(-1), columns)), shape=(len(self.targets), profiles))
 
+    def spread(self, potentials: LongArray) -> LongArray:
+        """C^T potentials."""
+        return np.asarray(potentials[self.index].sum(axis=0))
+
     def miss(self, masses: LongArray) -> LongArray:
         sums = np.zeros(len(self.targets), dtype=np.longdouble)
         for row in self.index:
@@ -78,8 +89,13 @@ def prove(evidence: Evidence, drift: float, membership: float) -> Proof:
     rows = _stacked(evidence, on, total)
     p = evidence.masses[on].astype(np.longdouble)
     p = p / p.sum()
-    change, miss = _least_change(rows, p)
-    if not miss <= 1e-12 or not np.all(change >= -1):
+    proofs = [_proved(p, *_least_change(rows, p, *solver), drift, membership) for solver in _solvers(rows, p)]
+    return min(proofs, key=lambda proof: proof.tv_bound)
+
+
+def _proved(p: LongArray, change: LongArray, miss: float, drift: float, membership: float) -> Proof:
+    """Return what p (1 + change) proves, if it is a distribution that meets the constraints."""
+    if not (miss <= 1e-12 and np.isfinite(change).all()):
         return Proof(float("inf"), 1.0, change, miss)
     bound = float(np.sum(p * excess(change)))
     gap = float(np.sum(p * gap_terms(change)))
@@ -128,16 +144,24 @@ def _stacked(evidence: Evidence, on: BoolArray, total: np.longdouble) -> _Rows:
     return _Rows(np.array(index), np.concatenate(targets))
 
 
-def _least_change(rows: _Rows, p: LongArray) -> tuple[LongArray, float]:
-    """Return w of least p-weighted norm, refined until the miss of p (1 + w) no longer halves, and that miss."""
+def _solvers(rows: _Rows, p: LongArray) -> Iterator[tuple[Solve, FloatArray]]:
+    """Yield solvers of A A^T y = right that leave out ever more rows as rounding, and the scaling of A's rows."""
     root = np.sqrt(p).astype(np.float64)
     weight = 1.0 / np.sqrt(np.maximum(rows.targets, np.finfo(np.float64).tiny).astype(np.float64))
     scaled = sp.csr_array(sp.diags_array(weight) @ rows.matrix @ sp.diags_array(root))
-    solve = _dense_solver(scaled.toarray()) if math.prod(scaled.shape) <= _MOST_DENSE else _sparse_solver(scaled)
+    if math.prod(scaled.shape) > _MOST_DENSE:
+        yield _sparse_solver(scaled), weight
+        return
+    for solve in _dense_solvers(scaled.toarray()):
+        yield solve, weight
+
+
+def _least_change(rows: _Rows, p: LongArray, solve: Solve, weight: FloatArray) -> tuple[LongArray, float]:
+    """Return w of least p-weighted norm, -1 at least, and the miss of p (1 + w), refined while that halves."""
     change = np.zeros_like(p)
     best, best_miss = change, np.inf
     for _ in range(_MOST_REFINEMENTS):
-        left = rows.miss(p * (1 + change))
+        left = rows.miss(p * (1 + np.maximum(change, -1)))
         miss = float(np.abs(left).sum()) / len(rows.index)
         if not miss < best_miss / 2:
             break
@@ -146,28 +170,37 @@ def _least_change(rows: _Rows, p: LongArray) -> tuple[LongArray, float]:
         size = float(np.abs(right).max())
         if size == 0:
             break
-        change = change + solve(right / size) * size / np.sqrt(p)
-    return best, best_miss
+        change = change + rows.spread(np.asarray(solve(right / size) * size * weight, dtype=np.longdouble))
+    return np.maximum(best, -1), best_miss
 
 
-def _dense_solver(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return the least-norm solution on the rows that QR with pivoting finds independent."""
-    q, r, pivots = scipy.linalg.qr(matrix.T, mode="economic", pivoting=True)
+def _dense_solvers(matrix: FloatArray) -> Iterator[Solve]:
+    """Yield what gives y of which A^T y is the least-norm solution, on rows that QR with pivoting finds independent.
+
+    What is next to dependent may be rounding: of each rank that the cuts give there is one.
+    """
+    r, pivots = scipy.linalg.qr(matrix.T, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(r))
-    rank = int(np.sum(diagonal > diagonal[0] * max(matrix.shape) * np.finfo(np.float64).eps))
-
-    def solve(right: FloatArray) -> FloatArray:
-        inner = scipy.linalg.solve_triangular(r[:rank, :rank], right[pivots[:rank]], trans="T")
-        return np.asarray(q[:, :rank] @ inner)
-
-    return solve
+    cuts = (max(matrix.shape) * np.finfo(np.float64).eps, *_CUTS)
+    for rank in dict.fromkeys(int(np.sum(diagonal > diagonal[0] * cut)) for cut in cuts):
+        yield partial(_solve_triangles, r[:rank, :rank], pivots[:rank])
 
 
-def _sparse_solver(matrix: sp.csr_array) -> Callable[[FloatArray], FloatArray]:
-    """Return the least-norm solution by Lanczos bidiagonalisation, which from 0 stays in the row space."""
+def _solve_triangles(triangle: FloatArray, pivots: IntArray, right: FloatArray) -> FloatArray:
+    """Return y with R^T R y = right on the rows `pivots`, 0 elsewhere."""
+    y = np.zeros(len(right))
+    inner = scipy.linalg.solve_triangular(triangle, right[pivots], trans="T")
+    y[pivots] = scipy.linalg.solve_triangular(triangle, inner)
+    return y
+
+
+def _sparse_solver(matrix: sp.csr_array) -> Solve:
+    """Return y of which A^T y is the least-norm solution, which Lanczos bidiagonalisation finds from 0."""
     limit = 20 * min(matrix.shape)
+    transposed = matrix.T.tocsr()
 
     def solve(right: FloatArray) -> FloatArray:
-        return np.asarray(spla.lsqr(matrix, right, atol=1e-12, btol=1e-12, conlim=0, iter_lim=limit)[0])
+        least = spla.lsqr(matrix, right, atol=1e-12, btol=1e-12, conlim=0, iter_lim=limit)[0]
+        return np.asarray(spla.lsqr(transposed, least, atol=1e-12, btol=1e-12, conlim=0, iter_lim=limit)[0])
 
     return solve

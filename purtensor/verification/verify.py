@@ -30,7 +30,7 @@ class Verification:
         The largest miss of a target, and the sum of misses in the worst constraint, total mass 1.
     membership
         The largest |p / (reference * exp(C^T potentials)) - 1|, in extended precision: how far rounding has moved
-        the table off its exponential family.
+        the table off its exponential family. What float64 has no digits for, below 2^-1022 of the total, is left out.
     bound, tv_bound
         The exact projection q has D(q || table) <= bound nats and lies within tv_bound of it in total variation; inf
         and 1 where nothing could be proved.
@@ -94,7 +94,7 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
     members = _family(evidence)
     support, failures = _check_support(evidence, members)
     found = enclose(evidence) if exact else _measure(evidence, members)
-    failures += _unconfirmed(result, evidence, found)
+    failures += unconfirmed(result, evidence.largest_potential, found)
     return Verification(
         residual=found.residual,
         residual_l1=found.residual_l1,
@@ -132,7 +132,7 @@ def _membership(evidence: Evidence, members: LongArray) -> tuple[float, float]:
     masses, members = evidence.masses[on].astype(np.longdouble), members[on]
     if not len(masses) or not np.all(np.isfinite(members) & (members > 0)):
         return float("inf"), 1.0
-    largest = float(np.abs(masses / members - 1).max())
+    largest = float((np.maximum(np.abs(masses - members) - _spacing(evidence), 0) / members).max())
     drift = float(np.abs(masses / masses.sum() - members / members.sum()).sum()) / 2
     return largest, drift
 
@@ -143,25 +143,31 @@ def _check_support(evidence: Evidence, members: LongArray) -> tuple[bool, list[s
         failures.append(f"the table has mass at ({evidence.stray}), where the reference has none")
     if np.any(evidence.masses[evidence.excluded] > 0):
         failures.append("the table has mass on a profile that a zero target excludes")
-    empty = (evidence.masses == 0) & ~evidence.excluded & ~_underflows(members)
+    empty = (evidence.masses == 0) & ~evidence.excluded & ~_underflows(evidence, members)
     unproved = unproved_zeros(evidence, empty) if empty.any() else 0
     if unproved:
         failures.append(f"the table is empty on {unproved} profiles that the constraints were not found to empty")
     return not failures, failures
 
 
-def _underflows(members: LongArray) -> BoolArray:
+def _underflows(evidence: Evidence, members: LongArray) -> BoolArray:
     """Return where a member of the family is positive but no positive float64."""
-    return np.asarray((members > 0) & (members <= np.longdouble(2.0) ** -1075))
+    return np.asarray((members > 0) & (members <= _spacing(evidence)))
 
 
-def _unconfirmed(result: Claims, evidence: Evidence, found: Figures) -> list[str]:
+def _spacing(evidence: Evidence) -> np.longdouble:
+    """Return by how much rounding may move masses that are next to nothing, whatever power of two scaled them."""
+    return np.longdouble(2.0) ** -1073 * max(1.0, evidence.total)
+
+
+def unconfirmed(result: Claims, largest_potential: float, found: Figures) -> list[str]:
+    """Return each claim of a result that the recomputed figures do not confirm, as a sentence."""
     failures = [] if result.converged else [f"the result itself says: {result.termination.value}"]
     for name in ("residual", "residual_l1"):
         own, claimed = getattr(found, name), getattr(result, name)
         if not own <= claimed * _FACTOR + _SLACK:
             failures.append(f"{name} is {own:.3g}, and {claimed:.3g} is claimed")
-    allowed = 1e-14 * (1 + evidence.largest_potential)
+    allowed = 1e-14 * (1 + largest_potential)
     if not found.membership <= allowed:
         failures.append(f"the table is off its exponential family by {found.membership:.3g}; {allowed:.3g} is rounding")
     if result.certified:

@@ -16,6 +16,7 @@ from purtensor.solving.hessian.factored import Hessian
 from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Step, dual_at, is_rounding, iterate_at
 from purtensor.solving.masses import bent, measured
 from purtensor.solving.problem import Problem
+from purtensor.solving.raised import FLOORS, even_shares
 from purtensor.solving.solvers.ipf import IPF
 
 _SUFFICIENT = 1e-4
@@ -26,9 +27,6 @@ _LARGEST_STEP = 40.0
 
 _WORTH = 0.01
 """A step is to gain this share of the squared L1 residual at least: a sweep surely gains half of that square."""
-
-_FLOORS = (1e-10, 1e-5)
-"""Where a step gains less, masses below these parts of their share of the targets count as so large."""
 
 _SWEEPS = 50
 """So many sweeps come where no step gains."""
@@ -117,18 +115,6 @@ class Newton:
                     doubtful=memory.is_doubtful(residual.l1))  # fmt: skip
 
 
-def even_shares(problem: Problem) -> FloatArray:
-    """Return, for each profile, the least of what its rows' targets give each of their profiles.
-
-    Masses of that size exceed no target, and every profile has one.
-    """
-    shares = np.full_like(problem.reference, np.inf)
-    for k, row in enumerate(problem.index):
-        targets = problem.targets[problem.system.block(k)]
-        np.minimum(shares, (targets / np.maximum(np.bincount(row, minlength=len(targets)), 1))[row], out=shares)
-    return shares
-
-
 def _best_step(problem: Problem, iterate: Iterate, memory: _Memory) -> tuple[Iterate, float] | None:
     """Return the Newton step and its gain, or one of those for raised masses where that gains next to nothing.
 
@@ -137,7 +123,7 @@ def _best_step(problem: Problem, iterate: Iterate, memory: _Memory) -> tuple[Ite
     miss = problem.targets - memory.sums
     worth = _WORTH * memory.residual**2 * problem.total
     best: tuple[Iterate, float] | None = None
-    for floor in (0.0, *_FLOORS):
+    for floor in (0.0, *FLOORS):
         masses = iterate.masses if floor == 0.0 else iterate.masses + floor * memory.shares_of(problem)
         direction, _ = memory.hessian.factor_and_solve(masses, miss)
         found = search(problem, iterate, direction, inner_product(miss, direction))

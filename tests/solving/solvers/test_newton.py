@@ -8,9 +8,9 @@ import pytest
 import purtensor as pt
 from purtensor.solving.iterate import iterate_at, row_sums, starting_potentials
 from purtensor.solving.problem import build_problem
+from purtensor.solving.raised import even_shares
 from purtensor.solving.solvers import newton
 from purtensor.solving.solvers.automatic import Automatic
-from purtensor.solving.solvers.newton import even_shares
 from purtensor.solving.termination import Termination
 from tests.solving.drawn import arrays_of, solved, variation
 from tests.strategies import table_from
