@@ -160,6 +160,28 @@ def test_notes__are_all_in_the_index() -> None:
     assert [note for note in notes if note != "index.md" and f"({note})" not in index] == []
 
 
+OTHER_FIELDS = re.compile(
+    r"\b(?:features?|covariates?|margins?|raking|raked?|schemas|histograms?|multiway|contingency tables?|"
+    r"sensitive attributes?|design matrix|control totals?|joint distributions?|lagrange|sample spaces?)\b",
+    flags=re.IGNORECASE,
+)
+TRANSLATORS = ("compat", "sklearn", "peers")
+"""Folders that speak to packages of other fields, in their words."""
+
+
+def test_words__of_other_fields_stay_in_the_glossary() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{number}: {line.strip()}"
+        for path in PACKAGE.rglob("*.py")
+        if not set(TRANSLATORS) & set(path.relative_to(PACKAGE).parts)
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if OTHER_FIELDS.search(line)
+    ]
+    assert found == []
+    glossary = (ROOT / "notes" / "glossary.md").read_text()
+    assert len(set(map(str.lower, OTHER_FIELDS.findall(glossary)))) > 8
+
+
 def fenced(text: str, language: str) -> list[str]:
     """Return the fenced blocks of a Markdown text whose fence names this language."""
     blocks = re.findall(r"^```([a-z]*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)

@@ -50,11 +50,11 @@ class Learning:
         PUR hardly anybody, and a ratio of such shares says nothing.
         """
         found: dict[str, list[FloatArray]] = {"synthetic": [], "forest": []}
-        features, people = predictors(self.test), self.test.counts.sum(axis=1)
+        known, people = predictors(self.test), self.test.counts.sum(axis=1)
         for distribution in self.distributions:
             data = self._drawn(distribution, rng)
             found["synthetic"].append(conditionals(self.population, data)[1])
-            predicted = people[:, None] * self._trained(data, rng).predict_proba(features)
+            predicted = people[:, None] * self._trained(data, rng).predict_proba(known)
             found["forest"].append(conditionals(self.test, predicted)[1])
         return {name: np.stack(values) for name, values in found.items()}
 
