@@ -44,7 +44,8 @@ class RankProfile:
     Attributes
     ----------
     independent
-        The places that are independent of the places before them, ascending.
+        The places that are independent of the places before them, ascending. Without relations they may be as many
+        others that are independent, where the prime divides a minor of those.
     dependent
         All other places, ascending.
     relations
