@@ -19,6 +19,7 @@ from purtensor.tables.grouping import first_repeated, smallest_unsigned
 from purtensor.tables.labels import check_text, decode_labels, encode_labels
 
 _NORMALISED = 1e-6
+_NUMBERS = "buif"
 
 
 def value_column(values: FloatArray) -> str:
@@ -42,11 +43,13 @@ def table_to_dataset(table: Table, prefix: str = "") -> xr.Dataset:
     Raises
     ------
     InvalidTableError
-        Labels, names or entries of `attrs` that no file holds.
+        Values that are no numbers, or labels, names or entries of `attrs` that no file holds.
     """
     domain = domain_of(table)
     sparse = is_sparse(table)
     values = np.asarray(table.values)
+    if values.dtype.kind not in _NUMBERS:
+        raise InvalidTableError(f"the values of a table are integers or floats, these are {values.dtype}")
     names = _free_names(prefix, [value_column(values.reshape(-1)), PROFILE, *domain.attributes])
     value_name, profile_name, *attribute_names = names
     marks = {"table": prefix}
@@ -97,6 +100,8 @@ def _assembled(dataset: xr.Dataset, prefix: str) -> Table:
         raise FileFormatError(
             f"there is no table {prefix!r} among the variables {', '.join(map(str, dataset)) or 'none'}"
         )
+    if values[0].dtype.kind not in _NUMBERS:
+        raise FileFormatError(f"the values of the table are {values[0].dtype}, where numbers were expected")
     told = values[0].attrs
     tables = sorted((v for v in ours if v.attrs.get("role") == "categories"), key=lambda v: int(v.attrs["position"]))
     domain = Domain(
