@@ -204,7 +204,7 @@ def reduce_system(system: System) -> Reduction:
     """
     zero = system.targets == 0.0
     if not zero.any():
-        return Reduction(system, places(system.profiles), np.arange(system.rows))
+        return Reduction(system, places(system.profiles), places(system.rows))
     gone = np.zeros(system.profiles, dtype=bool)
     stays = [~zero[system.block(k)] for k in range(len(system.scopes))]
     for stay, rows in zip(stays, system.index, strict=True):
@@ -225,7 +225,7 @@ def reduce_system(system: System) -> Reduction:
             tuple(code[stay] for code in codes) for codes, stay in zip(system.row_codes, stays, strict=True)
         ),
     )
-    return Reduction(reduced, profiles, np.flatnonzero(~zero))
+    return Reduction(reduced, profiles, places(system.rows)[~zero])
 
 
 def submatrix(system: System, profiles: IntArray) -> System:

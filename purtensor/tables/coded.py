@@ -183,7 +183,8 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
 
 def _support(values: FloatArray) -> IntArray:
     """Return where the values are positive, without a temporary array where all are."""
-    return places(len(values)) if np.count_nonzero(values) == len(values) else np.flatnonzero(values)
+    everywhere = places(len(values))
+    return everywhere if np.count_nonzero(values) == len(values) else everywhere[values > 0.0]
 
 
 def _dense_codes(shape: tuple[int, ...], positions: IntArray) -> tuple[IntArray, ...]:

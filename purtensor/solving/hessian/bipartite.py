@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.constraints.slabs import Slabs, slab_of_rows
+from purtensor.constraints.indexing import put, take
+from purtensor.constraints.slabs import Slabs, local_codes, slab_of_rows
 from purtensor.constraints.system import System
 from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
 from purtensor.solving.threads import Chunk, added_up, chunks_of, for_each_chunk
-from purtensor.tables.grouping import group_profiles, smallest_unsigned
+from purtensor.tables.grouping import smallest_unsigned
 
 LARGEST_SLAB = 256
 """Beyond so many cells a slab is a matrix of its own size, and lanes no longer fit the caches."""
@@ -125,13 +126,13 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     main, second = slabs.inside
     if not independent[system.block(main)].all():
         return None
-    row_code, rows = _local_code(system, slabs, main)
-    column_code, columns = _local_code(system, slabs, second)
+    row_code, rows = local_codes(system, slabs, main)
+    column_code, columns = local_codes(system, slabs, second)
     cells = rows * columns
     if cells > LARGEST_SLAB or system.profiles < _LOWEST_FILL * cells * slabs.count:
         return None
-    kind = smallest_unsigned(cells)
-    code = (row_code[system.index[main]] * columns + column_code[system.index[second]]).astype(kind)
+    code = _taken((row_code * columns).astype(smallest_unsigned(cells)), system.index[main])
+    code += _taken(column_code.astype(code.dtype), system.index[second])
     coupling_rows, number = _numbers(system, slabs, independent, code, cells)
     if number is None:
         return None
@@ -151,13 +152,11 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
                      system.rows, (rows, columns), note, chunks)  # fmt: skip
 
 
-def _local_code(system: System, slabs: Slabs, k: int) -> tuple[IntArray, int]:
-    """Return for each row of an inside constraint the number of its categories outside of the key, and how many."""
-    columns = [code for name, code in zip(system.scopes[k], system.row_codes[k], strict=True) if name not in slabs.key]
-    if not columns:
-        return np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64), 1
-    code, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
-    return code, len(distinct[0])
+def _taken(values: IntArray, places: IntArray) -> IntArray:
+    """Return the values at the places, without numpy's int64 copy of these."""
+    found = np.empty(len(places), dtype=values.dtype)
+    take(values, places, found)
+    return found
 
 
 def _numbers(
@@ -169,18 +168,18 @@ def _numbers(
     """
     if len(slabs.outside) > 1:
         return np.empty(0, dtype=np.int64), None
-    number = np.full(cells, -1, dtype=np.int64)
+    number = np.full(cells, -1, dtype=np.int32)
     if not slabs.outside:
-        return np.empty(0, dtype=np.int64), number
+        return np.empty(0, dtype=np.int64), number.astype(np.int64)
     block = system.block(slabs.outside[0])
     kept = np.flatnonzero(independent[block])
-    place = np.full(block.stop - block.start, -1, dtype=np.int64)
+    place = np.full(block.stop - block.start, -1, dtype=np.int32)
     place[kept] = np.arange(len(kept))
-    own = place[system.index[slabs.outside[0]]]
-    number[code] = own
-    if not np.array_equal(number[code], own):
+    own = _taken(place, system.index[slabs.outside[0]])
+    put(number, code, own)
+    if not np.array_equal(_taken(number, code), own):
         return np.empty(0, dtype=np.int64), None
-    return block.start + kept, number
+    return block.start + kept, number.astype(np.int64)
 
 
 def _rows_by_slab(system: System, slabs: Slabs, k: int, code: IntArray, width: int) -> IntArray:
