@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from purtensor.errors import InvalidOptionError
+from purtensor.tables.atomic import replaced_file
 
 
 def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int = 200) -> tuple[Path, Path]:
-    """Write the figure of `axes` as SVG and as PNG beside each other, and return both paths.
+    """Write the figure of `axes` as SVG and as PNG beside each other, each whole or not at all, and return both paths.
 
     The same figure gives the same bytes: the files carry no date, and the names inside the SVG are not random.
 
@@ -32,12 +33,18 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
         raise InvalidOptionError(f"the path of a figure has no ending, .svg and .png are added; this is {path.name!r}")
     figure = _root_figure(axes)
     vector, pixels = path.with_suffix(".svg"), path.with_suffix(".png")
-    with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}):
-        figure.savefig(vector, metadata={"Date": None, "Creator": "purtensor", "Title": title})
+    told = {"Date": None, "Creator": "purtensor", "Title": title}
+    with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}), replaced_file(vector) as temporary:
+        figure.savefig(temporary, format="svg", metadata=told)
     engine = figure.get_layout_engine()
     figure.set_layout_engine("none")  # the layout is in parts of the figure: it serves both files
-    figure.savefig(pixels, dpi=dots_per_inch, metadata={"Software": "purtensor", "Title": title})
-    figure.set_layout_engine(engine)
+    try:
+        with replaced_file(pixels) as temporary:
+            figure.savefig(
+                temporary, format="png", dpi=dots_per_inch, metadata={"Software": "purtensor", "Title": title}
+            )
+    finally:
+        figure.set_layout_engine(engine)
     return vector, pixels
 
 

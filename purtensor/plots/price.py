@@ -88,7 +88,7 @@ def _draw_price(axes: Axes, curve: xr.Dataset) -> None:
     axes.plot(slacks, kl, color=COLOURS["PUR"], linewidth=1.8, marker=marker, markersize=4, zorder=3)
     axes.fill_between(slacks, 0.0, kl, color=COLOURS["PUR"], alpha=0.12, linewidth=0)
     axes.set_ylim(0.0, 1.12 * max(float(np.nanmax(kl)), 1e-12))
-    axes.set_xlim(0.0, np.nanmax([own * 1.02, float(slacks[-1])]))
+    axes.set_xlim(0.0, max(float(np.nanmax([own * 1.02, float(slacks[-1])])), 1e-12))  # not to 0, where parity holds
     if smallest > 1e-9:
         axes.axvspan(0.0, smallest, color=_SHADE, zorder=0, linewidth=0)
         _mark(axes, smallest, f"smallest violation there is: {smallest:.4g}", 1)

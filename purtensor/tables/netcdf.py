@@ -8,14 +8,17 @@ from typing import Any
 
 import xarray as xr
 
-from purtensor.errors import FileFormatError
+from purtensor.errors import FileFormatError, StoreError
 from purtensor.tables.atomic import replaced_file
 from purtensor.tables.content_hash import content_hash
+from purtensor.tables.memory import require_memory
 from purtensor.tables.reading import reading
 from purtensor.tables.seal import append_seal, check_seal
 
 FORMAT = "purtensor"
 FORMAT_VERSION = 1
+_TO_OPEN = 16 << 20
+"""Bytes that the NetCDF library may take: it ends the process where it gets none."""
 
 
 def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
@@ -25,6 +28,10 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     ------
     ImportError
         netCDF4 is not installed.
+    StoreError
+        The folder is not there, or the disk is full; what was at `path` is still there.
+    TooLargeError
+        There is not enough memory to write.
     """
     _require_netcdf4()
     sealed = dataset.assign_attrs(format=FORMAT, format_version=FORMAT_VERSION)
@@ -33,8 +40,13 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     for name, variable in sealed.variables.items():
         if variable.dtype.kind in "iuf":
             encoding[str(name)] = {"_FillValue": None, "zlib": True, "complevel": 1}
+    require_memory(_TO_OPEN + sealed.nbytes, f"writing {os.fspath(path)}")
     with replaced_file(path) as temporary:
-        sealed.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
+        try:
+            sealed.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
+        except (OSError, RuntimeError) as error:  # of a full disk the library says "HDF error", or "permission denied"
+            told = f"{os.fspath(path)} cannot be written: {error}; see that its folder is there, and room on the disk"
+            raise StoreError(told) from error
         append_seal(temporary)
 
 
@@ -45,11 +57,16 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     ------
     FileFormatError
         The file is damaged, of another program, or of a later version of this one.
+    TooLargeError
+        What it declares to hold needs more memory than there is.
     """
     _require_netcdf4()
     check_seal(path)
+    what = f"reading {os.fspath(path)}"
+    require_memory(_TO_OPEN + os.stat(path).st_size, what)
     with reading(path, "NetCDF"):
         with xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=False) as opened:
+            require_memory(2 * opened.nbytes, what)  # as declared: few bytes on disk may stand for very many
             dataset = opened.load()
         found = content_hash(dataset, ignored=("content_hash",))
     if dataset.attrs.get("format") != FORMAT or "content_hash" not in dataset.attrs:

@@ -13,8 +13,10 @@ from purtensor.tables.memory import available_memory, readable, require_memory
 
 _PART = 1 << 20
 _DUCKDB_S_MEMORY_ERROR = "OutOfMemoryException"
-_PER_BYTE = 4
-"""Bytes in memory for each byte of text: the text, its cells, and their codes."""
+_PER_BYTE = 12
+"""Bytes in memory for each byte of text, at least: 14 to 36 were measured. Without memory the parser of pandas may end
+the process."""
+_AT_LEAST = 16 << 20
 
 
 @contextmanager
@@ -37,15 +39,20 @@ def reading(path: str | os.PathLike[str], what: str = "a table") -> Iterator[Non
         raise
     except Exception as error:  # libraries raise anything on damaged files
         if isinstance(error, MemoryError) or type(error).__name__ == _DUCKDB_S_MEMORY_ERROR:
-            raise _too_large(name) from error
-        told = " ".join(str(error).split()) or type(error).__name__
+            raise _too_large(name, error) from error
+        told = _in_one_line(error)
         raise FileFormatError(f"{name} is damaged, or not {what}: {told}") from error
 
 
-def _too_large(name: str) -> TooLargeError:
+def _too_large(name: str, error: Exception) -> TooLargeError:
     available = available_memory()
-    told = f"{name} needs more memory than the {readable(available)} that are available, or is damaged"
+    told = f"{name} needs more memory than it gets, or is damaged: {_in_one_line(error)}"
+    told = f"{told}; {readable(available)} are available"
     return TooLargeError(told, available + 1, available)  # how much more, nobody says
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def require_room(path: str | os.PathLike[str]) -> None:
@@ -65,7 +72,7 @@ def require_room(path: str | os.PathLike[str]) -> None:
             size = 0
             while size * _PER_BYTE <= available and (part := file.read(_PART)):
                 size += len(part)
-    require_memory(size * _PER_BYTE, f"reading {name}")
+    require_memory(_AT_LEAST + size * _PER_BYTE, f"reading {name}")
 
 
 def is_gzip(path: str | os.PathLike[str]) -> bool:
@@ -93,3 +100,21 @@ def first_line(path: Path, longest: int = 1 << 20) -> str:
     if "\0" in line:
         raise FileFormatError(f"{path} has a null character in its first line: it is damaged, or no text in UTF-8")
     return line
+
+
+def require_short_lines(path: Path, longest: int) -> None:
+    """Refuse a text file, compressed or not, with a line of more than `longest` bytes.
+
+    Raises
+    ------
+    FileFormatError
+        There is such a line, or the file is compressed and damaged.
+    """
+    length = 0
+    with reading(path), gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+        while part := file.read(min(_PART, longest)):
+            end = max(part.rfind(b"\n"), part.rfind(b"\r"))
+            before = length + (len(part) if end < 0 else min(k for k in (part.find(b"\n"), part.find(b"\r")) if k >= 0))
+            length = length + len(part) if end < 0 else len(part) - end - 1
+            if before > longest:
+                raise FileFormatError(f"{path} has a line of more than {longest} bytes: it is no table")

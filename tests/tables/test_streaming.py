@@ -119,6 +119,8 @@ def test_tabulate__a_csv_as_it_stands(tmp_path, text, profiles):
         ("s,y\n1,2,3\n4,5,6\n", "Columns: 2 Found: 3"),
         ("s,y\n1\n", "Columns: 2 Found: 1"),
         ('s,y\n"a"b,2\n', "unterminated quote"),
+        ('s,y\nb,1\n"a,2\nb,3\n', "unterminated quote"),
+        pytest.param("s,y\nb,1\n" + "a" * (40 << 20) + ",2\n", "a line of more than 2000000 bytes", id="long line"),
         ("s;y\n1;2\n", "commas between"),
         ("s\ty\n1\t2\n", "commas between"),
         ("s,s\n1,2\n", "'s' twice"),
