@@ -122,6 +122,7 @@ class _State:
     doubtful: bool = False
     next_doubt: int = _PATIENCE
     emptying: float = 0.0
+    asked_at: float = 0.0
 
     def is_doubtful(self) -> bool:
         """Tell whether the solver doubts, or a long run has gained little over its second half.
@@ -154,7 +155,7 @@ def run(
     the progress raises doubts: whether it is proved that the solver works for a point that does not exist.
     """
     iterate = iterate_at(problem, starting_potentials(problem) if start is None else start)
-    state = _State(iterate, time.perf_counter())
+    state = _State(iterate, time.perf_counter(), asked_at=2 * stopping.tolerance)
     if callback is None and stopping.max_seconds == float("inf"):
         most, reads = _FIRST_CHUNK
         state.chunk = max(1, min(most, reads // max(1, problem.index.size)))
@@ -187,10 +188,14 @@ def _advance(
     if left <= 0:
         return Termination.ITERATION_LIMIT
     before = time.perf_counter()
-    budget = Budget(min(state.chunk, left), stopping.residual, stopping.residual_l1)
+    iterations = min(state.chunk, left)
+    if stopping.stop_on == "tv_bound":
+        budget = Budget(iterations, float("inf"), state.asked_at)
+    else:
+        budget = Budget(iterations, stopping.residual, stopping.residual_l1)
     step = as_step(problem, solver.step(problem, state.iterate, budget))
     after = time.perf_counter()
-    _absorb(problem, state, step, stopping.stop_on, before, after)
+    _absorb(problem, state, step, before, after)
     state.chunk = _next_chunk(state.chunk, step.iterations, after - before)
     last = state.lines[-1].record
     residual = Residual(last.residual, last.residual_l1)
@@ -225,7 +230,7 @@ def as_step(problem: Problem, moved: Any) -> Step:
     )
 
 
-def _absorb(problem: Problem, state: _State, step: Step, stop_on: str, before: float, after: float) -> None:
+def _absorb(problem: Problem, state: _State, step: Step, before: float, after: float) -> None:
     """Take over the new point, and the records of the way to it with interpolated times."""
     begun, pace = before - state.started, (after - before) / max(1, step.iterations)
     records = step.records
@@ -238,8 +243,7 @@ def _absorb(problem: Problem, state: _State, step: Step, stop_on: str, before: f
     state.doubtful = step.doubtful
     state.iterations += step.iterations
     last = state.lines[-1]
-    is_judged = stop_on == "residual" and (step.judged or step.records)
-    if last.iteration < state.iterations and not is_judged:
+    if last.iteration < state.iterations and not (step.judged or step.records):
         residual = residual_of(problem, state.iterate.masses)
         dual_before = last.record.dual if last.iteration == state.iterations - 1 else float("nan")
         line = _measured(problem, state.iterate, residual, dual_before)
@@ -283,13 +287,17 @@ def _is_certified(
 ) -> bool:
     """Ask for a certificate where the residual makes one likely: it costs about a Newton iteration.
 
-    A residual in L1 is at most twice the distance in total variation, so nothing is asked before it can be met.
+    A residual in L1 is at most twice the distance in total variation, so nothing is asked before it can be met. From
+    then on the residual is awaited at which the bound would be met if it fell as the residual does, half at the least.
     """
-    if certifier is None or residual.l1 > 2 * stopping.tolerance:
+    if certifier is None or residual.l1 > state.asked_at:
         return False
     state.certificate = certifier.certify(iterate_at(problem, state.iterate.potentials))
-    state.lines[-1].tv_bound = state.certificate.tv_bound
-    return state.certificate.tv_bound <= stopping.tolerance
+    reached = state.certificate.tv_bound
+    state.lines[-1].tv_bound = reached
+    if reached > stopping.tolerance:
+        state.asked_at = residual.l1 * min(0.95, max(0.5, stopping.tolerance / reached))
+    return reached <= stopping.tolerance
 
 
 def _finished(problem: Problem, state: _State, ending: Termination) -> Run:

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.solving.certificate import DualCertifier
+from purtensor.solving.iterate import iterate_at
 from purtensor.solving.loop import Stopping, run
-from tests.solving.drawn import SOLVERS, arrays_of
+from purtensor.solving.termination import Termination
+from tests.solving.drawn import SOLVERS, arrays_of, single_sweeps
 
 
 class Counted:
@@ -48,3 +51,47 @@ def test_run__a_callback_or_a_time_limit_is_heard_after_the_first_iteration():
     timed = Counted(pt.IPF())
     run(arrays_of("a"), timed, Stopping(1e-10, "residual", 10_000, 60.0))
     assert timed.calls > 1
+
+
+class Asked:
+    """A certifier that keeps what it has proved."""
+
+    def __init__(self, problem):
+        self.certifier = DualCertifier(problem)
+        self.bounds = []
+
+    def certify(self, iterate):
+        found = self.certifier.certify(iterate)
+        self.bounds.append(found.tv_bound)
+        return found
+
+
+def first_within(problem, solver, tolerance):
+    """The first iteration whose certificate is within the tolerance, when every one is asked for."""
+    certifier = DualCertifier(problem)
+    for n, iterate in enumerate(single_sweeps(problem, solver, 10_000), start=1):
+        if certifier.certify(iterate_at(problem, iterate.potentials)).tv_bound <= tolerance:
+            return n
+    raise AssertionError
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize(("source", "name"), [("a", "IPF"), ("haberman", "IPF"), ("a", "GIS"), ("i4", "over-relaxed")])
+def test_run__on_the_bound_ends_soon_after_it_is_met(source, name, tolerance):
+    problem = arrays_of(source)
+    asked = Asked(problem)
+    ended = run(problem, SOLVERS[name], Stopping(tolerance, "tv_bound", 100_000, math.inf), asked)
+    assert ended.termination is Termination.CONVERGED
+    assert ended.certificate.tv_bound == asked.bounds[-1] <= tolerance < min(asked.bounds[:-1], default=1.0)
+    first = first_within(problem, SOLVERS[name], tolerance)
+    assert first <= ended.iterations <= 1.2 * first + 2
+    assert len(asked.bounds) <= 20
+
+
+def test_run__on_the_bound_asks_for_it_at_recorded_iterations():
+    problem = arrays_of("a")
+    ended = run(problem, pt.IPF(), Stopping(1e-9, "tv_bound", 100_000, math.inf), DualCertifier(problem))
+    bounds = [line.tv_bound for line in ended.lines if line.tv_bound == line.tv_bound]
+    assert bounds[-1] <= 1e-9
+    assert ended.lines[-1].iteration == ended.iterations
+    assert (np.diff(bounds) < 0).all()
