@@ -15,7 +15,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.feasible import Feasibility, explained
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.result import Projection, make_projection
+from purtensor.projection.result import Projection, empty_projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Solver, scaled_to_total
 from purtensor.solving.loop import Progress, Run, Stopping, run
@@ -23,6 +23,7 @@ from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.termination import Termination
+from purtensor.tables.coded import domain_of
 from purtensor.tables.elsewhere import engine_of
 from purtensor.tables.stored import StoredTable
 
@@ -170,7 +171,10 @@ def _without_support(
     reference: Table, constraints: Sequence[Marginal], feasibility: Feasibility, stopping: Stopping, on_failure: str
 ) -> Projection:
     """Return how far the reference itself is from targets of which one has no profile: no iteration is made."""
-    labelled = build_problem(reference, constraints, bare_rows=True)
+    try:
+        labelled = build_problem(reference, constraints, bare_rows=True)
+    except InfeasibleError:  # not one profile is left
+        return delivered(empty_projection(reference, constraints, feasibility.diagnosed()), on_failure)
     outcome = run(labelled.arrays, IPF(), replace(stopping, max_iterations=0))
     outcome = replace(outcome, termination=Termination.INFEASIBLE)
     return delivered(make_projection(reference, labelled, outcome, None, feasibility.diagnosed()), on_failure)
@@ -180,7 +184,17 @@ def _warm_start(labelled: LabelledProblem, start: Projection | Sequence[Table]) 
     tables = start.potentials if isinstance(start, Projection) else start
     if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
         raise InvalidOptionError("start is a Projection or a sequence of tables of potentials, one a constraint")
+    if not isinstance(start, Projection):
+        _check_scopes(tables, labelled.full.scopes)
     return scaled_to_total(labelled.arrays, potentials_from(labelled, tables))
+
+
+def _check_scopes(tables: Sequence[Table], scopes: Sequence[tuple[str, ...]]) -> None:
+    """Refuse potentials of other constraints than those at hand."""
+    given = [domain_of(table).attributes for table in tables]
+    if sorted(map(sorted, given)) != sorted(map(sorted, scopes)):
+        came, wanted = (" | ".join(", ".join(scope) for scope in some) or "none" for some in (given, scopes))
+        raise InvalidOptionError(f"start is one table of potentials a constraint, over {wanted}, these are over {came}")
 
 
 def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,12 +12,15 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.kernels.divergence import divergence_sum
-from purtensor.projection.evidence import Evidence, SolverEvidence
+from purtensor.projection.evidence import Evidence, SolverEvidence, StoredEvidence
 from purtensor.projection.labels import table_of
 from purtensor.projection.outcome import Outcome
+from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
-from purtensor.solving.loop import Run
+from purtensor.solving.iterate import Record
+from purtensor.solving.loop import Run, TraceLine
 from purtensor.solving.problem import LabelledProblem
+from purtensor.solving.termination import Termination
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -86,6 +90,33 @@ def make_projection(
         reference=reference,
         constraints=labelled.constraints,
         evidence=SolverEvidence(labelled, run, bound),
+    )
+
+
+def empty_projection(reference: Table, constraints: Sequence[Marginal], diagnosis: Diagnosis) -> Projection:
+    """Return what is left where zero targets empty every profile of the reference: no mass, and the verdict."""
+    targets = [constraint.target for constraint in constraints]
+    largest = max(float(target.max() / target.sum()) for target in targets)
+    nothing = Record(0, largest, 1.0, float("nan"), float("nan"))
+    potentials = tuple(
+        target.copy(data=np.where(target.values > 0, 0.0, -np.inf)).rename("potential") for target in targets
+    )
+    return Projection(
+        table=xr.zeros_like(reference, dtype=np.float64).rename("projection"),
+        termination=Termination.INFEASIBLE,
+        certified=False,
+        residual=largest,
+        residual_l1=1.0,
+        divergence=float("nan"),
+        bound=float("inf"),
+        tv_bound=1.0,
+        iterations=0,
+        seconds=0.0,
+        notes=(),
+        diagnosis=diagnosis,
+        reference=reference,
+        constraints=tuple(constraints),
+        evidence=StoredEvidence(potentials, trace_of([TraceLine(nothing, 0, 0.0)], float("inf"))),
     )
 
 

@@ -85,6 +85,8 @@ def prove(evidence: Evidence, drift: float, membership: float) -> Proof:
         The largest relative difference between the two.
     """
     on = evidence.masses > 0
+    if not on.any():
+        return Proof(float("inf"), 1.0, np.zeros(0, dtype=np.longdouble), 1.0)
     total = np.longdouble(evidence.total)
     rows = _stacked(evidence, on, total)
     p = evidence.masses[on].astype(np.longdouble)

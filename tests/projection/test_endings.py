@@ -229,3 +229,41 @@ def test_project__without_a_certificate_nothing_is_claimed():
     result = project(certificate=False)
     assert (result.bound, result.tv_bound, result.certified) == (np.inf, 1.0, False)
     assert result.converged
+
+
+def emptied_everywhere(layout):
+    """Each profile has a zero target: not one is left."""
+    reference = pt.tabulate({"a": ["x", "y"], "b": ["u", "v"]})
+    rows, columns = pt.tabulate({"a": ["x", "y"]}), pt.tabulate({"b": ["u", "v"]})
+    constraints = [pt.Marginal(pt.to_dense(rows) * [0, 3]), pt.Marginal(pt.to_dense(columns) * [3, 0])]
+    return layout(reference), constraints
+
+
+@pytest.mark.parametrize("layout", [pt.to_sparse, pt.to_dense])
+def test_project__without_a_single_profile_left(layout):
+    reference, constraints = emptied_everywhere(layout)
+    with pytest.raises(pt.InfeasibleError, match="zero targets empty every profile") as caught:
+        pt.project(reference, constraints)
+    assert caught.value.diagnosis.verify()
+    result = pt.project(reference, constraints, on_failure="return")
+    assert result.termination is pt.Termination.INFEASIBLE
+    assert (result.converged, result.certified, result.residual, result.residual_l1) == (False, False, 1.0, 1.0)
+    assert result.table.dims == reference.dims
+    assert result.table.values.tolist() == np.zeros(reference.shape).tolist()
+    assert result.diagnosis.verify()
+    assert [table.values.tolist() for table in result.potentials] == [[-np.inf, 0.0], [0.0, -np.inf]]
+    assert float(result.trace.residual[-1]) == 1.0
+    assert not pt.verify(result).passed
+    with pytest.warns(NotConvergedWarning, match="no place"):
+        pt.project(reference, constraints, on_failure="warn")
+
+
+def test_project__start_is_one_table_a_constraint():
+    reference, constraints = labelled_problem("PUR")
+    answer = pt.project(reference, constraints)
+    again = pt.project(reference, constraints, start=answer.potentials)
+    assert again.iterations == 0
+    assert pt.project(reference, constraints[:2], start=answer).converged
+    for tables in (answer.potentials[:2], answer.potentials * 2, (answer.potentials[0],) * 3, ()):
+        with pytest.raises(InvalidOptionError, match="start is one table of potentials a constraint, over"):
+            pt.project(reference, constraints, start=tables)

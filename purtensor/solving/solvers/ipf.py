@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
 from purtensor.solving.merging import merged_of
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.anderson import accelerated_step
+from purtensor.solving.solvers.counts import is_count
 from purtensor.solving.solvers.first_sweep import first_sweep, is_first
 from purtensor.solving.solvers.in_logarithms import InLogarithms, spans_the_range
 from purtensor.solving.solvers.merged import MergedSweeps
@@ -65,7 +66,7 @@ class IPF:
     Raises
     ------
     InvalidOptionError
-        A relaxation or an acceleration that is none.
+        An order, a relaxation or an acceleration that is none.
 
     Examples
     --------
@@ -82,10 +83,14 @@ class IPF:
     acceleration: int | Literal["anderson"] | None = None
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.relaxation < 2.0:
+        if self.order is not None and not _are_positions(self.order):
+            raise InvalidOptionError(
+                f"order is the positions of the constraints, such as (2, 0, 1), this is {self.order!r}"
+            )
+        if not (isinstance(self.relaxation, Real) and 0.0 < self.relaxation < 2.0):
             raise InvalidOptionError(f"relaxation is an exponent in (0, 2), 1 for none, this is {self.relaxation!r}")
         depth = self.acceleration
-        if depth not in (None, "anderson") and not (isinstance(depth, Integral) and depth >= 1):
+        if not (depth is None or depth == "anderson" or (is_count(depth) and depth >= 1)):
             raise InvalidOptionError(
                 f"acceleration is None, 'anderson', or how many earlier sweeps to use, at least 1, this is {depth!r}"
             )
@@ -152,6 +157,10 @@ class IPF:
                 f"order is a permutation of 0 .. {constraints - 1}, one number a constraint, this is {tuple(order)}"
             )
         return np.array(order, dtype=np.int64)
+
+
+def _are_positions(order: object) -> bool:
+    return isinstance(order, Sequence | np.ndarray) and all(map(is_count, order))
 
 
 def sweep_arithmetic(problem: Problem, memory: Any) -> float:

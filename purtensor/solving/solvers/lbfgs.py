@@ -13,6 +13,7 @@ from purtensor.kernels.lanes import inner_product
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ascent import Direction, Point, direction_from, gain_along, point_at, record_of
+from purtensor.solving.solvers.counts import is_count
 
 _SUFFICIENT = 1e-4
 _LARGEST_CHANGE = 40.0
@@ -57,6 +58,11 @@ class LBFGS:
     memory
         So many earlier steps shape the next one.
 
+    Raises
+    ------
+    InvalidOptionError
+        A memory that is no count.
+
     Examples
     --------
     >>> import purtensor as pt
@@ -67,9 +73,9 @@ class LBFGS:
     memory: int = 10
 
     def __post_init__(self) -> None:
-        if not self.memory >= 1:
+        if not (is_count(self.memory) and self.memory >= 1):
             raise InvalidOptionError(
-                f"memory is the number of earlier steps to keep, at least 1, this is {self.memory}"
+                f"memory is the number of earlier steps to keep, at least 1, this is {self.memory!r}"
             )
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Step, d
 from purtensor.solving.masses import bent, measured
 from purtensor.solving.problem import Problem
 from purtensor.solving.raised import FLOORS, even_shares
+from purtensor.solving.solvers.counts import is_count
 from purtensor.solving.solvers.ipf import IPF
 
 _SUFFICIENT = 1e-4
@@ -88,7 +88,7 @@ class Newton:
     warm_up: int = 3
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.warm_up, Integral) and not isinstance(self.warm_up, bool) and self.warm_up >= 0):
+        if not is_count(self.warm_up):
             raise InvalidOptionError(f"warm_up is a number of sweeps, 0 for none, this is {self.warm_up!r}")
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
