@@ -39,8 +39,8 @@ def bend(
         count = min(BLOCK, end - at)
         here = change[:count]
         spread_from(index, offsets, direction, at, here)
+        largest = max(largest, largest_absolute(here))
         for i in range(count):
-            largest = max(largest, abs(here[i]))
             here[i] = masses[at + i] * excess(step * here[i])
         total += lane_sum(here)
     return total, largest
@@ -49,7 +49,13 @@ def bend(
 @compiled
 def largest_absolute(values: FloatArray) -> float:
     """Return the largest absolute value."""
-    largest = 0.0
-    for i in range(values.size):
-        largest = max(largest, abs(values[i]))
-    return largest
+    a = b = c = d = 0.0  # one maximum after the other would wait for each
+    whole = values.size - values.size % 4
+    for i in range(0, whole, 4):
+        a = max(a, abs(values[i]))
+        b = max(b, abs(values[i + 1]))
+        c = max(c, abs(values[i + 2]))
+        d = max(d, abs(values[i + 3]))
+    for i in range(whole, values.size):
+        a = max(a, abs(values[i]))
+    return max(max(a, b), max(c, d))
