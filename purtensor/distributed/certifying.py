@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,8 +47,11 @@ class Refined:
         return -self.tally.largest["lowest"]
 
 
-def certify(store: SlabStore, stand: Stand) -> tuple[Certificate, float]:
-    """Return what can be proved of the point where a run stands, and its divergence from the reference."""
+def certify(store: SlabStore, stand: Stand, witness: Path | None = None) -> tuple[Certificate, float]:
+    """Return what can be proved of the point where a run stands, and its divergence from the reference.
+
+    What proves it, the change that makes the point feasible, is left at `witness`.
+    """
     first, best = _refined(store, stand)
     if first is None:
         return Certificate(float("inf"), 1.0), float("nan")
@@ -54,6 +59,10 @@ def certify(store: SlabStore, stand: Stand) -> tuple[Certificate, float]:
     divergence = max(0.0, float(first.sums["divergence"]) + np.log1p(rest))
     if best is None:
         return Certificate(float("inf"), 1.0), divergence
+    if witness is not None:
+        shutil.rmtree(witness, ignore_errors=True)
+        witness.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(store.state(best.token, 0).parent, witness)
     _forget(store, best.token)
     return _certificate(store, first, best.miss, best.tally), divergence
 

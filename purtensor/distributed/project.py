@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +18,7 @@ from purtensor.distributed.checkpoint import Stand, recalled
 from purtensor.distributed.diagnose import diagnose_stored
 from purtensor.distributed.engine import require_dask
 from purtensor.distributed.prepare import slab_store_of
-from purtensor.distributed.result import StoredProjection
+from purtensor.distributed.result import StoredProjection, witness_of
 from purtensor.distributed.running import Plan, begun, residuals, run_on
 from purtensor.distributed.slab_store import SlabStore, read_store
 from purtensor.distributed.targets import in_store
@@ -84,6 +86,7 @@ def project_stored(
             (store.folder / "checkpoint").unlink(missing_ok=True)
             stand = begun(store, options)
         else:
+            options["run"] = secrets.token_hex(4)  # no run before began there
             stand = begun_from(store, stored.domain, start, options)
     except InfeasibleError as error:
         raise InfeasibleError(str(error), diagnose_stored(stored, flat)) from None
@@ -159,7 +162,9 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
     elif not isinstance(solver, Newton):
         raise InvalidOptionError(f"a stored table is projected by Newton() or IPF(), not by {solver!r}")
     newton = isinstance(solver, Newton)
+    run = hashlib.sha256(repr((solver, order)).encode()).hexdigest()[:8]
     return {
+        "run": run,
         "newton": newton, "warm_up": solver.warm_up if isinstance(solver, Newton) else 0, "order": order,
         "stopping": asdict(stopping), "certificate": certificate,
     }  # fmt: skip
@@ -175,7 +180,7 @@ def _carried_on(
         ending = run_on(store, stand, plan, told)  # type: ignore[arg-type]  # it reads counts and residuals only
     proof, divergence = Certificate(float("inf"), 1.0), float("nan")
     if options["certificate"] and ending is not Termination.NOT_FINITE:
-        proof, divergence = certify(store, stand)
+        proof, divergence = certify(store, stand, witness_of(store, stand.token))
     residual, residual_l1 = residuals(store, stand.tally)
     result = StoredProjection(
         termination=ending, certified=proof.certified, residual=residual, residual_l1=residual_l1,

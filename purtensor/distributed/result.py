@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,13 +11,19 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.distributed.faces import labelled_codes, written
 from purtensor.distributed.packed import read_packed
+from purtensor.distributed.part import Part
 from purtensor.distributed.passes import opened_part
 from purtensor.distributed.slab_store import SlabStore
+from purtensor.errors import StoreError
 from purtensor.projection.outcome import Outcome
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.stored import CHUNK, StoredTable, TableWriter, open_table
+from purtensor.tables.stored import StoredTable, open_table, read_profiles
+from purtensor.verification.pieces import Piece, Rows
+
+_NONE = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -55,14 +61,7 @@ class StoredProjection(Outcome):
         place = self.path / f"table-{self.token}.zarr"
         if place.exists():
             return open_table(place)
-        writer = TableWriter(place, self.reference.domain, chunk=CHUNK)
-        try:
-            for codes, values in self._pieces():
-                writer.append(codes, values)
-            return writer.close()
-        except BaseException:
-            writer.abandon()
-            raise
+        return written(place, self.reference.domain, self._pieces())
 
     def chunks(self) -> Iterator[Table]:
         """Yield the projection part by part as sparse tables, slabs whole, without writing it."""
@@ -80,6 +79,51 @@ class StoredProjection(Outcome):
             tables.append(sparse_table(domain, codes, values, name="potential"))
         return tuple(tables)
 
+    def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the potentials part by part: a table for each constraint, on the rows that have a profile there.
+
+        Natural logarithms; table = reference * exp(C^T potentials). Rows with a target of zero are left out.
+        """
+        for piece in self.pieces():
+            yield tuple(
+                sparse_table(self.reference.domain.select(scope), rows.codes, rows.potentials, name="potential")
+                for scope, rows in zip(self.store.scopes, piece.rows, strict=True)
+            )
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield what `verify` reads, part by part: profiles, their masses as written, potentials and the witness."""
+        begin = 0
+        table = self.table
+        for number in self.store.label_parts:
+            codes, count, left_out = labelled_codes(self.store, number)
+            read, masses = read_profiles(table.path, begin, begin + len(codes[0]))
+            if any(not np.array_equal(own, other) for own, other in zip(codes, read, strict=True)):
+                raise StoreError(f"{table.path} is not the table of this run: its profiles are others")
+            begin += len(codes[0])
+            reference, rows = (
+                left_out,
+                [Rows([np.empty(0, np.int64)] * len(s), _NONE, _NONE) for s in self.store.scopes],
+            )
+            if count:
+                part, potentials = opened_part(self.store, number, self.token, self.outer)
+                reference = np.concatenate([np.ldexp(part.reference, self.store.reference_exponent), left_out])
+                rows = self._rows(number, part, potentials, codes)
+            yield Piece(codes, reference, masses, rows)
+
+    def _rows(self, number: int, part: Part, potentials: FloatArray, codes: Sequence[IntArray]) -> list[Rows]:
+        """Return the rows of a part by their codes: potentials in the units given, and the witness, NaN without one."""
+        place = witness_of(self.store, self.token) / f"{number:06d}"
+        made = read_packed(place).arrays["made"] if place.exists() else np.full_like(potentials, np.nan)
+        potentials = potentials.copy()
+        potentials[part.block(0)] += (self.store.target_exponent - self.store.reference_exponent) * np.log(2.0)
+        found = []
+        for k, scope in enumerate(self.store.scopes):
+            rows, first = np.unique(part.index[k], return_index=True)
+            columns = [codes[self.reference.domain.position(name)][first] for name in scope]
+            block = part.block(k)
+            found.append(Rows(columns, potentials[block][rows], made[block][rows]))
+        return found
+
     def _pieces(self) -> Iterator[tuple[list[IntArray], FloatArray]]:
         for number in self.store.label_parts:
             yield part_values(self.store, number, self.token, self.outer, self.reference.domain)
@@ -96,3 +140,8 @@ def part_values(
         part, potentials = opened_part(store, number, token, outer)
         values[: labels.facts["profiles"]] = np.ldexp(part.masses(potentials), store.target_exponent)
     return codes, values
+
+
+def witness_of(store: SlabStore, token: str) -> Path:
+    """Return the folder of what proves the bound of the point that a token names."""
+    return store.folder / "witness" / token

@@ -44,7 +44,7 @@ def sweep(store: SlabStore, stand: Stand, order: Sequence[int]) -> Moved:
     Steps of inside constraints that follow each other are one pass; the steps between are made on small sums.
     """
     token, outer, tally, gain = stand.token, stand.outer.copy(), stand.tally, 0.0
-    base = _next_token(stand.token)
+    base = _next_token(stand)
     waiting: list[int] = []
     passes = 0
 
@@ -83,7 +83,7 @@ def newton_step(store: SlabStore, stand: Stand) -> Moved | None:
     outer_slope = float(rhs @ solved)
     step, tried = 1.0, 0
     while True:
-        token = f"{_next_token(stand.token)}.{tried}"
+        token = f"{_next_token(stand)}.{tried}"
         outer = stand.outer + step * direction
         move = Move(stand.outer, solved, step)
         tally = map_reduce(newton_pass, added, store.parts, store, stand.token, outer, move, token)
@@ -106,6 +106,7 @@ def system_at(store: SlabStore, stand: Stand) -> Tally:
     return map_reduce(newton_pass, added, store.parts, store, stand.token, stand.outer, None, stand.token)
 
 
-def _next_token(token: str) -> str:
-    """Return the name of the states of the next iteration."""
-    return f"{0 if token == START else int(token.split('.')[0]) + 1:08d}"
+def _next_token(stand: Stand) -> str:
+    """Return the name of the states of the next iteration; runs of other options have other names."""
+    number = 0 if stand.token == START else int(stand.token.split(".")[0]) + 1
+    return f"{number:08d}.{stand.options.get('run', '')}"

@@ -17,7 +17,7 @@ from purtensor.distributed.engine import map_each, map_reduce
 from purtensor.distributed.faces import labelled_codes
 from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.distributed.part import read_part
-from purtensor.distributed.passes import opened_part
+from purtensor.distributed.passes import Tally, opened_part
 from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.running import dual_of, residuals
 from purtensor.distributed.searching import refuse_bare
@@ -32,9 +32,6 @@ from purtensor.tables.coded import domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
-
-_TOKEN = "00000000.warm"
-"""The state of the potentials that a run starts from."""
 
 
 def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, Any]) -> Stand:
@@ -53,6 +50,7 @@ def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, 
         Something else, or potentials at which the masses are not finite, or all zero.
     """
     folder = store.folder / "start"
+    token = f"00000000.{options['run']}.start"
     shutil.rmtree(folder, ignore_errors=True)
     tables = _tables(start)
     outer = np.zeros(len(store.outer_targets))
@@ -71,20 +69,20 @@ def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, 
             elif isinstance(start, StoredProjection):
                 _scatter_parts(store, domain, k, start, folder / f"{k}", part_of)
     outer[~np.isfinite(outer)] = 0.0
-    mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0)
+    mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
     if not 0.0 < mass < np.inf:
         raise InvalidOptionError(f"the potentials to start from give a total mass of {mass}; start from the reference")
     shift = float(np.log(store.total / mass))
     if 0 in store.outside:
         outer[store.outer_blocks[0]] += shift
     else:
-        map_each(start_pass, store.parts, store, domain, brought, outer, shift)
+        map_each(start_pass, store.parts, store, domain, brought, outer, shift, token)
     shutil.rmtree(folder, ignore_errors=True)
-    return _stand(store, domain, outer, options)
+    return _stand(store, domain, token, outer, options)
 
 
-def _stand(store: SlabStore, domain: Domain, outer: FloatArray, options: dict[str, Any]) -> Stand:
-    stand = Stand(_TOKEN, outer, system_at(store, Stand(_TOKEN, outer, None)), options=options)  # type: ignore[arg-type]
+def _stand(store: SlabStore, domain: Domain, token: str, outer: FloatArray, options: dict[str, Any]) -> Stand:
+    stand = Stand(token, outer, system_at(store, Stand(token, outer, Tally())), options=options)
     refuse_bare(store, stand.tally, domain)
     residual, residual_l1 = residuals(store, stand.tally)
     stand.lines.append(TraceLine(Record(0, residual, residual_l1, 0.0, dual_of(store, stand)), 0, 0.0))
@@ -171,7 +169,13 @@ def row_codes(store: SlabStore, domain: Domain, number: int, index: IntArray, k:
 
 
 def start_pass(
-    number: int, store: SlabStore, domain: Domain, brought: Sequence[Path | None], outer: FloatArray, shift: float
+    number: int,
+    store: SlabStore,
+    domain: Domain,
+    brought: Sequence[Path | None],
+    outer: FloatArray,
+    shift: float,
+    token: str,
 ) -> float:
     """Write the potentials that a part starts from, the first constraint's raised by `shift`; return the mass there."""
     part = read_part(store.part(number), store.kept)
@@ -185,7 +189,7 @@ def start_pass(
             potentials[part.block(k)] += shift
     potentials[~np.isfinite(potentials)] = 0.0
     potentials[part.outer_rows()] = outer
-    path = store.state(_TOKEN, number)
+    path = store.state(token, number)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_packed(path, {"potentials": potentials}, {})
     return float(part.masses(potentials).sum())

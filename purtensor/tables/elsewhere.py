@@ -12,7 +12,6 @@ from purtensor.tables.stored import StoredTable
 _ENGINES = {
     "project": "purtensor.distributed.project.project_stored",
     "diagnose": "purtensor.distributed.diagnose.diagnose_stored",
-    "verify": "purtensor.distributed.verify.verify_stored",
     "load": "purtensor.distributed.saved.load_stored",
 }
 

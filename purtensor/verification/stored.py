@@ -59,7 +59,7 @@ def misses(found: Source, wanted: Source, scope: Sequence[str]) -> tuple[float, 
         for sign, source, places, onto in ((1, found, where[0], maps[0]), (-1, wanted, where[1], maps[1])):
             for codes, masses in source.profiles():
                 columns = [m[np.asarray(codes[k], dtype=np.int64)] for k, m in zip(places, onto, strict=True)]
-                taken = slice(None) if passes == 1 else _hashed(columns) % np.uint64(passes) == share
+                taken = slice(None) if passes == 1 else hashed(columns) % np.uint64(passes) == share
                 own = np.asarray(masses, dtype=np.longdouble)[taken]
                 rows.add([column[taken] for column in columns], sign * own)
                 total += own.sum() if sign < 0 else 0
@@ -100,7 +100,8 @@ def _united(one: Domain, other: Domain) -> tuple[list[pd.Index[Any]], tuple[list
     return labels, (first, second)
 
 
-def _hashed(columns: Sequence[IntArray]) -> Any:
+def hashed(columns: Sequence[IntArray]) -> Any:
+    """Return a 64-bit hash of each row of these columns."""
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for column in columns:

@@ -1,0 +1,68 @@
+"""A second opinion on a projection on disk, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from purtensor.distributed.result import StoredProjection
+from purtensor.distributed.sources import misses_of, source_of, targets_of
+from purtensor.errors import InvalidOptionError
+from purtensor.verification.pieces import Sums, add_piece, figures, fingerprint, joined
+from purtensor.verification.stored import Profiles, Source, misses
+from purtensor.verification.verify import Verification, unconfirmed
+
+
+def verify_stored(result: StoredProjection, *, exact: bool = False) -> Verification:
+    """Return a recomputation of everything that a projection on disk claims; what `verify` calls for those.
+
+    The residuals are summed by label from its written table and the targets. The bound is proved by the witness that
+    the run left: potentials m whose change C^T m makes the table feasible, which is summed by label as well.
+
+    Raises
+    ------
+    InvalidOptionError
+        `exact` was asked for: it is for small problems, in memory.
+    StoreError
+        What lies on disk is damaged, or of another run by now.
+    """
+    if exact:
+        raise InvalidOptionError("exact=True is for small problems: verify the projection of table.to_table()")
+    domain, scopes = result.reference.domain, result.store.scopes
+    sums = Sums()
+    for piece in result.pieces():
+        add_piece(sums, piece, domain, scopes)
+    total = result.constraints[0].total
+
+    def changed() -> Iterator[Profiles]:
+        for piece in result.pieces():
+            masses = add_piece(Sums(), piece, domain, scopes)
+            yield piece.codes, masses * (total / sums.mass)
+
+    feasible = Source(domain, changed)
+    reached = [misses_of(result.table, constraint) for constraint in result.constraints]
+    after = [misses(feasible, targets_of(c), c.scope)[1] if result.certified else float("inf")
+             for c in result.constraints]  # fmt: skip
+    found = figures(sums, reached, after)
+    failures = _check_support(result, sums)
+    support = not failures
+    claims: Any = result  # with all that is read there; its tables are elsewhere
+    failures += unconfirmed(claims, sums.largest_potential, found)
+    return Verification(
+        residual=found.residual, residual_l1=found.residual_l1, membership=found.membership, bound=found.bound,
+        tv_bound=found.tv_bound, support=support, exact=False, failures=tuple(failures),
+    )  # fmt: skip
+
+
+def _check_support(result: StoredProjection, sums: Sums) -> list[str]:
+    failures = []
+    reference = (0, 0)
+    for codes, values in source_of(result.reference).profiles():
+        reference = joined(reference, fingerprint(codes, values))
+    if reference != sums.reference:
+        failures.append("the run is not about the profiles and masses of the reference as it lies on disk")
+    if sums.strays:
+        failures.append(f"the table has mass on {sums.strays} profiles that a zero target excludes")
+    if sums.lost:
+        failures.append(f"the table is empty on {sums.lost} profiles that the constraints were not found to empty")
+    return failures
