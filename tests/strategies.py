@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import purtensor as pt
 from tests import oracles
+
+COSTLY = settings(max_examples=max(8, settings.default.max_examples // 3))
+"""For laws whose every example solves several problems: a third of the profile's examples."""
 
 NAMES = ("income", "sex", "race", "age", "hours", "sector")
 LABELS = (

@@ -14,7 +14,7 @@ from scipy.optimize import linprog, minimize_scalar
 
 import purtensor as pt
 from purtensor.fairness.violation import parity_violation
-from tests.strategies import random_masses, table_from
+from tests.strategies import COSTLY, random_masses, table_from
 
 ADULT = {"response": "income", "protected": ["gender", "race"]}
 PROXY = {"response": "y", "protected": "s"}
@@ -30,6 +30,7 @@ def random_data(seed):
     return table_from(("y", "s", "x"), categories, random_masses(random, profiles, spread=random.choice((0, 1, 3))))
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_parity_curve__is_convex_and_falls_from_the_data_to_the_smallest_violation(seed):
     f = random_data(seed)
@@ -51,6 +52,7 @@ def test_parity_curve__is_convex_and_falls_from_the_data_to_the_smallest_violati
     assert float(curve.bound.max()) < 1e-9
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_parity_curve__is_what_relax_pays_at_the_multiplier(seed):
     f = random_data(seed)
@@ -96,6 +98,7 @@ def smallest_violation_by_linear_program(f):
     return linprog(cost, A_ub=above, b_ub=limits, A_eq=fixed, b_eq=wanted, method="highs").fun
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_parity_curve__ends_where_the_linear_program_does(seed):
     f = with_holes(seed)
@@ -105,6 +108,7 @@ def test_parity_curve__ends_where_the_linear_program_does(seed):
     assert curve.kl.values[1] == 0.0
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_parity_curve__of_data_with_holes_never_violates_what_it_was_allowed(seed):
     f = with_holes(seed)
@@ -118,6 +122,7 @@ def test_parity_curve__of_data_with_holes_never_violates_what_it_was_allowed(see
     assert float(curve.bound.max()) < 1e-6  # next to the smallest violation less is proved
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_parity_curve__multiplier_is_minus_the_slope(seed):
     f = random_data(seed)
@@ -130,6 +135,7 @@ def test_parity_curve__multiplier_is_minus_the_slope(seed):
     assert multipliers[0] >= multipliers[1] >= multipliers[2] > 0
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_parity_curve__tends_to_the_fair_projection(seed):
     f = random_data(seed)

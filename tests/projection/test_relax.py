@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import purtensor as pt
 from purtensor.feasibility.diagnose import diagnose
 from tests import oracles
-from tests.strategies import random_case, random_masses, table_from
+from tests.strategies import COSTLY, random_case, random_masses, table_from
 
 ROLES = {"response": "income", "protected": ["gender", "race"]}
 PENALTIES = ("kl", "l1", "quadratic")
@@ -93,6 +93,7 @@ def check_multiplier(penalty, strength, t, b, m):
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
+@COSTLY
 @given(seed=st.integers(0, 2**32), strength=st.sampled_from([0.01, 0.7, 5.0, 40.0]))
 def test_relax__is_optimal_by_its_own_multipliers(penalty, seed, strength):
     case, constraints, soft = conflicting(seed)
@@ -101,6 +102,7 @@ def test_relax__is_optimal_by_its_own_multipliers(penalty, seed, strength):
     check_optimal(result)
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_relax__smallest_l1_misses_are_those_of_the_linear_program(seed):
     case, constraints, soft = conflicting(seed)
@@ -131,6 +133,7 @@ def smallest_l1(case, constraints, soft):
 
 
 @pytest.mark.parametrize(("penalty", "strength"), [("kl", 1e9), ("l1", 1e3), ("quadratic", 1e9)])
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_relax__tends_to_the_projection_as_the_strength_grows(penalty, strength, seed):
     random = Random(seed)
@@ -144,6 +147,7 @@ def test_relax__tends_to_the_projection_as_the_strength_grows(penalty, strength,
         assert pt.total_variation(relaxed.table, exact.table) < 1e-9
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_relax__with_hardly_any_strength_is_the_projection_onto_the_hard_constraints(seed):
     case, constraints, soft = conflicting(seed)
@@ -154,6 +158,7 @@ def test_relax__with_hardly_any_strength_is_the_projection_onto_the_hard_constra
         assert pt.total_variation(relaxed.table, alone) < 1e-6
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32), penalty=st.sampled_from(PENALTIES))
 def test_relax__pays_less_penalty_and_more_divergence_as_the_strength_grows(seed, penalty):
     case, constraints, soft = conflicting(seed)
@@ -169,6 +174,7 @@ def test_relax__pays_less_penalty_and_more_divergence_as_the_strength_grows(seed
     assert np.all(np.diff(slopes) <= 1e-9)
 
 
+@COSTLY
 @given(seed=st.integers(0, 2**32), penalty=st.sampled_from(PENALTIES))
 def test_relax__proves_what_it_says(seed, penalty):
     case, constraints, soft = conflicting(seed)
