@@ -11,7 +11,6 @@ from purtensor.kernels.lanes import lane_sum
 
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
-_ONE_BITS = 1023 << 52
 _HALF_ROOT_BITS = 0x3FE6A09E667F3BCD
 """The bits of sqrt(1/2)."""
 
