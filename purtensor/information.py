@@ -7,7 +7,8 @@ keep their digits, and neither the order nor the layout of the profiles moves a 
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidTableError
 from purtensor.tables.coded import described, encode
 from purtensor.tables.shares import SharedProfiles, Total, exact_sum, share_profiles
+from purtensor.tables.stored_pairs import Read, matched, shared_batches
+from purtensor.tables.stored_table import StoredTable
 
 _SERIES_REACH = 0.1
 _SERIES = [0.0, 0.0] + [(-1.0) ** k / (k * (k - 1)) for k in range(2, 20)]  # 0.1^20 / 380 is below half an ulp
@@ -24,22 +27,22 @@ class HasReference(Protocol):
     """Anything with a table and the reference that it was projected from, such as a Projection."""
 
     @property
-    def table(self) -> Table:
+    def table(self) -> Any:
         """The projection."""
         ...
 
     @property
-    def reference(self) -> Table:
+    def reference(self) -> Any:
         """What was projected."""
         ...
 
 
-def kl_divergence(p: Table, q: Table) -> float:
+def kl_divergence(p: Table | StoredTable, q: Table | StoredTable) -> float:
     """Return the Kullback-Leibler divergence D(p || q) of the tables divided by their totals, in nats.
 
-    Profiles are matched by attribute name and category label, whatever the order or the layout. A profile without
-    mass in p counts 0; one with mass in p and none in q, or not listed in q, makes the divergence infinite. The
-    result is never negative and right to the last digits, however near or far the tables are.
+    Profiles are matched by attribute name and category label, whatever the order or the layout, on disk or in memory. A
+    profile without mass in p counts 0; one with mass in p and none in q, or not listed in q, makes the divergence
+    infinite. The result is never negative and right to the last digits, however near or far the tables are.
 
     Raises
     ------
@@ -56,14 +59,21 @@ def kl_divergence(p: Table, q: Table) -> float:
     >>> round(pt.kl_divergence(p, pt.uniform(p)), 6)
     0.130812
     """
-    pair = share_profiles(encode(p), encode(q))
-    if np.any((pair.p > 0) & (pair.q == 0)):
-        return math.inf
-    on_p, off_p = pair.where(pair.p > 0), pair.where(pair.p == 0)
-    return exact_sum(np.concatenate([_divergence_terms(on_p), off_p.q_scaled / off_p.q_total.high]))
+    return divergence(shared_batches(p, q))
 
 
-def entropy(p: Table) -> float:
+def divergence(batches: Iterable[SharedProfiles]) -> float:
+    """Return D(p || q) of tables that come as shares of their totals, some profiles at a time."""
+    sums = []
+    for pair in batches:
+        if np.any((pair.p > 0) & (pair.q == 0)):
+            return math.inf
+        on_p, off_p = pair.where(pair.p > 0), pair.where(pair.p == 0)
+        sums.append(exact_sum(np.concatenate([_divergence_terms(on_p), off_p.q_scaled / off_p.q_total.high])))
+    return math.fsum(sums)
+
+
+def entropy(p: Table | StoredTable) -> float:
     """Return the entropy H[p] of the table divided by its total, in nats.
 
     Raises
@@ -77,6 +87,8 @@ def entropy(p: Table) -> float:
     >>> round(pt.entropy(pt.tabulate({"sex": ["f", "m"]})), 6)
     0.693147
     """
+    if isinstance(p, StoredTable):
+        return _stored_entropy(Read(p))
     values = encode(p).values
     total = Total.of(values)
     shares = np.ldexp(values, -total.exponent) / total.high
@@ -89,7 +101,23 @@ def entropy(p: Table) -> float:
     return exact_sum(-shares * logs)
 
 
-def total_variation(p: Table, q: Table) -> float:
+def _stored_entropy(p: Read) -> float:
+    """Return the entropy of a table that is read piece by piece; the largest mass as in `entropy`."""
+    total = p.total()
+    largest = max(float(values.max(initial=0)) for _, values in p.pieces())
+    rest = math.fsum([total.high, total.low, -math.ldexp(largest, -total.exponent)]) / total.high
+    sums = []
+    for _, values in p.pieces():
+        shares = np.ldexp(values, -total.exponent) / total.high
+        mantissa, power = np.frexp(values)
+        logs = np.log(mantissa / total.high) + (power - float(total.exponent)) * math.log(2.0)
+        if rest < 0.5:  # then one profile alone has the largest mass
+            logs[values == largest] = math.log1p(-rest)
+        sums.append(exact_sum(-shares * logs))
+    return math.fsum(sums)
+
+
+def total_variation(p: Table | StoredTable, q: Table | StoredTable) -> float:
     """Return the total variation distance of the tables divided by their totals: half the L1 distance, 0 to 1.
 
     The same for `p, q` as for `q, p`; profiles that one of them lacks have the share 0 there.
@@ -106,10 +134,10 @@ def total_variation(p: Table, q: Table) -> float:
     >>> pt.total_variation(p, pt.uniform(p))
     0.25
     """
-    return min(1.0, exact_sum(np.abs(share_profiles(encode(p), encode(q)).difference())) / 2)
+    return min(1.0, math.fsum(exact_sum(np.abs(pair.difference())) for pair in shared_batches(p, q)) / 2)
 
 
-def pythagorean_defect(p: Table, projection: HasReference) -> float:
+def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> float:
     """Return D(p || reference) - D(p || table) - D(table || reference) of a projection, in nats: 0 where p is feasible.
 
     It is computed as the inner product of p - table with log(table / reference), the same number without the
@@ -132,7 +160,9 @@ def pythagorean_defect(p: Table, projection: HasReference) -> float:
     >>> abs(pt.pythagorean_defect(p, projection)) < 1e-15
     True
     """
-    reference, table, feasible = encode(projection.reference), encode(projection.table), encode(p)
+    if any(isinstance(one, StoredTable) for one in (p, projection.table, projection.reference)):
+        return _stored_defect(p, projection)
+    reference, table, feasible = encode(projection.reference), encode(projection.table), encode(cast(Table, p))
     outside = np.flatnonzero(share_profiles(feasible, reference).q == 0)
     if len(outside):
         row = int(outside[0])
@@ -147,6 +177,28 @@ def pythagorean_defect(p: Table, projection: HasReference) -> float:
         return -math.inf
     logs = kept.where(kept.p > 0).log_ratio()  # the profiles of the table come first in both pairs, in its order
     return -exact_sum(moved.difference() * logs)
+
+
+def _stored_defect(p: Table | StoredTable, projection: HasReference) -> float:
+    """Return the defect of tables on disk, by the terms of `pythagorean_defect`."""
+    reads = [Read(projection.table), Read(projection.reference), Read(p)]
+    of_table, of_reference, of_p = (read.total() for read in reads)
+    domain, sums, excluded = reads[0].domain, [], False
+    for codes, (table, reference, feasible) in matched(reads, ("the table", "the reference", "p")):
+        outside = np.flatnonzero((feasible > 0) & (reference == 0))
+        if len(outside):
+            label = described(domain, [code[outside[0]] for code in codes])
+            raise InvalidTableError(
+                f"p has mass at ({label}), where the reference has none; a feasible table stays on the support"
+            )
+        if np.any((table > 0) & (reference == 0)):
+            raise InvalidTableError("the table has mass where its reference has none: it is not its projection")
+        excluded = excluded or bool(np.any((feasible > 0) & (table == 0)))
+        on = table > 0
+        kept = SharedProfiles(table[on], reference[on], of_table, of_reference)
+        moved = SharedProfiles(table[on], feasible[on], of_table, of_p)
+        sums.append(exact_sum(moved.difference() * kept.log_ratio()))
+    return -math.inf if excluded else -math.fsum(sums)
 
 
 def divergence_excess(ratio_less_one: FloatArray) -> FloatArray:

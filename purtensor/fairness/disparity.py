@@ -12,11 +12,12 @@ import numpy.typing as npt
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UndefinedRatioWarning, UnknownAttributeError, UnknownCategoryError
 from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
-from purtensor.information import kl_divergence
+from purtensor.information import divergence, kl_divergence
 from purtensor.tables.coded import CodedTable, dense_table, described, encode, is_sparse, sparse_table
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.marginal import marginal, marginalize
-from purtensor.tables.stored import StoredTable
+from purtensor.tables.stored_pairs import shared_batches
+from purtensor.tables.stored_table import StoredTable
 
 
 def attributable_disparity(
@@ -93,7 +94,9 @@ def disparity_ratio(
     )
 
 
-def utility_error(test: Table, predicted: Table, *, response: str, protected: Attributes) -> float:
+def utility_error(
+    test: Table | StoredTable, predicted: Table | StoredTable, *, response: str, protected: Attributes
+) -> float:
     """Return the divergence of the (response, unprotected) marginals of data and prediction, in nats.
 
     It is D(test(y, x) || predicted(y, x)), each divided by its own total: infinite where the prediction has no mass
@@ -116,8 +119,15 @@ def utility_error(test: Table, predicted: Table, *, response: str, protected: At
     """
     scopes = []
     for table in (test, predicted):
-        roles = roles_of(encode(table).domain, response, protected)
+        domain = table.domain if isinstance(table, StoredTable) else encode(table).domain
+        roles = roles_of(domain, response, protected)
         scopes.append((roles.response, *roles.unprotected))
+    if isinstance(test, StoredTable) or isinstance(predicted, StoredTable):
+        for (scope, other), name in ((scopes, "predicted"), (scopes[::-1], "test")):
+            lacking = next((attribute for attribute in scope if attribute not in other), None)
+            if lacking is not None:
+                raise UnknownAttributeError.among(lacking, other, name)
+        return divergence(shared_batches(test, predicted, scopes[0]))
     return kl_divergence(marginal(test, scopes[0]), marginal(predicted, scopes[1]))
 
 

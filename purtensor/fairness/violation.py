@@ -6,19 +6,20 @@ import numpy as np
 
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.constraints.marginals import Marginal
-from purtensor.fairness.roles import roles_of
+from purtensor.fairness.roles import joint_in_memory, roles_of
 from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import Relaxation
 from purtensor.tables.coded import encode
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.shares import exact_sum
+from purtensor.tables.stored_table import StoredTable
 
 _STRENGTH_WITHOUT_END = 1e5
 """Nats a unit of violation: so dear that none is left that can be avoided."""
 
 
-def parity_violation(p: Table, *, response: str, protected: Attributes) -> float:
+def parity_violation(p: Table | StoredTable, *, response: str, protected: Attributes) -> float:
     """Return the sum of |p(y, s) - p(y) p(s)| over all y and s, of the table divided by its total: 0 means parity.
 
     Raises
@@ -36,7 +37,7 @@ def parity_violation(p: Table, *, response: str, protected: Attributes) -> float
     >>> parity_violation(p, response="hired", protected="sex")
     0.25
     """
-    coded = encode(p)
+    coded = encode(joint_in_memory(p, response, protected))
     roles = roles_of(coded.domain, response, protected)
     domain, (y, *s), masses = marginalize(coded, (roles.response, *roles.protected))
     of_y, y_profiles = group_profiles([y], domain.sizes[:1])
