@@ -66,6 +66,22 @@ def test_available_memory__under_a_resource_limit(machine, monkeypatch):
     assert room(machine) == 2 * GIB
 
 
+def test_available_memory__where_the_system_tells_free_pages_only_or_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "resource", None)
+    monkeypatch.setattr(memory.os, "sysconf", {"SC_PHYS_PAGES": 3000, "SC_PAGE_SIZE": 4096}.__getitem__)
+    monkeypatch.setattr(memory.os, "sysconf_names", {"SC_PHYS_PAGES": 1})
+    assert room(tmp_path) == 3000 * 4096
+    monkeypatch.setattr(memory.os, "sysconf_names", {})
+    assert room(tmp_path) == sys.maxsize
+
+
+def test_available_memory__what_is_no_control_group_is_passed_over(machine):
+    write(machine / "proc/self/cgroup", "no group\n7:devices:/\n0::/\n")
+    write(machine / "cgroup/memory.max", f"{GIB}\n")
+    write(machine / "cgroup/memory.current", "0\n")
+    assert room(machine) == GIB
+
+
 def test_available_memory__of_this_machine():
     assert 2**20 < available_memory() <= sys.maxsize
 
