@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast, overload
 
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
+from purtensor.fairness.predict_stored import shares_of, written_prediction
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import CodedTable, described, encode, is_sparse, like
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.marginal import marginalize
+from purtensor.tables.marginal import marginal, marginalize
 from purtensor.tables.memory import require_memory
 from purtensor.tables.shares import exact_sum
-from purtensor.tables.stored import StoredTable, stored_matches
+from purtensor.tables.stored_pairs import Read
+from purtensor.tables.stored_table import StoredTable, stored_matches
 from purtensor.tables.translate import category_map, translated
 
 _UNSEEN = ("raise", "marginal", "drop")
 
 
-def predict(q: Table | StoredTable, test: Table, *, response: str, unseen: str = "raise") -> Table:
+@overload
+def predict(q: Table | StoredTable, test: Table, *, response: str, unseen: str = "raise") -> Table: ...
+@overload
+def predict(q: Table | StoredTable, test: StoredTable, *, response: str, unseen: str = "raise") -> StoredTable: ...
+def predict(
+    q: Table | StoredTable, test: Table | StoredTable, *, response: str, unseen: str = "raise"
+) -> Table | StoredTable:
     """Return the natural classifier's prediction for a population: q(y | s, x) times the mass of (s, x) in `test`.
 
     The prediction is in the units and the layout of `test`, over the attributes of q in their order. Its `attrs` tell
@@ -32,9 +40,10 @@ def predict(q: Table | StoredTable, test: Table, *, response: str, unseen: str =
     ----------
     q
         A distribution over the response and the predictors, such as a projection. Of a stored one only the profiles
-        that `test` asks for are read into memory, and `unseen` is not "marginal".
+        that `test` asks for are read into memory.
     test
-        Counts or probabilities over the predictors of q, and over the response or not: it is summed out.
+        Counts or probabilities over the predictors of q, and over the response or not: it is summed out. The
+        prediction for a stored one is a stored table in its workspace, made share by share, without `attrs`.
     response
         The name of the attribute that is predicted.
     unseen
@@ -62,18 +71,26 @@ def predict(q: Table | StoredTable, test: Table, *, response: str, unseen: str =
     """
     if unseen not in _UNSEEN:
         raise InvalidOptionError(f"unseen is one of {', '.join(_UNSEEN)}, this is {unseen!r}")
-    if isinstance(q, StoredTable):
-        if unseen == "marginal":
-            raise InvalidOptionError('unseen="marginal" needs the whole of q in memory; give "drop" or "raise"')
-        q = stored_matches(q, test, [name for name in q.domain.attributes if name != response])
+    if not isinstance(q, StoredTable) and not isinstance(test, StoredTable):
+        return _predicted(q, test, response, unseen)
+    predictors = _predictors(Read(q).domain, Read(test).domain, response)
+    responses = marginal(q, response) if unseen == "marginal" else None
+    if isinstance(test, StoredTable):
+        shares = shares_of(q, test, predictors)
+        return written_prediction((_predicted(*pair, response, unseen, responses) for pair in shares), test)
+    return _predicted(stored_matches(cast(StoredTable, q), test, predictors), test, response, unseen, responses)
+
+
+def _predicted(q: Table, test: Table, response: str, unseen: str, responses: Table | None = None) -> Table:
+    """Return the prediction of tables in memory; `responses` is q(y) where q is a part of the whole."""
     model, population = encode(q, allow_empty=True), encode(test)
-    predictors = _predictors(model, population, response)
+    predictors = _predictors(model.domain, population.domain, response)
     pairing = _paired(model, population, predictors)
     if unseen == "raise" and pairing.unseen.any():
         _refuse(pairing, model)
     codes, values = _known(model, pairing, response)
     if unseen == "marginal":
-        extra_codes, extra = _by_marginal(model, pairing, response)
+        extra_codes, extra = _by_marginal(model if responses is None else encode(responses), pairing, response)
         codes = [np.concatenate(both) for both in zip(codes, extra_codes, strict=True)]
         values = np.concatenate([values, extra])
     attrs: dict[str, Any] = {
@@ -109,19 +126,19 @@ class _Pairing:
         return np.asarray(self.model_masses == 0)
 
 
-def _predictors(model: CodedTable, population: CodedTable, response: str) -> tuple[str, ...]:
+def _predictors(model: Domain, population: Domain, response: str) -> tuple[str, ...]:
     if not isinstance(response, str):
         raise InvalidOptionError(f"response is the name of one attribute, this is {response!r}")
-    named_attributes(response, model.domain)
-    predictors = tuple(name for name in model.domain.attributes if name != response)
+    named_attributes(response, model)
+    predictors = tuple(name for name in model.attributes if name != response)
     if not predictors:
         raise InvalidOptionError(f"q is over {response!r} alone; a prediction needs a predictor")
     for name in predictors:
-        if name not in population.domain.attributes:
-            raise UnknownAttributeError.among(name, population.domain.attributes, "test")
-    for name in population.domain.attributes:
+        if name not in population.attributes:
+            raise UnknownAttributeError.among(name, population.attributes, "test")
+    for name in population.attributes:
         if name != response and name not in predictors:
-            raise UnknownAttributeError.among(name, model.domain.attributes, "q")
+            raise UnknownAttributeError.among(name, model.attributes, "q")
     return predictors
 
 

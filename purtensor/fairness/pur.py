@@ -52,7 +52,7 @@ def parity(f: Table | StoredTable, *, response: str, protected: Attributes) -> M
     return _parity(coded, roles_of(coded.domain, response, protected))
 
 
-def utility(f: Table, *, response: str, protected: Attributes) -> Marginal:
+def utility(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:
     """Return utility as a constraint: response and unprotected attributes are related as in the data, f(y, x).
 
     Without unprotected attributes it is f(y). Parameters and errors as in `parity`.
@@ -64,11 +64,10 @@ def utility(f: Table, *, response: str, protected: Attributes) -> Marginal:
     >>> pt.utility(f, response="hired", protected="sex").scope
     ('hired', 'age')
     """
-    coded = encode(f)
-    return _utility(coded, roles_of(coded.domain, response, protected))
+    return pur(f, response=response, protected=protected, conditions="U")[0]
 
 
-def realism(f: Table, *, response: str, protected: Attributes) -> Marginal:
+def realism(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:
     """Return realism as a constraint: the population is that of the data, f(s, x).
 
     Without unprotected attributes it is f(s). Parameters and errors as in `parity`.
@@ -80,8 +79,7 @@ def realism(f: Table, *, response: str, protected: Attributes) -> Marginal:
     >>> pt.realism(f, response="hired", protected="sex").scope
     ('sex', 'age')
     """
-    coded = encode(f)
-    return _realism(coded, roles_of(coded.domain, response, protected))
+    return pur(f, response=response, protected=protected, conditions="R")[0]
 
 
 def pur(
