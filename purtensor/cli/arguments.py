@@ -94,8 +94,9 @@ def _add_relax(commands: Any) -> None:
     relaxed.add_argument("--tolerance", type=float, default=1e-10, help="of the hard conditions (default: 1e-10)")
     relaxed.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
     relaxed.add_argument(
-        "--out", type=Path, required=True, metavar="PATH", help="where to write: .csv, .csv.gz, .parquet or .nc"
-    )
+        "--out", type=Path, required=True, metavar="PATH",
+        help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table",
+    )  # fmt: skip
 
 
 def _add_curve(commands: Any) -> None:

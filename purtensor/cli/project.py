@@ -6,14 +6,11 @@ import argparse
 
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
-from purtensor.cli.question import read_question, require_folder
+from purtensor.cli.question import NETCDF, read_question, require_folder
 from purtensor.projection.files import save
 from purtensor.projection.project import project
 from purtensor.solving.solvers.named import solver_named
 from purtensor.tables.files import ending
-
-_NETCDF = ".nc"
-"""The kind of file that holds a whole result."""
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -27,6 +24,6 @@ def run(arguments: argparse.Namespace) -> None:
         question.reference, question.constraints, solver=solver, tolerance=arguments.tolerance,
         max_iterations=arguments.max_iterations, max_seconds=arguments.max_seconds, progress=True,
     )  # fmt: skip
-    save(result if ending(arguments.out) == _NETCDF else result.table, arguments.out)
+    save(result if ending(arguments.out) == NETCDF else result.table, arguments.out)
     show_facts("projection", {**result.summary(), "washed out": "", "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")

@@ -12,12 +12,13 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
 from purtensor.projection.files import load
+from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.tables.coded import encode
 from purtensor.tables.regularize import regularize, uniform
 
-_NETCDF = ".nc"
-"""A reference that is no CSV or Parquet file: a table, or a whole result."""
+NETCDF = ".nc"
+"""The kind of file that holds a whole result, and as a reference may hold a table as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,9 @@ def require_folder(path: Path) -> None:
 def _columns(arguments: argparse.Namespace) -> Columns:
     protected, unprotected = tuple(arguments.protected), arguments.unprotected
     named = None if unprotected is None else (arguments.response, *protected, *unprotected)
-    return Columns(named, arguments.weights, arguments.missing, tuple(arguments.missing_values))
+    return Columns(
+        named, arguments.weights, arguments.missing, tuple(arguments.missing_values), (arguments.response, *protected)
+    )
 
 
 def _reference(name: str, f: Table) -> Table:
@@ -62,9 +65,9 @@ def _reference(name: str, f: Table) -> Table:
     if name == "uniform":
         return uniform(f)
     path = Path(name)
-    if path.suffix == _NETCDF:
+    if path.suffix == NETCDF:
         loaded = load(path)
-        return loaded.table if isinstance(loaded, Projection) else loaded
+        return loaded.table if isinstance(loaded, Projection | Relaxation) else loaded
     attributes = encode(f).domain.attributes
     return read_counts(path, Columns(attributes, PROBABILITY if PROBABILITY in column_names(path) else None))
 

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from purtensor._typing import Table
-from purtensor.errors import FileFormatError, InvalidOptionError, UnknownAttributeError
+from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.tables.reading import reading, require_room
-from purtensor.tables.tabulate import tabulate
+from purtensor.tables.tabulate import MISSING_REMEDY, tabulate
 
 try:
     import pyarrow.parquet as parquet
@@ -25,6 +25,9 @@ COUNT = "count"
 
 PROBABILITY = "probability"
 """The column that makes a file a distribution."""
+
+_REMEDY = "give --missing drop to leave such rows out, or --missing category to count them as a category"
+"""In the words of the command line."""
 
 _INTEGER = r"(?:0|-?[1-9]\d{0,17})"
 
@@ -43,12 +46,15 @@ class Columns:
         What to do with missing values, as `tabulate` takes it.
     missing_values
         Texts of a CSV file that mean missing, beside the empty field.
+    required
+        Columns that must be there, whichever are tabulated.
     """
 
     attributes: tuple[str, ...] | None = None
     weights: str | None = None
     missing: str = "raise"
     missing_values: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
 
 def read_counts(path: Path, columns: Columns) -> Table:
@@ -65,7 +71,7 @@ def read_counts(path: Path, columns: Columns) -> Table:
     weights = _weight_column(names, columns.weights, path)
     attributes = columns.attributes or tuple(name for name in names if name != weights)
     wanted = list(dict.fromkeys([*attributes, *([weights] if weights else [])]))
-    for name in wanted:
+    for name in (*columns.required, *wanted):
         if name not in names:
             raise UnknownAttributeError.among(name, names, where=path.name)
     if _kind(path) == ".parquet":
@@ -75,7 +81,10 @@ def read_counts(path: Path, columns: Columns) -> Table:
         records = _read_text(path, wanted, columns.missing_values)
         if weights is not None:
             records[weights] = _numbers(records[weights], path)
-    return tabulate(records, attributes, weights=weights, missing=columns.missing)
+    try:
+        return tabulate(records, attributes, weights=weights, missing=columns.missing)
+    except InvalidTableError as error:
+        raise InvalidTableError(str(error).replace(MISSING_REMEDY, _REMEDY)) from None
 
 
 def _weight_column(names: Sequence[str], asked: str | None, path: Path) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
-from purtensor.cli.question import read_question, require_folder
+from purtensor.cli.question import NETCDF, read_question, require_folder
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.files import save
 from purtensor.projection.relax import relax
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
         question.reference, question.constraints, soft=soft, penalty=arguments.penalty,
         strength=arguments.penalty_strength, tolerance=arguments.tolerance, max_iterations=arguments.max_iterations,
     )  # fmt: skip
-    save(result.table, arguments.out)
+    save(result if ending(arguments.out) == NETCDF else result.table, arguments.out)
     show_facts("relaxation", {**_facts(result), "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "relaxation")
 

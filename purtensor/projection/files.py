@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.projection.evidence import StoredEvidence
+from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
+from purtensor.projection.stored_relaxation import KIND, relaxation_dataset, relaxation_of
 from purtensor.solving.termination import Termination
 from purtensor.tables.files import ending, load_table, save_table, table_of
 from purtensor.tables.netcdf import read_dataset, write_dataset
@@ -21,14 +24,15 @@ from purtensor.tables.table_dataset import dataset_to_table, table_to_dataset
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 
 
-def save(table_or_result: Table | Projection, path: str | os.PathLike[str]) -> None:
-    """Write a table or a projection to a file, whole or not at all; the ending of the name says which kind.
+def save(table_or_result: Table | Projection | Relaxation, path: str | os.PathLike[str]) -> None:
+    """Write a table, a projection or a relaxation to a file, whole or not at all; the ending says which kind of file.
 
     Parameters
     ----------
     table_or_result
-        A projection, which goes into .nc only: its table, reference, constraints, potentials, trace and facts. Or a
-        table, for .nc, .parquet, .csv or .csv.gz; NetCDF and Parquet keep everything, a CSV profiles and values.
+        A projection, which goes into .nc only: its table, reference, constraints, potentials, trace and facts; or a
+        relaxation, with its misses and multipliers, likewise. Or a table, for .nc, .parquet, .csv or .csv.gz; NetCDF
+        and Parquet keep everything, a CSV profiles and values.
     path
         Where to; what was there is replaced in one step.
 
@@ -49,18 +53,20 @@ def save(table_or_result: Table | Projection, path: str | os.PathLike[str]) -> N
     >>> pt.load(path).equals(counts)
     True
     """
-    if isinstance(table_or_result, Projection):
+    if isinstance(table_or_result, Projection | Relaxation):
+        kind = type(table_or_result).__name__.lower()
         if ending(path) != ".nc":
-            raise InvalidOptionError(f"a projection is saved as .nc, not as {os.fspath(path)!r}; save its .table there")
+            raise InvalidOptionError(f"a {kind} is saved as .nc, not as {os.fspath(path)!r}; save its .table there")
         write_dataset(_dataset_of(table_or_result), path)
         return
     if not isinstance(table_or_result, xr.DataArray):
-        raise InvalidOptionError(f"what is saved is a table or a Projection, not {type(table_or_result).__qualname__}")
+        told = type(table_or_result).__qualname__
+        raise InvalidOptionError(f"what is saved is a table, a Projection or a Relaxation, not {told}")
     save_table(table_or_result, path)
 
 
-def load(path: str | os.PathLike[str]) -> Table | Projection:
-    """Return what `save` wrote: a table or a Projection.
+def load(path: str | os.PathLike[str]) -> Table | Projection | Relaxation:
+    """Return what `save` wrote: a table, a Projection or a Relaxation.
 
     Raises
     ------
@@ -81,15 +87,18 @@ def load(path: str | os.PathLike[str]) -> Table | Projection:
     if ending(path) != ".nc":
         return load_table(path)
     dataset = read_dataset(path)
-    if dataset.attrs.get("kind") != "projection":
+    kind = dataset.attrs.get("kind")
+    if kind not in _RESULTS:
         return table_of(dataset, path)
     try:
-        return _projection_of(dataset)
+        return _RESULTS[kind](dataset)
     except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{os.fspath(path)}: not a whole projection: {error}") from error
+        raise FileFormatError(f"{os.fspath(path)}: not a whole {kind}: {error}") from error
 
 
-def _dataset_of(result: Projection) -> xr.Dataset:
+def _dataset_of(result: Projection | Relaxation) -> xr.Dataset:
+    if isinstance(result, Relaxation):
+        return relaxation_dataset(result)
     parts = [table_to_dataset(result.table, "table_"), table_to_dataset(result.reference, "reference_")]
     for k, (constraint, potential) in enumerate(zip(result.constraints, result.potentials, strict=True)):
         parts.append(table_to_dataset(constraint.target, f"target{k}_"))
@@ -129,3 +138,10 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
         evidence=stored,
         **{name: float(facts[name]) for name in _NUMBERS},
     )
+
+
+_RESULTS: dict[Any, Callable[[xr.Dataset], Projection | Relaxation]] = {
+    "projection": _projection_of,
+    KIND: relaxation_of,
+}
+"""Readers of results, by the kind that their file says it holds."""

@@ -73,7 +73,8 @@ def factorize(column: nw.Series[Any], attribute: str) -> Factor:
 def _declared_categories(column: nw.Series[Any]) -> list[Any] | None:
     if isinstance(column.dtype, nw.Enum):
         return list(column.dtype.categories)
-    if isinstance(column.dtype, nw.Categorical) and not column.implementation.is_polars():
+    # of no rows pyarrow cannot tell the categories
+    if isinstance(column.dtype, nw.Categorical) and not column.implementation.is_polars() and len(column):
         return list(column.cat.get_categories().to_list())
     return None
 

@@ -21,7 +21,7 @@ from purtensor.tables.streaming import group_records, is_text, lazy_records, rec
 MISSING_CATEGORY = "missing"
 """The label of missing values under `missing="category"`."""
 
-_MENDS = "give missing='drop' to leave such rows out, or missing='category' to count them as a category"
+MISSING_REMEDY = "give missing='drop' to leave such rows out, or missing='category' to count them as a category"
 
 
 def tabulate(
@@ -124,7 +124,7 @@ def _streamed(
             for name, factor in zip(names, factors, strict=True)
             if (factor.codes < 0).any()
         ]
-        raise InvalidTableError(f"{listed(told, 5)}; {_MENDS}")
+        raise InvalidTableError(f"{listed(told, 5)}; {MISSING_REMEDY}")
     return _counted(names, factors, masses, attrs)
 
 
@@ -186,7 +186,7 @@ def _refuse_missing(names: tuple[str, ...], factors: list[Factor]) -> None:
         if len(where)
     ]
     if told:
-        raise InvalidTableError(f"{listed(told, 5)}; rows are counted from 0; {_MENDS}")
+        raise InvalidTableError(f"{listed(told, 5)}; rows are counted from 0; {MISSING_REMEDY}")
 
 
 def _missing_as_category(factor: Factor, attribute: str) -> Factor:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
+from purtensor.cli.main import main
 from purtensor.cli.records import Columns, column_names, read_counts
 
 
@@ -111,3 +112,25 @@ def test_read_counts__refuses_unknown_kinds_and_damaged_files(tmp_path: Path) ->
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(pt.FileFormatError, match="damaged, or not a table"):
         read_counts(tmp_path / "cut.csv.gz", Columns())
+
+
+def test_read_counts__says_what_to_type_about_missing_values(tmp_path: Path) -> None:
+    with pytest.raises(
+        pt.InvalidTableError, match=r"'b' is missing in 1 of 3 rows .*give --missing drop .*--missing category"
+    ):
+        read_counts(written(tmp_path, "a,b\n3,x\n,x\n10,\n".replace(",x\n10", "4,x\n10")), Columns())
+
+
+def test_read_counts__tells_of_unknown_columns_first(tmp_path: Path) -> None:
+    path = written(tmp_path, "a,b\n3,x\n4,\n")
+    with pytest.raises(pt.UnknownAttributeError, match=r"no attribute 'c'; data\.csv has a, b"):
+        read_counts(path, Columns(required=("a", "c")))
+
+
+@pytest.mark.parametrize("words", [["--response", "z", "--protected", "b"], ["--response", "a", "--protected", "z"]])
+def test_main__tells_of_unknown_columns_before_missing_values(
+    tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "a,b,c\n3,x,1\n4,,2\n")
+    assert main(["project", str(path), *words, "--out", str(tmp_path / "out.nc")]) == 2
+    assert "no attribute 'z'; data.csv has a, b, c" in capsys.readouterr().err

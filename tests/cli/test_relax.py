@@ -66,3 +66,16 @@ def test_relax__hard_conditions_that_cannot_hold_end_with_three(tmp_path: Path) 
     proxy = "y,s,x,count\n0,0,0,3\n1,0,0,2\n0,1,1,1\n1,1,1,4\n"
     assert run(tmp_path, proxy, "--soft", "R") == 3
     assert run(tmp_path, proxy, "--soft", "R", "--penalty-strength", "0") == 2
+
+
+def test_relax__writes_the_whole_result_as_netcdf(tmp_path: Path) -> None:
+    assert run(tmp_path, DATA, "--out", str(tmp_path / "near.nc")) == 0
+    result = pt.load(tmp_path / "near.nc")
+    assert result.converged
+    assert result.soft == (0,)
+    assert len(result.multipliers) == 3
+    assert run(tmp_path, DATA) == 0
+    expected = written(tmp_path).sort_index().to_numpy()
+    assert result.table.to_series().sort_index().to_numpy() == pytest.approx(expected)
+    # and it serves as a reference
+    assert run(tmp_path, DATA, "--reference", str(tmp_path / "near.nc")) == 0

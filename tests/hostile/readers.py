@@ -98,6 +98,8 @@ def counted_rows(separator: str, weights: str = "count") -> Callable[[Any, bytes
         header, rows = as_read(unpacked(content), separator)
         place = header.index(weights) if weights in header else None
         wanted: Counter[Any] = Counter()
+        if weights == "count":  # pandas reads: a line of blanks is an empty line to it
+            rows = [row for row in rows if len(row) > 1 or row[0].strip()]
         for row in rows:
             wanted[tuple(c for k, c in enumerate(row) if k != place)] += 1 if place is None else float(row[place])
         found = profiles_of(table)

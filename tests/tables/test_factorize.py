@@ -192,3 +192,10 @@ def test_plain_index__finds_the_type():
     assert plain_index([1, "missing"]).dtype == object
     assert isinstance(plain_index([datetime.date(2020, 1, 1)]), pd.DatetimeIndex)
     assert plain_index([]).tolist() == []
+
+
+def test_factorize__a_dictionary_of_no_rows():
+    pa = pytest.importorskip("pyarrow")
+    empty = pa.table({"a": pa.array([], pa.string()).dictionary_encode()})
+    with pytest.raises(pt.InvalidTableError, match="the records are empty"):
+        pt.tabulate(empty)
