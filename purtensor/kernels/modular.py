@@ -9,18 +9,27 @@ from purtensor.kernels._jit import compiled
 
 
 @compiled
+def residue_of(value: float, prime: float, inverse: float) -> float:
+    """Return the residue 0 .. prime - 1 of a whole number of size up to 2^53 - 2^23; `inverse` is about 1 / prime.
+
+    The quotient may be off by 1 in either direction, where the number is near a multiple of the prime.
+    """
+    residue = value - np.floor(value * inverse) * prime
+    if residue < 0.0:
+        residue += prime
+    elif residue >= prime:
+        residue -= prime
+    return float(residue)
+
+
+@compiled
 def reduce_in_place(values: FloatArray, prime: float) -> None:
     """Replace whole numbers of size up to 2^53 - 2^23 by their residues 0 .. prime - 1."""
     inverse = 1.0 / prime
     rows, columns = values.shape
     for i in range(rows):
         for j in range(columns):
-            residue = values[i, j] - np.floor(values[i, j] * inverse) * prime
-            if residue < 0.0:
-                residue += prime
-            elif residue >= prime:
-                residue -= prime
-            values[i, j] = residue
+            values[i, j] = residue_of(values[i, j], prime, inverse)
 
 
 @compiled
@@ -58,13 +67,7 @@ def echelon_in_place(vectors: FloatArray, prime: float, leads: IntArray) -> None
             continue
         factor = float(inverse_of(int(vectors[n, lead]), int(prime)))
         for j in range(lead, size):
-            value = vectors[n, j] * factor
-            residue = value - np.floor(value * inverse) * prime
-            if residue < 0.0:
-                residue += prime
-            elif residue >= prime:
-                residue -= prime
-            vectors[n, j] = residue
+            vectors[n, j] = residue_of(vectors[n, j] * factor, prime, inverse)
         for m in range(n):
             if leads[m] >= 0 and vectors[m, lead] != 0.0:
                 _subtract(vectors[m], vectors[n], vectors[m, lead], lead, prime, inverse)
@@ -73,10 +76,4 @@ def echelon_in_place(vectors: FloatArray, prime: float, leads: IntArray) -> None
 @compiled
 def _subtract(target: FloatArray, source: FloatArray, factor: float, begin: int, prime: float, inverse: float) -> None:
     for j in range(begin, target.size):
-        value = target[j] - factor * source[j]
-        residue = value - np.floor(value * inverse) * prime
-        if residue < 0.0:
-            residue += prime
-        elif residue >= prime:
-            residue -= prime
-        target[j] = residue
+        target[j] = residue_of(target[j] - factor * source[j], prime, inverse)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from purtensor.kernels.modular import echelon_in_place, inverse_of, reduce_in_place
+from purtensor.kernels.modular import echelon_in_place, inverse_of, reduce_in_place, residue_of
 from tests.kernels.drawn import both
 
 PRIME = 4194301
@@ -22,6 +22,17 @@ def test_reduce_in_place__agrees_with_whole_numbers(kernel) -> None:
     values = whole.astype(float).reshape(1, -1)
     kernel(values, float(PRIME))
     np.testing.assert_array_equal(values[0], whole % PRIME)
+
+
+@both(residue_of)
+@pytest.mark.parametrize("prime", [PRIME, 4194287, 4194277, 2097143, 65537, 3])
+def test_residue_of__next_to_multiples_of_the_prime(kernel, prime) -> None:
+    """There the quotient is rounded to the wrong side."""
+    largest = (2**53 - 2**23) // prime
+    for factor in [*range(largest - 60, largest), *range(-largest, 60 - largest), *range(-5, 6)]:
+        for shift in (-1, 0, 1):
+            value = factor * prime + shift
+            assert kernel(float(value), float(prime), 1.0 / prime) == value % prime
 
 
 @both(inverse_of)
