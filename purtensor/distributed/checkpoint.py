@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.packed import read_own, write_packed
 from purtensor.distributed.passes import START, Tally
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.errors import StoreError
@@ -90,20 +92,29 @@ def recalled(store: SlabStore) -> Stand:
     path = store.folder / "checkpoint"
     if not path.exists():
         raise StoreError(f"{store.folder} holds no checkpoint: no iteration was ended there; project again")
-    packed = read_packed(path)
-    arrays, facts = packed.arrays, packed.facts
-    sums: dict[str, Any] = dict(zip(facts["numbers"], arrays["numbers"].tolist(), strict=True))
-    sums.update({name.removeprefix("tally_"): own for name, own in arrays.items() if name.startswith("tally_")})
-    tally = Tally(sums, dict(zip(facts["largest"], arrays["largest"].tolist(), strict=True)))
-    seconds, warm_gain = arrays["clock"].tolist()
-    stand = Stand(
-        facts["token"], arrays["outer"], tally, facts["iterations"], seconds, facts["warmed"], warm_gain,
-        [_line_of(row) for row in arrays["lines"].tolist()], facts["options"],
-    )  # fmt: skip
+    packed = read_own(path)
+    try:
+        stand = _stand_of(packed.arrays, packed.facts)
+        leads_elsewhere = Path(stand.token).name != stand.token or stand.token.startswith(".")
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise StoreError(f"{path} does not say where a run stands: {error}") from error
+    if leads_elsewhere:
+        raise StoreError(f"{path} does not say where a run stands: {stand.token!r} names no state")
     missing = [n for n in store.parts if stand.token != START and not store.state(stand.token, n).exists()]
     if missing:
         raise StoreError(f"{store.folder} lacks the potentials of part {missing[0]} that its checkpoint names")
     return stand
+
+
+def _stand_of(arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> Stand:
+    sums: dict[str, Any] = dict(zip(facts["numbers"], arrays["numbers"].tolist(), strict=True))
+    sums.update({name.removeprefix("tally_"): own for name, own in arrays.items() if name.startswith("tally_")})
+    tally = Tally(sums, dict(zip(facts["largest"], arrays["largest"].tolist(), strict=True)))
+    seconds, warm_gain = arrays["clock"].tolist()
+    return Stand(
+        facts["token"], arrays["outer"], tally, facts["iterations"], seconds, facts["warmed"], warm_gain,
+        [_line_of(row) for row in arrays["lines"].tolist()], facts["options"],
+    )  # fmt: skip
 
 
 def _line(line: TraceLine) -> list[float]:

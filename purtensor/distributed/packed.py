@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,12 +21,27 @@ _ALIGNED = 64
 _WORD = 8
 
 
+class Held(dict[str, Any]):
+    """What a file holds, by name; what it does not hold is an error of the file."""
+
+    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self._path = path
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise StoreError(f"{self._path} does not say {name!r}: it is another file than was expected there")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Held, (self._path, dict(self))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """What a packed file holds: arrays, facts as JSON has them, and its checksum."""
+    """What a packed file holds: arrays, facts as JSON has them, the name that it was written to, and its checksum."""
 
-    arrays: dict[str, Any]
-    facts: dict[str, Any]
+    arrays: Held
+    facts: Held
+    name: str
     checksum: int
 
 
@@ -55,7 +70,7 @@ def write_joined(
     try:
         with replaced_file(path) as temporary, temporary.open("wb") as file:
             for arrays, facts in pieces:
-                content = _content(arrays, facts)
+                content = _content(arrays, facts, path.name)
                 proof = checksum(content.view(np.uint64)) & (2**64 - 1)
                 file.write(content.data)
                 file.write(proof.to_bytes(_WORD, "little"))
@@ -66,20 +81,20 @@ def write_joined(
     return written
 
 
-def _content(arrays: Mapping[str, IntArray], facts: Mapping[str, Any]) -> IntArray:
+def _content(arrays: Mapping[str, IntArray], facts: Mapping[str, Any], name: str) -> IntArray:
     """Return all bytes but the checksum, a whole number of words."""
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     at, table = 0, dict[str, Any]()
-    for name, array in plain.items():
-        table[name] = [array.dtype.str, list(array.shape), at]
+    for which, array in plain.items():
+        table[which] = [array.dtype.str, list(array.shape), at]
         at += _padded(array.nbytes)
-    header = json.dumps({"arrays": table, "facts": dict(facts)}).encode()
+    header = json.dumps({"arrays": table, "facts": dict(facts), "name": name}).encode()
     begin = _padded(len(_MAGIC) + _WORD + len(header))
     content = np.zeros(begin + at, dtype=np.uint8)
     head = _MAGIC + len(header).to_bytes(_WORD, "little") + header
     content[: len(head)] = np.frombuffer(head, dtype=np.uint8)
-    for name, array in plain.items():
-        start = begin + int(table[name][2])
+    for which, array in plain.items():
+        start = begin + int(table[which][2])
         content[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
     return content
 
@@ -113,22 +128,39 @@ def read_packed(path: Path, piece: tuple[int, int] | None = None) -> Packed:
     proof = int.from_bytes(content[-_WORD:].tobytes(), "little")
     if checksum(words) & (2**64 - 1) != proof:
         raise StoreError(f"{path} is damaged: its bytes do not have the checksum that they were written with")
-    return _unpacked(content, proof)
+    try:
+        return _unpacked(path, content, proof)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{path} is whole, but another program wrote it: {error}") from error
 
 
-def _unpacked(content: IntArray, proof: int) -> Packed:
+def read_own(path: Path) -> Packed:
+    """Return what was written to this very file, and not to one of another name.
+
+    Raises
+    ------
+    StoreError
+        As for `read_packed`, or a file was put in the place of another.
+    """
+    packed = read_packed(path)
+    if packed.name != path.name:
+        raise StoreError(f"{path} is another file than was expected there: it was written as {packed.name!r}")
+    return packed
+
+
+def _unpacked(path: Path, content: IntArray, proof: int) -> Packed:
     at = len(_MAGIC)
     length = int.from_bytes(content[at : at + _WORD].tobytes(), "little")
     at += _WORD
     header = json.loads(content[at : at + length].tobytes())
     begin = _padded(at + length)
-    arrays = {}
+    arrays = dict[str, Any]()
     for name, (kind, shape, offset) in header["arrays"].items():
         dtype = np.dtype(kind)
         count = int(np.prod(shape, dtype=object))
         start = begin + offset
         arrays[name] = content[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
-    return Packed(arrays, header["facts"], proof)
+    return Packed(Held(path, arrays), Held(path, header["facts"]), header["name"], proof)
 
 
 def _padded(count: int) -> int:

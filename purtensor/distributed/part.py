@@ -11,7 +11,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs
-from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.packed import read_own, write_packed
 from purtensor.kernels.ipf import measure, miss, rebuild_masses
 from purtensor.solving.hessian.arrowhead import Arrowhead
 from purtensor.solving.hessian.bipartite import Bipartite
@@ -102,7 +102,7 @@ def write_part(path: Path, part: Part) -> None:
 
 def read_part(path: Path, kept: BoolArray) -> Part:
     """Return the part of a file; `kept` marks the outside rows that are independent, where that saves work."""
-    packed = read_packed(path)
+    packed = read_own(path)
     a, facts = packed.arrays, packed.facts
     inside, outside = tuple(facts["inside"]), tuple(facts["outside"])
     slabs = Slabs(

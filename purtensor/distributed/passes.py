@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.packed import read_own, read_packed, write_packed
 from purtensor.distributed.part import Part, extended_from, read_part, reduced_to
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.kernels.certificate import certificate_sums, weigh
@@ -31,7 +31,7 @@ def opened_part(store: SlabStore, number: int, token: str, outer: FloatArray) ->
         if 0 in store.inside:
             potentials[part.block(0)] = store.start_shift
     else:
-        potentials = read_packed(store.state(token, number)).arrays["potentials"]
+        potentials = read_own(store.state(token, number)).arrays["potentials"]
     potentials[part.outer_rows()] = outer
     return part, potentials
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.packed import read_own, write_packed
+from purtensor.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,11 +120,18 @@ def read_store(folder: Path) -> SlabStore:
     StoreError
         It is not there, or damaged.
     """
-    packed = read_packed(folder / "problem")
-    facts = packed.facts
+    path = folder / "problem"
+    packed = read_own(path)
+    try:
+        return _store_of(folder, packed.arrays, packed.facts)
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise StoreError(f"{path} does not say what a problem is made of: {error}") from error
+
+
+def _store_of(folder: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> SlabStore:
     scopes = tuple(tuple(scope) for scope in facts["scopes"])
     codes = tuple(
-        tuple(packed.arrays[f"outer_{a}_{j}"] for j in range(len(scopes[k]))) for a, k in enumerate(facts["outside"])
+        tuple(arrays[f"outer_{a}_{j}"] for j in range(len(scopes[k]))) for a, k in enumerate(facts["outside"])
     )
     rest: dict[str, Any] = {name: tuple(facts[name]) for name in _TUPLES} | {name: facts[name] for name in _PLAIN}
     return SlabStore(
@@ -131,8 +139,8 @@ def read_store(folder: Path) -> SlabStore:
         table=Path(facts["table"]),
         scopes=scopes,
         outer_codes=codes,
-        outer_targets=packed.arrays["outer_targets"],
-        kept=packed.arrays["kept"],
+        outer_targets=arrays["outer_targets"],
+        kept=arrays["kept"],
         **rest,
     )
 
