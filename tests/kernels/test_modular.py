@@ -27,9 +27,10 @@ def test_reduce_in_place__agrees_with_whole_numbers(kernel) -> None:
 @both(residue_of)
 @pytest.mark.parametrize("prime", [PRIME, 4194287, 4194277, 2097143, 65537, 3])
 def test_residue_of__next_to_multiples_of_the_prime(kernel, prime) -> None:
-    """There the quotient is rounded to the wrong side."""
+    """There the quotient is rounded to the wrong side: upwards far out, downwards at powers of two."""
     largest = (2**53 - 2**23) // prime
-    for factor in [*range(largest - 60, largest), *range(-largest, 60 - largest), *range(-5, 6)]:
+    powers = [2**n for n in range(largest.bit_length() - 1)]
+    for factor in [*range(largest - 60, largest), *range(-largest, 60 - largest), *range(-5, 6), *powers]:
         for shift in (-1, 0, 1):
             value = factor * prime + shift
             assert kernel(float(value), float(prime), 1.0 / prime) == value % prime
