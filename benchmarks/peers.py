@@ -45,7 +45,7 @@ def cell(compared: Comparison, peer: str) -> str:
         found = told.loc[peer]
         return f"{found['ratio']:,.3g} ({found['low']:,.3g} - {found['high']:,.3g})"
     run = runs.loc[peer]
-    if run["ending"] in ("time limit", "iteration limit") and not math.isnan(run["seconds"]):
+    if run["ending"] in ("time limit", "iteration limit") and math.isfinite(run["residual"]):
         return f"over {run['seconds'] / runs.loc[OURS, 'seconds']:,.2g}, {run['ending']} at {run['residual']:.0e}"
     if run["ending"] == "stopped short":
         return f"stopped at {run['residual']:.0e}"

@@ -38,9 +38,9 @@ def show_study(found: pd.DataFrame, title: str) -> None:
                 f"{value:g}",
                 *("more" if pd.isna(counts[tolerance]) else f"{counts[tolerance]:,}" for tolerance in TOLERANCES),
                 f"{first['sweeps_per_decade']:,.4g}",
-                f"{first['profiles']:,}",
+                "" if pd.isna(first["profiles"]) else f"{first['profiles']:,}",
                 f"{100 * first['pseudo_count_share']:.1f} %",
-                f"{first['slowest']} ({100 * first['slowest_share']:.0f} %)",
+                first["failure"] or f"{first['slowest']} ({100 * first['slowest_share']:.0f} %)",
             )
         )
     columns = (

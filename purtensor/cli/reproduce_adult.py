@@ -18,6 +18,7 @@ from purtensor.experiments.adult_numbers import claims, costs, disparities, prev
 from purtensor.experiments.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
 from purtensor.experiments.claims import Claim
 from purtensor.experiments.forests import FOREST
+from purtensor.experiments.members import failed_members
 from purtensor.plots.disparity import plot_disparity_ratios
 from purtensor.plots.figures import save_figure
 from purtensor.plots.prevalence import plot_prevalences
@@ -85,6 +86,7 @@ def facts(study: AdultStudy) -> dict[str, str]:
         "lambda": f"{study.strength:g}, washed out {washed_out(study):.3g} (lambda * profiles / N)",
         "unseen": f"{study.unseen:.2e} of the test mass, on predictor profiles that train never saw: left out",
         "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
+        **failed_members(study.failures),
         "SHA-256 of counts and settings": study.identity,
     }
 

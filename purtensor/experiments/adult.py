@@ -23,6 +23,7 @@ from purtensor.fairness.disparity import disparity_ratio, utility_error
 from purtensor.fairness.predict import predict
 from purtensor.fairness.pur import pur
 from purtensor.information import kl_divergence
+from purtensor.projection.executing import Failure
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.ipf import IPF
@@ -127,6 +128,8 @@ class AdultStudy:
         The standard deviation of the utility error of f over the same sets, in nats.
     identity
         SHA-256 of the data and the settings that the drawn numbers depend on.
+    failures
+        Generated data sets and simulated splits that ended in an error, and are left out.
     """
 
     strength: float
@@ -143,6 +146,7 @@ class AdultStudy:
     noise: Mapping[str, FloatArray]
     utility_noise: float
     identity: str
+    failures: tuple[Failure, ...] = ()
 
 
 def study_adult(
@@ -151,6 +155,7 @@ def study_adult(
     data_sets: int = 100,
     seed: int = 0,
     workers: int = 1,
+    executor: Any = None,
     folder: Path | None = None,
     on_step: Callable[[str], object] = lambda step: None,
     on_member: Callable[[int], object] = lambda done: None,
@@ -167,6 +172,8 @@ def study_adult(
         Of all that is drawn; the same seed gives the same numbers, whatever the number of workers.
     workers
         How many threads compute.
+    executor
+        What computes in place of threads, as in `purtensor.project_many`.
     folder
         Where finished data sets are kept, so that an interrupted study goes on where it was; None keeps nothing.
     on_step
@@ -196,7 +203,8 @@ def study_adult(
     }
     population = population_of(f, response=RESPONSE, protected=PROTECTED)
     on_step(f"drawing {data_sets} data sets from each distribution, training forests on them")
-    drawing = Drawing(train, test, strength, seed, data_sets, workers, folder)
+    failures: list[Failure] = []
+    drawing = Drawing(train, test, strength, seed, data_sets, workers, folder, executor, failures.append)
     learned = learn(drawing, distributions, on_member) if data_sets else {}
     on_step("simulating training and test sets")
     noise, utility_noise = simulated_noise(drawing) if data_sets else ({}, float("nan"))
@@ -221,6 +229,7 @@ def study_adult(
         noise=noise,
         utility_noise=utility_noise,
         identity=drawing.identity,
+        failures=tuple(failures),
     )
 
 

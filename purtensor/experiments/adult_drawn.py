@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from purtensor.experiments.adult_question import PROTECTED, REFERENCE, RESPONSE
 from purtensor.experiments.forests import FOREST, Learning
 from purtensor.experiments.members import identity, run_members
 from purtensor.experiments.population import Population, population_of, regularized
-from purtensor.experiments.simulated import ENDINGS, MODELS, VERDICTS, Simulation
+from purtensor.experiments.simulated import ENDINGS, METHOD, MODELS, VERDICTS, Simulation
+from purtensor.projection.executing import Failure
 
 _SIMULATION = 1
 """Separates the seed of the simulated splits from that of the data sets."""
@@ -31,13 +33,15 @@ class Drawing:
     data_sets: int
     workers: int
     folder: Path | None
+    executor: Any = None
+    on_failure: Callable[[Failure], object] | None = None
 
     @property
     def identity(self) -> str:
         """SHA-256 of the data and the settings that the drawn numbers depend on."""
         parts = [population_of(table, response=RESPONSE, protected=PROTECTED) for table in (self.train, self.test)]
         settings = {"study": "adult", "seed": self.seed, "strength": self.strength, "forest": dict(FOREST),
-                    "endings": ENDINGS, "verdicts": VERDICTS}  # fmt: skip
+                    "endings": ENDINGS, "verdicts": VERDICTS, "method": METHOD}  # fmt: skip
         return identity(settings, *(array for p in parts for array in (p.protected, p.unprotected, p.counts)))
 
     def store(self, name: str) -> Path | None:
@@ -57,7 +61,7 @@ def learn(
     learning = Learning(parts[0], np.stack([part.counts for part in parts]), test, size)
     return run_members(
         learning, drawing.data_sets, seed=drawing.seed, workers=drawing.workers, store=drawing.store("data_sets"),
-        on_member=on_member,
+        executor=drawing.executor, on_member=on_member, on_failure=drawing.on_failure,
     )  # fmt: skip
 
 
@@ -69,7 +73,8 @@ def simulated_noise(drawing: Drawing) -> tuple[dict[str, FloatArray], float]:
     simulation = Simulation(population, f, train_size, test_size, drawing.strength)
     seed = int(np.random.SeedSequence([drawing.seed, _SIMULATION]).generate_state(1)[0])
     found = run_members(
-        simulation, drawing.data_sets, seed=seed, workers=drawing.workers, store=drawing.store("splits")
+        simulation, drawing.data_sets, seed=seed, workers=drawing.workers, store=drawing.store("splits"),
+        executor=drawing.executor, on_failure=drawing.on_failure,
     )  # fmt: skip
     natural = found["natural"][:, :, 1, :]
     ratios = natural / natural[..., [reference(population)]]

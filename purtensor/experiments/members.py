@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from purtensor.errors import InvalidOptionError
+from purtensor.projection.executing import Failure, outcomes
 from purtensor.tables.atomic import replaced_file
 from purtensor.tables.reading import reading
 
@@ -29,8 +33,10 @@ def run_members(
     *,
     seed: int,
     workers: int = 1,
+    executor: Any = None,
     store: Path | None = None,
     on_member: Callable[[int], object] = lambda done: None,
+    on_failure: Callable[[Failure], object] | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the findings of `number` members, stacked in member order.
 
@@ -42,16 +48,22 @@ def run_members(
         Computes one member; called from several threads at once.
     workers
         How many threads compute.
+    executor
+        What computes in place of threads, as in `purtensor.project_many`; other processes must be able to unpickle
+        `simulate`.
     store
         Where finished members are kept, and taken from when an earlier run left some; the file must belong to the
         same question (name it by `identity`). None keeps nothing.
     on_member
-        Called with the number of finished members.
+        Called with the number of members that have ended.
+    on_failure
+        Told of each member that raised an error: it is left out, and not kept, so that another run tries it again.
+        Without, and where no member is left, the error is raised, when all that was finished is kept.
 
     Raises
     ------
     InvalidOptionError
-        `number` or `workers` is less than 1.
+        `number` or `workers` is less than 1; an executor that is none.
     FileFormatError
         `store` is there, but damaged.
 
@@ -67,24 +79,48 @@ def run_members(
     children = np.random.SeedSequence(seed).spawn(number)
     missing = [k for k in range(number) if k not in found]
     on_member(len(found))
+    failures: list[Failure] = []
     written = time.monotonic()
-    with ThreadPoolExecutor(workers) as executor:
-        pending: dict[Future[Member], int] = {
-            executor.submit(simulate, np.random.default_rng(children[k])): k for k in missing
-        }
-        try:
-            while pending:
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                found.update({pending.pop(future): future.result() for future in done})
-                on_member(len(found))
-                if time.monotonic() - written > _SECONDS_BETWEEN_WRITES:
-                    _write(store, found)
-                    written = time.monotonic()
-        finally:
-            executor.shutdown(wait=True, cancel_futures=True)
-            if missing:
+    with ExitStack() as stack:
+        stack.callback(lambda: _write(store, found) if missing else None)
+        runner = stack.enter_context(ThreadPoolExecutor(workers)) if executor is None else executor
+        ended = outcomes(partial(_simulated, simulate), [children[k] for k in missing], runner)
+        for n, outcome in stack.enter_context(closing(ended)):
+            if isinstance(outcome, Failure):
+                failures.append(replace(outcome, member=missing[n]))
+                if on_failure is None:
+                    raise outcome.error
+                on_failure(failures[-1])
+            else:
+                found[missing[n]] = outcome
+            on_member(len(found) + len(failures))
+            if time.monotonic() - written > _SECONDS_BETWEEN_WRITES:
                 _write(store, found)
-    return {name: np.stack([found[k][name] for k in range(number)]) for name in found[0]}
+                written = time.monotonic()
+    if not found:
+        raise failures[0].error
+    members = sorted(found)
+    return {name: np.stack([found[k][name] for k in members]) for name in found[members[0]]}
+
+
+def _simulated(simulate: Callable[[np.random.Generator], Member], child: np.random.SeedSequence) -> Member:
+    return simulate(np.random.default_rng(child))
+
+
+def failed_members(failures: Sequence[Failure]) -> dict[str, str]:
+    """Return what is told of members that ended in an error; nothing where there is none.
+
+    Examples
+    --------
+    >>> failed_members([Failure(7, MemoryError("no room"), ""), Failure(9, MemoryError("none"), "")])
+    {'failed': '2 members, left out: number 7 by MemoryError: no room, ...'}
+    """
+    if not failures:
+        return {}
+    first = failures[0]
+    reason = f"number {first.member} by {type(first.error).__name__}: {first.error}"
+    more = ", ..." if len(failures) > 1 else ""
+    return {"failed": f"{len(failures)} member{'s' if more else ''}, left out: {reason}{more}"}
 
 
 def identity(settings: Mapping[str, Any], *arrays: npt.NDArray[Any]) -> str:

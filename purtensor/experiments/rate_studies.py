@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +15,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.registry import variant
 from purtensor.projection.convergence import convergence_rate
+from purtensor.projection.executing import Failure, outcomes
 from purtensor.projection.project import project
 from purtensor.solving.solvers.ipf import IPF
 
@@ -24,8 +26,12 @@ MOST_SWEEPS = 200_000
 
 COLUMNS = (
     "study", "problem", "value", "tolerance", "sweeps", "sweeps_per_decade", "profiles", "pseudo_count_share",
-    "slowest", "slowest_share",
+    "slowest", "slowest_share", "failure",
 )  # fmt: skip
+
+_UNKNOWN: Mapping[str, Any] = MappingProxyType(
+    {"sweeps_per_decade": math.nan, "slowest": "", "slowest_share": math.nan}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ def study_rate(
     problem: str = "b",
     values: Sequence[float] | None = None,
     max_sweeps: int = MOST_SWEEPS,
+    executor: Any = None,
     on_value: Callable[[int], object] = lambda done: None,
 ) -> pd.DataFrame:
     """Return how many sweeps a PUR problem needs while one of its options varies and all else stays.
@@ -90,8 +97,11 @@ def study_rate(
         A named PUR problem; random numbers are those of its name.
     values
         What the option takes; those of `STUDIES` when None.
+    executor
+        What computes the values, as in `purtensor.project_many`: this process when None. The numbers do not depend on
+        it.
     on_value
-        Called with the number of finished values.
+        Called with the number of values that have ended.
 
     Returns
     -------
@@ -99,7 +109,8 @@ def study_rate(
         One line a value and tolerance: `study`, `problem`, `value`, `tolerance` (residual, total mass 1),
         `sweeps` (missing where `max_sweeps` do not do), `sweeps_per_decade` (predicted at the projection),
         `profiles`, `pseudo_count_share` (of the profiles, those without a record), `slowest` (the profile that
-        carries most of the slowest error) and `slowest_share`.
+        carries most of the slowest error), `slowest_share`, and `failure`: what a value raised whose numbers are
+        missing; the others go on.
 
     Raises
     ------
@@ -116,18 +127,35 @@ def study_rate(
         raise InvalidOptionError(f"no study {name!r}; there are {', '.join(STUDIES)}")
     study = STUDIES[name]
     chosen = study.values if values is None else tuple(values)
-    parts = []
-    for done, value in enumerate(chosen, start=1):
-        varied = {study.option: value}
-        posed = variant(problem, **varied)
-        observed = variant(problem, **{**varied, "strength": 0.0}).profiles
-        counts = [sweeps_to(posed, tolerance, max_sweeps) for tolerance in TOLERANCES]
-        part = pd.DataFrame({"tolerance": TOLERANCES, "sweeps": pd.array(counts, dtype="Int64")})
-        told: dict[str, Any] = {"study": name, "problem": problem, "value": value, "profiles": posed.profiles}
-        share = 1.0 - observed / posed.profiles
-        parts.append(part.assign(**told, pseudo_count_share=share, **_slowness(posed)))
+    variant(problem, **{study.option: chosen[0]})  # refuses a problem that is not of the family
+    parts: list[pd.DataFrame] = [pd.DataFrame()] * len(chosen)
+    ended = outcomes(partial(_at_value, study.option, problem, max_sweeps), chosen, executor)
+    for done, (n, outcome) in enumerate(ended, start=1):
+        part = _missing(outcome) if isinstance(outcome, Failure) else outcome
+        parts[n] = part.assign(study=name, problem=problem, value=chosen[n])
         on_value(done)
     return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+
+
+def _at_value(option: str, problem: str, max_sweeps: int, value: float) -> pd.DataFrame:
+    """Return the lines of one value."""
+    posed = variant(problem, **{option: value})
+    observed = variant(problem, **{option: value, "strength": 0.0}).profiles
+    counts = [sweeps_to(posed, tolerance, max_sweeps) for tolerance in TOLERANCES]
+    return _lines(counts, posed.profiles, 1.0 - observed / posed.profiles, **_slowness(posed))
+
+
+def _missing(failure: Failure) -> pd.DataFrame:
+    """Return the lines of a value that raised an error."""
+    said = f"{type(failure.error).__name__}: {failure.error}"
+    return _lines([None] * len(TOLERANCES), pd.NA, math.nan, **_UNKNOWN, failure=said)
+
+
+def _lines(counts: list[int | None], profiles: Any, share: float, *, failure: str = "", **told: Any) -> pd.DataFrame:
+    sweeps = pd.array(counts, dtype="Int64")
+    of = pd.array([profiles] * len(counts), dtype="Int64")
+    frame = pd.DataFrame({"tolerance": TOLERANCES, "sweeps": sweeps, "profiles": of, "pseudo_count_share": share})
+    return frame.assign(**told, failure=failure)
 
 
 def sweeps_to(problem: NamedProblem, tolerance: float, most: int = MOST_SWEEPS) -> int | None:
@@ -146,11 +174,11 @@ def _slowness(problem: NamedProblem) -> dict[str, Any]:
     """Return the predicted rate and what sets it; missing where nothing meets the constraints."""
     result = project(problem.reference, problem.constraints, certificate=False, on_failure="return")
     if not result.converged:
-        return {"sweeps_per_decade": math.nan, "slowest": "", "slowest_share": math.nan}
+        return dict(_UNKNOWN)
     rate = convergence_rate(result)
     top = rate.slow_profiles(1)
     if not len(top):
-        return {"sweeps_per_decade": rate.sweeps_per_decade, "slowest": "", "slowest_share": math.nan}
+        return {**_UNKNOWN, "sweeps_per_decade": rate.sweeps_per_decade}
     labels = (f"{name}={top[name].iloc[0]}" for name in problem.domain.attributes)
     return {
         "sweeps_per_decade": rate.sweeps_per_decade,

@@ -19,8 +19,9 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
 from purtensor.experiments.members import identity, run_members
 from purtensor.experiments.population import Population, population_of, regularized
-from purtensor.experiments.simulated import ENDINGS, PROJECTIONS, STOPPING, VERDICTS, Simulation
+from purtensor.experiments.simulated import ENDINGS, METHOD, PROJECTIONS, STOPPING, VERDICTS, Simulation
 from purtensor.fairness.pur import pur
+from purtensor.projection.executing import Failure
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.newton import Newton
@@ -57,6 +58,8 @@ class WageStudy:
         For each projection and f, p(y | s) of data generated from it, shape (sets, responses, protected profiles).
     identity
         SHA-256 of the data and the settings that the members depend on.
+    failures
+        The simulated pairs that ended in an error, which `members` do not hold.
     """
 
     survey: str
@@ -70,6 +73,13 @@ class WageStudy:
     members: Mapping[str, npt.NDArray[Any]]
     generated: Mapping[str, FloatArray]
     identity: str
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def member_numbers(self) -> list[int]:
+        """The numbers of the simulated pairs that `members` hold, in their order."""
+        failed = {failure.member for failure in self.failures}
+        return [number for number in range(self.sets) if number not in failed]
 
     @property
     def distributions(self) -> dict[str, Table]:
@@ -99,6 +109,7 @@ def study_wage(
     sets: int = 1000,
     seed: int = 0,
     workers: int = 1,
+    executor: Any = None,
     folder: Path | None = None,
     on_member: Callable[[int], object] = lambda done: None,
 ) -> WageStudy:
@@ -118,6 +129,8 @@ def study_wage(
         Of the simulation; the same seed gives the same numbers, whatever the number of workers.
     workers
         How many threads compute.
+    executor
+        What computes in place of threads, as in `purtensor.project_many`.
     folder
         Where finished members are kept, so that an interrupted study goes on where it was; None keeps nothing.
     on_member
@@ -142,16 +155,19 @@ def study_wage(
     size = round(float(counts.sum()))
     simulation = Simulation(population, regularized(population.counts, strength), size, size, strength)
     settings = {"study": "wage", "seed": seed, "strength": strength, "size": size, "tolerance": STOPPING.tolerance,
-                "endings": ENDINGS, "verdicts": VERDICTS}  # fmt: skip
+                "endings": ENDINGS, "verdicts": VERDICTS, "method": METHOD}  # fmt: skip
     key = identity(settings, population.protected, population.unprotected, population.counts)
+    failures: list[Failure] = []
     members = run_members(
-        simulation, sets, seed=seed, workers=workers, on_member=on_member,
+        simulation, sets, seed=seed, workers=workers, executor=executor, on_member=on_member,
+        on_failure=failures.append,
         store=None if folder is None else folder / f"members-{key[:16]}.npz",
     )  # fmt: skip
     tables = {"f": f, **{name: projection.table for name, projection in projections.items()}}
     return WageStudy(
         survey, strength, seed, sets, counts, f, projections, population, members,
         generated_conditionals(tables, population, size=size, sets=sets, seed=seed), key,
+        tuple(sorted(failures, key=lambda failure: failure.member)),
     )  # fmt: skip
 
 

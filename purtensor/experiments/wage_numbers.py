@@ -17,6 +17,7 @@ from purtensor.experiments.claims import (
     removed_claim,
     utility_claim,
 )
+from purtensor.experiments.members import failed_members
 from purtensor.experiments.sampling_errors import by_profile, errors_of
 from purtensor.experiments.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
 from purtensor.experiments.wage import PROTECTED, REFERENCE, RESPONSE, WageStudy, pair_masses
@@ -134,7 +135,7 @@ def left_out(study: WageStudy) -> pd.DataFrame:
     The conditions of a set with the verdict "infeasible" cannot be met, by a certificate that was checked.
     """
     rows = [
-        (int(member), PROJECTIONS[c], ENDINGS[study.members["ending"][member, c]],
+        (study.member_numbers[member], PROJECTIONS[c], ENDINGS[study.members["ending"][member, c]],
          VERDICTS[study.members["verdict"][member, c]] or "not asked")
         for member, c in np.argwhere(study.members["ending"] != CONVERGED)
     ]  # fmt: skip
@@ -154,6 +155,7 @@ def facts(study: WageStudy) -> dict[str, str]:
         "unseen": f"{100 * unseen.mean():.2f} % (at most {100 * unseen.max():.2f} %) of the test people have a profile "
         "that the training set never saw: predicted by q(y)",
         "left out": told or "no set: all projections were solved",
+        **failed_members(study.failures),
         "SHA-256 of counts and settings": study.identity,
     }
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -13,6 +11,7 @@ import numpy as np
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InvalidOptionError
+from purtensor.projection.executing import Failure, outcomes
 from purtensor.projection.progress import members_progress
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
@@ -23,25 +22,6 @@ Reference: TypeAlias = "Table | Callable[[np.random.Generator], Table]"
 
 ConstraintSet: TypeAlias = "Constraints | Callable[[Table], Constraints]"
 """A constraint set, or a function that makes it from the member's reference."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A member without a projection.
-
-    Attributes
-    ----------
-    member
-        Its number, counted from 0.
-    error
-        What was raised; a NotConvergedError carries the projection so far, an InfeasibleError the diagnosis.
-    traceback
-        Where, as text.
-    """
-
-    member: int
-    error: Exception
-    traceback: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +47,6 @@ class Ensemble:
 class _Member:
     """One projection to make: all that a worker needs."""
 
-    number: int
     reference: Reference
     constraints: ConstraintSet
     seed: np.random.SeedSequence | None
@@ -134,7 +113,7 @@ def project_many(
     results: list[Projection | None] = [None] * len(members)
     failures = []
     with members_progress(progress, len(members)) as told:
-        for number, outcome in _outcomes(members, executor):
+        for number, outcome in outcomes(_projected, members, executor):
             if isinstance(outcome, Failure):
                 failures.append(outcome)
             else:
@@ -167,7 +146,7 @@ def _members(references: Any, constraints: Any, seed: int | None, options: dict[
     seeds: Sequence[np.random.SeedSequence | None] = (
         np.random.SeedSequence(seed).spawn(len(many)) if draws else [None] * len(many)
     )
-    return [_Member(n, *given, options) for n, given in enumerate(zip(many, sets, seeds, strict=True))]
+    return [_Member(*given, options) for given in zip(many, sets, seeds, strict=True)]
 
 
 def _constraint_sets(constraints: Any, *, one_reference: bool) -> list[ConstraintSet]:
@@ -180,55 +159,10 @@ def _constraint_sets(constraints: Any, *, one_reference: bool) -> list[Constrain
     return [item if callable(item) else as_constraints(item) for item in given]
 
 
-def _outcomes(members: list[_Member], executor: Any) -> Iterator[tuple[int, Projection | Failure]]:
-    """Yield what became of each member, in the order in which they end."""
-    if executor is None:
-        yield from map(_run, members)
-    elif isinstance(executor, int) and not isinstance(executor, bool):
-        import joblib  # optional, and not needed for anything else
-
-        yield from joblib.Parallel(n_jobs=executor, return_as="generator_unordered")(
-            joblib.delayed(_run)(member) for member in members
-        )
-    elif hasattr(executor, "submit"):
-        yield from _submitted(members, executor)
-    elif callable(executor) and hasattr(executor, "n_jobs"):
-        yield from executor((_run, (member,), {}) for member in members)
-    else:
-        raise InvalidOptionError(
-            "executor is None, a number of workers, a joblib.Parallel, or has a submit, as those of concurrent.futures "
-            f"and a Client of dask have; this is {type(executor).__qualname__}"
-        )
-
-
-def _submitted(members: list[_Member], executor: Any) -> Iterator[tuple[int, Projection | Failure]]:
-    ours = hasattr(executor, "gather")  # a Client of dask.distributed: the same call may be made twice
-    futures = [executor.submit(_run, member, **({"pure": False} if ours else {})) for member in members]
-    try:
-        for future in _ended(futures, executor if ours else None):
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
-
-
-def _ended(futures: list[Any], client: Any) -> Iterable[Any]:
-    if client is None:
-        return as_completed(futures)
-    import distributed  # installed, where there is a Client of it
-
-    ended: Iterable[Any] = distributed.as_completed(futures)  # type: ignore[no-untyped-call]
-    return ended
-
-
-def _run(member: _Member) -> tuple[int, Projection | Failure]:
-    """Return a member's number with its projection, or with why there is none."""
-    try:
-        reference = member.reference
-        if not isinstance(reference, Table):
-            reference = reference(np.random.default_rng(member.seed))
-        wanted = member.constraints
-        constraints = wanted(reference) if callable(wanted) else wanted
-        return member.number, project(reference, constraints, **member.options)
-    except Exception as error:  # whatever a member meets is its own
-        return member.number, Failure(member.number, error, traceback.format_exc())
+def _projected(member: _Member) -> Projection:
+    reference = member.reference
+    if not isinstance(reference, Table):
+        reference = reference(np.random.default_rng(member.seed))
+    wanted = member.constraints
+    constraints = wanted(reference) if callable(wanted) else wanted
+    return project(reference, constraints, **member.options)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.experiments.members import identity, run_members
+from purtensor.experiments.members import failed_members, identity, run_members
+from purtensor.projection.executing import Failure
 
 
 def noisy(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -26,6 +30,63 @@ def test_run_members__workers_change_no_bit(workers: int) -> None:
     assert set(one) == {"value", "count"}
     assert all(np.array_equal(one[name], many[name]) for name in one)
     assert len(np.unique(one["value"])) == 60
+
+
+@pytest.mark.parametrize("kind", ["a number of joblib workers", "joblib threads", "a process", "dask"])
+def test_run_members__executors_change_no_bit(kind: str) -> None:
+    one = run_members(noisy, 7, seed=3)
+    if kind == "dask":
+        distributed = pytest.importorskip("distributed")
+        with distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as client:
+            many = run_members(noisy, 7, seed=3, executor=client)
+    elif kind == "a process":
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            many = run_members(noisy, 7, seed=3, executor=pool)
+    else:
+        executor = 2 if kind == "a number of joblib workers" else joblib.Parallel(n_jobs=3, prefer="threads")
+        many = run_members(noisy, 7, seed=3, executor=executor)
+    assert all(np.array_equal(one[name], many[name]) for name in one)
+
+
+def fragile(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """A member that fails, now and then, by its own draw."""
+    found = noisy(rng)
+    if found["count"] < 40:
+        raise ArithmeticError(f"{found['count']} is too small")
+    return found
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_run_members__failures_are_told_and_the_others_go_on(workers: int, tmp_path: Path) -> None:
+    everyone = run_members(noisy, 20, seed=3)["count"]
+    failures: list[Failure] = []
+    told: list[int] = []
+    store = tmp_path / "members.npz"
+    found = run_members(fragile, 20, seed=3, workers=workers, store=store, on_member=told.append,
+                        on_failure=failures.append)  # fmt: skip
+    assert found["count"].tolist() == everyone[everyone >= 40].tolist()
+    assert sorted(failure.member for failure in failures) == np.flatnonzero(everyone < 40).tolist()
+    assert all(isinstance(failure.error, ArithmeticError) for failure in failures)
+    assert told[-1] == 20
+    assert run_members(noisy, 20, seed=3, store=store)["count"].tolist() == everyone.tolist()  # tried again
+
+
+def test_run_members__raises_what_nobody_wants_to_be_told(tmp_path: Path) -> None:
+    store = tmp_path / "members.npz"
+    with pytest.raises(ArithmeticError, match="too small"):
+        run_members(fragile, 20, seed=3, store=store)
+    with pytest.raises(ArithmeticError, match="never"):
+        run_members(_broken, 3, seed=3, on_failure=lambda failure: None)
+
+
+def _broken(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    raise ArithmeticError("never")
+
+
+def test_failed_members__says_how_many_and_why() -> None:
+    assert failed_members(()) == {}
+    one = [Failure(3, ValueError("bad"), "")]
+    assert failed_members(one) == {"failed": "1 member, left out: number 3 by ValueError: bad"}
 
 
 def test_run_members__members_are_children_of_the_seed() -> None:

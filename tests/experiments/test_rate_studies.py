@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.experiments.rate_studies import COLUMNS, MOST_SWEEPS, STUDIES, study_rate, sweeps_to
+from purtensor.experiments import rate_studies as module
+from purtensor.experiments.rate_studies import COLUMNS, MOST_SWEEPS, STUDIES, TOLERANCES, study_rate, sweeps_to
+from purtensor.problems.named import NamedProblem
 
 
 def page(sweeps: int) -> int:
@@ -62,3 +67,28 @@ def test_study_rate__refuses_what_it_does_not_know() -> None:
 def test_sweeps_to__is_none_beyond_the_limit() -> None:
     assert sweeps_to(pt.problems.load("a"), 1e-10, 10) is None
     assert sweeps_to(pt.problems.load("a"), 1e-10) == 19 < MOST_SWEEPS
+
+
+def test_study_rate__executors_change_no_number() -> None:
+    values = [1e-2, 1.0, 1e-1]
+    one = study_rate("lambda", problem="a", values=values)
+    with ThreadPoolExecutor(3) as executor:
+        pd.testing.assert_frame_equal(study_rate("lambda", problem="a", values=values, executor=executor), one)
+    pd.testing.assert_frame_equal(study_rate("lambda", problem="a", values=values, executor=2), one)
+    assert one["value"].tolist() == [value for value in values for _ in TOLERANCES]
+
+
+def test_study_rate__a_value_that_fails_is_told_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = module.variant
+
+    def failing(problem: str, **options: float) -> NamedProblem:
+        if options["strength"] == 1e-2:
+            raise pt.InfeasibleError("no distribution")
+        return plain(problem, **options)
+
+    monkeypatch.setattr(module, "variant", failing)
+    found = study_rate("lambda", problem="a", values=[1.0, 1e-2]).set_index("value")
+    assert found.loc[1e-2, "failure"].tolist() == ["InfeasibleError: no distribution"] * len(TOLERANCES)
+    assert found.loc[1e-2, "sweeps"].isna().all()
+    assert found.loc[1.0, "failure"].tolist() == [""] * len(TOLERANCES)
+    assert found.loc[1.0, "sweeps"].notna().all()

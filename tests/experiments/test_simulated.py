@@ -59,6 +59,25 @@ def test_simulation__proves_every_projection(simulation: Simulation) -> None:
     assert (found["bound"] <= 1e-10).all()
 
 
+def test_simulation__pur_in_one_call_is_pur_by_steps(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = [np.random.default_rng(child) for child in np.random.SeedSequence(8).spawn(4)]
+    references = [regularized(simulation._drawn(rng, 4000), 1e-4) for rng in draws]
+    at_once = [simulation._projected(reference, "PUR") for reference in references]
+    monkeypatch.setattr(Simulation, "_at_once", lambda self, reference: None)
+    for (one, told), (other, known) in zip(
+        at_once, [simulation._projected(reference, "PUR") for reference in references], strict=True
+    ):
+        assert one is not None
+        assert other is not None
+        assert 0.5 * np.abs(one - other).sum() <= told["tv_bound"] + known["tv_bound"] + 1e-15
+        assert not np.array_equal(one, other)  # two ways indeed
+        assert told.keys() == known.keys()
+        assert [told[name] for name in ("ending", "verdict", "iterations")] == [
+            known[name] for name in ("ending", "verdict", "iterations")
+        ]
+        assert max(told["residual"], told["marginal_miss"], told["tv_bound"]) <= 1e-10
+
+
 def test_simulation__parity_on_the_training_people(simulation: Simulation) -> None:
     told = simulation(np.random.default_rng(1))
     spread = np.ptp(told["natural"][:, 1], axis=1)  # over the protected profiles

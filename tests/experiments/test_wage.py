@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +12,8 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.experiments.simulated import ENDINGS, MODELS, PROJECTIONS, VERDICTS
+from purtensor.experiments.members import Member
+from purtensor.experiments.simulated import ENDINGS, MODELS, PROJECTIONS, VERDICTS, Simulation
 from purtensor.experiments.wage import PROTECTED, RESPONSE, WageStudy, pair_masses, study_wage
 from purtensor.experiments.wage_numbers import certificates, claims, facts, frames, left_out
 
@@ -86,6 +89,31 @@ def test_study_wage__workers_and_interruptions_change_no_bit(counts, study: Wage
         assert np.array_equal(few.members[name], values[:3], equal_nan=True)
         assert np.array_equal(again.members[name], values[:5], equal_nan=True)
     assert len(list(tmp_path.glob("members-*.npz"))) == 1
+
+
+def test_study_wage__executors_change_no_bit(counts, study: WageStudy) -> None:
+    with ThreadPoolExecutor(3) as executor:
+        found = study_wage(counts, "CPS 1994-95", sets=4, seed=4, executor=executor).members
+    assert all(np.array_equal(found[name], study.members[name][:4], equal_nan=True) for name in found)
+
+
+def test_study_wage__a_set_that_fails_is_told_and_the_others_go_on(
+    counts, study: WageStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = np.random.default_rng(np.random.SeedSequence(4).spawn(3)[1]).random()
+    plain = Simulation.__call__
+
+    def failing(self: Simulation, rng: np.random.Generator) -> Member:
+        if deepcopy(rng).random() == first:
+            raise MemoryError("no room")
+        return plain(self, rng)
+
+    monkeypatch.setattr(Simulation, "__call__", failing)
+    found = study_wage(counts, "CPS 1994-95", sets=3, seed=4, workers=2)
+    assert np.array_equal(found.members["natural"], study.members["natural"][[0, 2]], equal_nan=True)
+    assert found.member_numbers == [0, 2]
+    assert facts(found)["failed"] == "1 member, left out: number 1 by MemoryError: no room"
+    assert "failed" not in facts(study)
 
 
 def test_frames__own_conditionals_are_those_of_the_projections(study: WageStudy) -> None:

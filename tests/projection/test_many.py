@@ -54,7 +54,7 @@ def test_project_many__same_whatever_runs_it(kind):
 
 def test_project_many__a_dask_client():
     distributed = pytest.importorskip("distributed")
-    with distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as client:
+    with distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as client:
         ensemble = pt.project_many(TABLES, TARGET, executor=client)
     for reference, result in zip(TABLES, ensemble.results):
         assert np.array_equal(result.table.values, pt.project(reference, TARGET).table.values)

@@ -34,7 +34,8 @@ class PeerEntry:
         try:
             problem = self.question.plain
             self._process = Isolated()
-            reply = self._process.ask(Prepare(self.peer, problem, self.rule), _PREPARING_SECONDS)
+            allowed = max(_PREPARING_SECONDS, self.rule.max_seconds)
+            reply = self._process.ask(Prepare(self.peer, problem, self.rule), allowed)
             if isinstance(reply, Refused):
                 return Outcome(Ending.DOES_NOT_APPLY, reply.reason)
             if not isinstance(reply, Raised):
@@ -70,8 +71,9 @@ class PeerEntry:
     def _ask(self, runs: int = 1) -> Any:
         if self._process is None:
             raise ProcessEndedError("there is none")
-        # what stops by itself is given the time to do so, and to be judged
-        return self._process.ask(Solve(runs), 2.0 * self.rule.max_seconds + 15.0)
+        # what stops by itself is given the time to do so, and to be judged; on the wall others may take most of it
+        allowed = 2.0 if self.rule.clock == "wall" else 10.0
+        return self._process.ask(Solve(runs), allowed * self.rule.max_seconds + 15.0)
 
     def _judged(self, solved: Solved) -> Outcome:
         attempt, problem = solved.attempt, self.question.plain

@@ -1,0 +1,102 @@
+"""The same call on many items, on whatever runs it: the results do not depend on it, and no failure ends the others."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import as_completed
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from purtensor.errors import InvalidOptionError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A member without a result.
+
+    Attributes
+    ----------
+    member
+        Its number, counted from 0.
+    error
+        What was raised; a NotConvergedError carries the projection so far, an InfeasibleError the diagnosis.
+    traceback
+        Where, as text.
+    """
+
+    member: int
+    error: Exception
+    traceback: str = field(repr=False)
+
+
+def outcomes(
+    call: Callable[[Item], Result], items: Sequence[Item], executor: Any
+) -> Generator[tuple[int, Result | Failure], None, None]:
+    """Yield what became of each item, with its number, in the order in which they end.
+
+    Parameters
+    ----------
+    call
+        Other processes must be able to unpickle it, and the items.
+    executor
+        None (this process, one after the other); a number of joblib workers, or a `joblib.Parallel`; anything with
+        `submit`, such as the executors of concurrent.futures and a Client of dask.distributed.
+
+    Raises
+    ------
+    InvalidOptionError
+        Another executor.
+    """
+    work = [(call, number, item) for number, item in enumerate(items)]
+    if executor is None:
+        yield from (_tried(*one) for one in work)
+    elif isinstance(executor, int) and not isinstance(executor, bool):
+        import joblib  # optional, and not needed for anything else
+
+        yield from joblib.Parallel(n_jobs=executor, return_as="generator_unordered")(
+            joblib.delayed(_tried)(*one) for one in work
+        )
+    elif hasattr(executor, "submit"):
+        yield from _submitted(work, executor)
+    elif callable(executor) and hasattr(executor, "n_jobs"):
+        yield from executor((_tried, one, {}) for one in work)
+    else:
+        raise InvalidOptionError(
+            "executor is None, a number of workers, a joblib.Parallel, or has a submit, as those of concurrent.futures "
+            f"and a Client of dask have; this is {type(executor).__qualname__}"
+        )
+
+
+def _submitted(work: list[Any], executor: Any) -> Iterator[tuple[int, Any]]:
+    ours = hasattr(executor, "gather")  # a Client of dask.distributed: the same call may be made twice
+    futures = {executor.submit(_tried, *one, **({"pure": False} if ours else {})): one[1] for one in work}
+    try:
+        for future in _ended(list(futures), executor if ours else None):
+            try:
+                yield future.result()
+            except Exception as error:  # the worker itself has ended
+                yield futures[future], Failure(futures[future], error, traceback.format_exc())
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _ended(futures: list[Any], client: Any) -> Iterable[Any]:
+    if client is None:
+        return as_completed(futures)
+    import distributed  # installed, where there is a Client of it
+
+    ended: Iterable[Any] = distributed.as_completed(futures)  # type: ignore[no-untyped-call]
+    return ended
+
+
+def _tried(call: Callable[[Any], Any], number: int, item: Any) -> tuple[int, Any]:
+    """Return an item's number with what the call gave for it, or with why there is nothing."""
+    try:
+        return number, call(item)
+    except Exception as error:  # whatever a member meets is its own
+        return number, Failure(number, error, traceback.format_exc())
