@@ -97,15 +97,27 @@ class IPF:
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after at most `budget.iterations` sweeps; accelerated ones are made one at a time."""
+        return self._step(problem, iterate, budget, few=False)
+
+    def few_sweeps(self, problem: Problem, iterate: Iterate, count: int) -> Iterate:
+        """Return the iterate after so few sweeps that laying slabs out for faster ones would cost more than they do."""
+        while count > 0:
+            step = self._step(problem, iterate, Budget(count, 0.0, 0.0), few=True)
+            iterate, count = step.iterate, count - step.iterations
+        return iterate
+
+    def _step(self, problem: Problem, iterate: Iterate, budget: Budget, *, few: bool) -> Step:
         if problem.emptied is not None and is_first(problem, iterate):
             return first_sweep(problem, problem.emptied, iterate, self._checked_order(len(problem.index)))
         if self.acceleration is None:
-            sweeper = self._sweeper(problem, iterate)
+            sweeper = self._sweeper(problem, iterate, few=few)
             return self._swept(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
         depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration)
         return accelerated_step(self._swept, depth, problem, iterate)
 
-    def _sweeper(self, problem: Problem, iterate: Iterate) -> OnePass | MergedSweeps | InLogarithms | None:
+    def _sweeper(
+        self, problem: Problem, iterate: Iterate, *, few: bool
+    ) -> OnePass | MergedSweeps | InLogarithms | None:
         """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass a step."""
         if isinstance(iterate.memory, (OnePass, MergedSweeps, InLogarithms)):
             return iterate.memory
@@ -115,7 +127,7 @@ class IPF:
         if spans_the_range(problem):
             return InLogarithms.at(problem, checked, iterate.potentials)
         order = tuple(checked.tolist())
-        crossing = crossing_of(problem, order)
+        crossing = None if few else crossing_of(problem, order)
         if crossing is not None:
             return OnePass.at(crossing, iterate.potentials)
         merged = merged_of(problem, order)

@@ -155,10 +155,7 @@ def _swept(problem: Problem, iterate: Iterate, memory: _Memory, budget: Budget, 
 def _warmed(problem: Problem, iterate: Iterate, sweeps: int) -> tuple[Iterate, float]:
     """Return the iterate after sweeps of IPF, and what the dual has gained by them."""
     before = dual_at(problem, iterate)
-    while sweeps > 0:
-        step = IPF().step(problem, iterate, Budget(sweeps, 0.0, 0.0))
-        iterate, sweeps = step.iterate, sweeps - step.iterations
-    iterate = iterate_at(problem, iterate.potentials)
+    iterate = iterate_at(problem, IPF().few_sweeps(problem, iterate, sweeps).potentials)
     return iterate, dual_at(problem, iterate) - before
 
 
