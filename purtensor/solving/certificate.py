@@ -8,8 +8,9 @@ the two bounds D(p (1 + w) || q) (notes/certificate.md).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -86,10 +87,10 @@ class DualCertifier:
         found = feasible_change(problem, iterate.masses, problem.total / mass, weights)
         if found is None:
             return Certificate(float("inf"), 1.0)
-        potentials, left = found
-        lowest, upper, gap, moved = change_sums(problem, iterate.masses, potentials)
-        left, rounding = left / problem.total, self._rounding(iterate)
-        return Certificate(*proved(lowest, upper / mass, gap / mass, moved / mass, left, rounding))
+        lowest, upper, gap, moved = change_sums(problem, iterate.masses, found.potentials)
+        upper = (math.sqrt(max(upper, 0.0) / mass) + found.unevenness / math.sqrt(problem.total)) ** 2
+        left, rounding = found.left / problem.total, self._rounding(iterate)
+        return Certificate(*proved(lowest, upper, gap / mass, moved / mass, left, rounding))
 
     def _rounding(self, iterate: Iterate) -> float:
         """Return how far, in total variation, rounding can have moved the masses off their potentials."""
@@ -110,23 +111,43 @@ def proved(lowest: float, upper: float, gap: float, moved: float, left: float, r
     return float(upper + 2 * tv * away + away**2), float(min(1.0, tv))
 
 
-def feasible_change(
-    problem: Problem, masses: FloatArray, scale: float, weights: FloatArray
-) -> tuple[FloatArray, float] | None:
-    """Return m such that scale * masses * (1 + C^T m) meets the targets, and the miss in L1 that rounding leaves.
+class Change(NamedTuple):
+    """A point that meets the targets to rounding, next to an iterate.
+
+    Attributes
+    ----------
+    potentials
+        m of its masses p (1 + C^T m).
+    left
+        The sum of the misses in the worst constraint.
+    unevenness
+        The root of the sum of miss^2 / max(target, miss): what they are in nats, for a miss of rounding is large for a
+        small target.
+    """
+
+    potentials: FloatArray
+    left: float
+    unevenness: float
+
+
+def feasible_change(problem: Problem, masses: FloatArray, scale: float, weights: FloatArray) -> Change | None:
+    """Return m such that scale * masses * (1 + C^T m) meets the targets, and what rounding leaves of the misses.
 
     Solved by one factorisation, of C diag(weights) C^T with weights close to the masses, and iterative refinement until
-    the miss no longer falls; None where it is no number.
+    the unevenness no longer halves; None where a miss is no number.
     """
     sums, moved = np.empty(problem.system.rows), np.empty_like(masses)
     measured(problem, masses, sums)
     potentials, factored = hessian_of(problem).factor_and_solve(weights, problem.targets / scale - sums)
-    best: tuple[FloatArray, float] | None = None
+    best: Change | None = None
     for _ in range(_MOST_REFINEMENTS):
         changed(problem, masses, potentials, scale, moved)
-        _, miss = measured(problem, moved, sums)
-        if not np.isfinite(miss) or (best is not None and miss > 0.5 * best[1]):
+        _, left = measured(problem, moved, sums)
+        missed = problem.targets - sums
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the refinement
+            uneven = math.sqrt(float((missed**2 / np.maximum(problem.targets, np.abs(missed))).sum()))
+        if not np.isfinite(left + uneven) or (best is not None and uneven > 0.5 * best.unevenness):
             break
-        best = (potentials, miss)
-        potentials = potentials + factored.solve((problem.targets - sums) / scale)
+        best = Change(potentials, left, uneven)
+        potentials = potentials + factored.solve(missed / scale)
     return best

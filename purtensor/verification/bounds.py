@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -92,7 +92,8 @@ def prove(evidence: Evidence, drift: float, membership: float) -> Proof:
     p = evidence.masses[on].astype(np.longdouble)
     p = p / p.sum()
     proofs = [_proved(p, *_least_change(rows, p, *solver), drift, membership) for solver in _solvers(rows, p)]
-    return min(proofs, key=lambda proof: proof.tv_bound)
+    best = min(proofs, key=lambda proof: proof.tv_bound + math.sqrt(proof.bound))
+    return replace(best, bound=min(proof.bound for proof in proofs), tv_bound=min(proof.tv_bound for proof in proofs))
 
 
 def _proved(p: LongArray, change: LongArray, miss: float, drift: float, membership: float) -> Proof:

@@ -167,11 +167,12 @@ def test_certify__proves_nothing_where_no_feasible_point_is_near():
 def test_feasible_change__meets_the_targets(scale):
     problem = arrays_of("a")
     masses = solved(problem, pt.IPF(), tolerance=1e-4).iterate.masses / scale
-    potentials, left = feasible_change(problem, masses, scale, masses)
-    feasible = scale * masses * (1.0 + coefficients(problem).T @ potentials)
+    found = feasible_change(problem, masses, scale, masses)
+    feasible = scale * masses * (1.0 + coefficients(problem).T @ found.potentials)
     assert coefficients(problem) @ feasible == pytest.approx(problem.targets, abs=1e-15)
     assert feasible.min() >= 0.0
-    assert left <= 1e-14
+    assert found.left <= 1e-14
+    assert found.unevenness <= 1e-12
 
 
 @pytest.mark.parametrize("masses", [np.nan, np.inf, 0.0])
