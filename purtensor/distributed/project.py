@@ -20,6 +20,7 @@ from purtensor.distributed.engine import require_dask
 from purtensor.distributed.prepare import slab_store_of
 from purtensor.distributed.result import StoredProjection, witness_of
 from purtensor.distributed.running import Plan, begun, residuals, run_on
+from purtensor.distributed.saved import constraints_of, keep_result
 from purtensor.distributed.slab_store import SlabStore, read_store
 from purtensor.distributed.targets import in_store
 from purtensor.distributed.warm import begun_from
@@ -132,11 +133,7 @@ def resume(
     if max_iterations is not None:
         stand.options["stopping"]["max_iterations"] = max_iterations
     reference = open_table(store.table, workspace=store.folder.parent)
-    constraints = []
-    for scope, (place, in_memory) in zip(store.scopes, store.sources, strict=True):
-        table = open_table(place)
-        constraints.append(Marginal(table.to_table()) if in_memory else StoredMarginal(table, scope))
-    return _carried_on(store, stand, reference, constraints, on_failure, progress, callback)
+    return _carried_on(store, stand, reference, constraints_of(store), on_failure, progress, callback)
 
 
 def _run_folder(path: Path) -> Path:
@@ -189,4 +186,5 @@ def _carried_on(
         trace=trace_of(stand.lines, proof.bound, -float(np.log1p(-store.lost))), reference=reference,
         constraints=tuple(constraints), path=store.folder, store=store, token=stand.token, outer=stand.outer,
     )  # fmt: skip
+    keep_result(result)
     return delivered(result, on_failure)

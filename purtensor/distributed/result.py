@@ -58,7 +58,7 @@ class StoredProjection(Outcome):
     @property
     def table(self) -> StoredTable:
         """The projection as a stored table; written when it is first asked for."""
-        place = self.path / f"table-{self.token}.zarr"
+        place = table_place(self.store, self.token)
         if place.exists():
             return open_table(place)
         return written(place, self.reference.domain, self._pieces())
@@ -145,3 +145,8 @@ def part_values(
 def witness_of(store: SlabStore, token: str) -> Path:
     """Return the folder of what proves the bound of the point that a token names."""
     return store.folder / "witness" / token
+
+
+def table_place(store: SlabStore, token: str) -> Path:
+    """Return where the table of the point that a token names is written."""
+    return store.folder / f"table-{token}.zarr"

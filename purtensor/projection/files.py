@@ -13,18 +13,24 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.projection.evidence import StoredEvidence
+from purtensor.projection.outcome import Outcome
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.projection.stored_relaxation import KIND, relaxation_dataset, relaxation_of
 from purtensor.solving.termination import Termination
+from purtensor.tables.elsewhere import engine
 from purtensor.tables.files import ending, load_table, save_table, table_of
 from purtensor.tables.netcdf import read_dataset, write_dataset
+from purtensor.tables.stored_copy import copy_store
+from purtensor.tables.stored_table import StoredTable, open_table
 from purtensor.tables.table_dataset import dataset_to_table, table_to_dataset
 
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 
 
-def save(table_or_result: Table | Projection | Relaxation, path: str | os.PathLike[str]) -> None:
+def save(
+    table_or_result: Table | Projection | Relaxation | StoredTable | Outcome, path: str | os.PathLike[str]
+) -> None:
     """Write a table, a projection or a relaxation to a file, whole or not at all; the ending says which kind of file.
 
     Parameters
@@ -32,9 +38,10 @@ def save(table_or_result: Table | Projection | Relaxation, path: str | os.PathLi
     table_or_result
         A projection, which goes into .nc only: its table, reference, constraints, potentials, trace and facts; or a
         relaxation, with its misses and multipliers, likewise. Or a table, for .nc, .parquet, .csv or .csv.gz; NetCDF
-        and Parquet keep everything, a CSV profiles and values.
+        and Parquet keep everything, a CSV profiles and values. Or what lies on disk: a StoredProjection, which later
+        runs then do not touch, or a stored table.
     path
-        Where to; what was there is replaced in one step.
+        Where to; what was there is replaced in one step. For what lies on disk a new folder.
 
     Raises
     ------
@@ -42,6 +49,8 @@ def save(table_or_result: Table | Projection | Relaxation, path: str | os.PathLi
         Another ending, or something that is neither.
     InvalidTableError
         Labels that this kind of file cannot keep.
+    StoreError
+        The folder exists already, or the disk is full.
 
     Examples
     --------
@@ -59,14 +68,20 @@ def save(table_or_result: Table | Projection | Relaxation, path: str | os.PathLi
             raise InvalidOptionError(f"a {kind} is saved as .nc, not as {os.fspath(path)!r}; save its .table there")
         write_dataset(_dataset_of(table_or_result), path)
         return
+    if isinstance(table_or_result, Outcome):
+        engine("save")(table_or_result, path)
+        return
+    if isinstance(table_or_result, StoredTable):
+        copy_store(table_or_result, path)
+        return
     if not isinstance(table_or_result, xr.DataArray):
         told = type(table_or_result).__qualname__
         raise InvalidOptionError(f"what is saved is a table, a Projection or a Relaxation, not {told}")
     save_table(table_or_result, path)
 
 
-def load(path: str | os.PathLike[str]) -> Table | Projection | Relaxation:
-    """Return what `save` wrote: a table, a Projection or a Relaxation.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return what `save` wrote: a table, a Projection or a Relaxation; of a folder a StoredTable or a StoredProjection.
 
     Raises
     ------
@@ -74,6 +89,8 @@ def load(path: str | os.PathLike[str]) -> Table | Projection | Relaxation:
         An ending that purtensor does not know.
     FileFormatError
         The file is damaged or not of purtensor.
+    StoreError
+        The folder is no stored table, and none of a run that ended.
 
     Examples
     --------
@@ -84,6 +101,9 @@ def load(path: str | os.PathLike[str]) -> Table | Projection | Relaxation:
     >>> pt.load(path).values
     array([1., 2.])
     """
+    if os.path.isdir(path):
+        is_run = os.path.exists(os.path.join(path, "problem"))
+        return engine("load")(path) if is_run else open_table(path)
     if ending(path) != ".nc":
         return load_table(path)
     dataset = read_dataset(path)

@@ -13,6 +13,7 @@ _ENGINES = {
     "project": "purtensor.distributed.project.project_stored",
     "diagnose": "purtensor.distributed.diagnose.diagnose_stored",
     "load": "purtensor.distributed.saved.load_stored",
+    "save": "purtensor.distributed.saved.save_stored",
 }
 
 

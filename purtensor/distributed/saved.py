@@ -1,0 +1,118 @@
+"""Projections on disk, kept: a run's folder tells its result, and can be copied to a place of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.result import StoredProjection, table_place, witness_of
+from purtensor.distributed.slab_store import SlabStore, read_store
+from purtensor.errors import StoreError
+from purtensor.solving.termination import Termination
+from purtensor.tables.stored import open_table
+
+_NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
+
+
+def keep_result(result: StoredProjection) -> None:
+    """Write what a result tells into the folder of its run, beside all that it is made of."""
+    arrays: dict[str, Any] = {"outer": result.outer, "iteration": np.asarray(result.trace["iteration"].values)}
+    arrays["numbers"] = np.array([getattr(result, name) for name in _NUMBERS])
+    arrays.update({f"trace_{name}": np.asarray(own.values) for name, own in result.trace.data_vars.items()})
+    facts = {
+        "token": result.token, "termination": result.termination.name, "certified": bool(result.certified),
+        "iterations": result.iterations, "notes": list(result.notes),
+        "trace": {str(name): dict(own.attrs) for name, own in result.trace.data_vars.items()},
+    }  # fmt: skip
+    write_packed(result.path / "result", arrays, facts)
+
+
+def load_stored(path: str | os.PathLike[str]) -> StoredProjection:
+    """Return the result of the last run of a folder: `result.path`, or where `save` put a copy.
+
+    Raises
+    ------
+    StoreError
+        The folder is none of a run that ended, or is damaged; or its reference is gone.
+    """
+    folder = Path(path)
+    store = read_store(folder)
+    packed = read_packed(folder / "result")
+    arrays, facts = packed.arrays, packed.facts
+    data = {name: ("record", arrays[f"trace_{name}"], attrs) for name, attrs in facts["trace"].items()}
+    numbers = dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True))
+    return StoredProjection(
+        termination=Termination[facts["termination"]], certified=facts["certified"], iterations=facts["iterations"],
+        notes=tuple(facts["notes"]), trace=xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])}),
+        reference=open_table(store.table, workspace=folder.parent), constraints=constraints_of(store), path=folder,
+        store=store, token=facts["token"], outer=arrays["outer"], **numbers,
+    )  # fmt: skip
+
+
+def constraints_of(store: SlabStore) -> tuple[Marginal | StoredMarginal, ...]:
+    """Return the constraints of a run: those that came in memory lie beside its slabs."""
+    found: list[Marginal | StoredMarginal] = []
+    for k, (scope, (place, in_memory)) in enumerate(zip(store.scopes, store.sources, strict=True)):
+        if in_memory:
+            found.append(Marginal(open_table(store.folder / "targets" / f"{k}.zarr").to_table()))
+        else:
+            found.append(StoredMarginal(open_table(place), scope))
+    return tuple(found)
+
+
+def save_stored(result: StoredProjection, path: str | os.PathLike[str]) -> None:
+    """Copy a result with all that it needs but its stored tables to a new folder; later runs do not touch it.
+
+    Files are linked where the disk allows it: then the copy takes no room.
+
+    Raises
+    ------
+    StoreError
+        The folder exists already, the disk is full, or another run has taken the place of this one.
+    """
+    target = Path(path)
+    if target.exists():
+        raise StoreError(f"{target} exists already: give a new folder, or remove it first")
+    keep_result(result)
+    places = _needed(result)
+    partial = target.with_name(f"{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        for place in places:
+            onto = partial / place.relative_to(result.path)
+            onto.parent.mkdir(parents=True, exist_ok=True)
+            if place.is_dir():
+                shutil.copytree(place, onto, copy_function=_linked)
+            elif place.exists():
+                _linked(str(place), str(onto))
+        os.replace(partial, target)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+
+
+def _needed(result: StoredProjection) -> Sequence[Path]:
+    store = result.store
+    state = store.state(result.token, 0).parent
+    table = table_place(store, result.token)
+    if not table.exists() and result.iterations and not state.exists():
+        raise StoreError(f"{result.path} holds another run by now: save a result before the next run of its problem")
+    folder = result.path
+    names = ("problem", "result", "checkpoint", "cut", "parts", "labels", "targets")
+    return [*(folder / name for name in names), state, witness_of(store, result.token), table]
+
+
+def _linked(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or one that knows no links
+        shutil.copy2(source, target)
+    return target

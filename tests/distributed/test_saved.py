@@ -1,0 +1,86 @@
+"""Results on disk, kept and loaded again."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import fields
+
+import dask
+import numpy as np
+import pytest
+
+import purtensor as pt
+from purtensor.distributed.project import project_stored
+from purtensor.projection.outcome import Outcome
+from tests.distributed.test_project import SETS, by_profile, people, targets
+
+pytest.importorskip("zarr")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture
+def result(tmp_path):
+    table = people(51, (3, 3, 20))
+    stored = pt.store_table(table, tmp_path / "t.zarr", chunk=70)
+    return project_stored(stored, targets(table, SETS["PUR"]), part_profiles=60)
+
+
+def assert_same(loaded, result):
+    assert isinstance(loaded, pt.StoredProjection)
+    for field in fields(Outcome):
+        assert getattr(loaded, field.name) == getattr(result, field.name)
+    assert loaded.trace.identical(result.trace)
+    assert [one.scope for one in loaded.constraints] == [one.scope for one in result.constraints]
+    for one, other in zip(loaded.constraints, result.constraints, strict=True):
+        assert by_profile(one.target).equals(by_profile(other.target))
+    assert loaded.reference.path == result.reference.path
+
+
+def test_load__a_run_from_its_folder(result):
+    loaded = pt.load(result.path)
+    assert_same(loaded, result)
+    assert np.array_equal(loaded.table.to_table().values, result.table.to_table().values)
+    assert pt.verify(loaded).passed
+
+
+def test_save__a_result_that_later_runs_do_not_touch(result, tmp_path):
+    bits = by_profile(result.table.to_table()).values
+    pt.save(result, tmp_path / "kept")
+    project_stored(result.reference, result.constraints, part_profiles=60, solver=pt.IPF(), max_iterations=3,
+                   on_failure="return")  # fmt: skip
+    shutil.rmtree(result.path)
+    loaded = pt.load(tmp_path / "kept")
+    assert_same(loaded, result)
+    assert np.array_equal(by_profile(loaded.table.to_table()).values, bits)
+    assert pt.verify(loaded).passed
+    assert pt.resume(tmp_path / "kept").converged
+    again = project_stored(result.reference, result.constraints, part_profiles=33, start=loaded)
+    assert again.iterations == 0
+
+
+def test_save__refuses(result, tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(pt.StoreError, match="exists already"):
+        pt.save(result, tmp_path / "there")
+    project_stored(result.reference, result.constraints, part_profiles=60, solver=pt.IPF(), max_iterations=3,
+                   on_failure="return")  # fmt: skip
+    with pytest.raises(pt.StoreError, match="another run by now"):
+        pt.save(result, tmp_path / "late")
+    assert not (tmp_path / "late").exists()
+    with pytest.raises(pt.StoreError):
+        pt.load(tmp_path / "there")
+
+
+def test_save__a_stored_table(tmp_path):
+    table = people(52, (2, 2, 9))
+    stored = pt.store_table(table, tmp_path / "t.zarr", chunk=7)
+    pt.save(stored, tmp_path / "copy.zarr")
+    shutil.rmtree(stored.path)
+    copy = pt.load(tmp_path / "copy.zarr")
+    assert isinstance(copy, pt.StoredTable)
+    assert by_profile(copy.to_table()).equals(by_profile(table))
