@@ -55,7 +55,8 @@ def _add_project(commands: Any) -> None:
     solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")
     solution.add_argument(
         "--out", type=Path, required=True, metavar="PATH",
-        help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table",
+        help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table; of "
+        "a stored table .zarr for the table, any other new folder for the whole result",
     )  # fmt: skip
 
 
@@ -123,7 +124,11 @@ def _add_curve(commands: Any) -> None:
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help=".csv, .tsv (also .gz) or .parquet: records, or counts")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE",
+        help=".csv, .tsv (also .gz) or .parquet: records, or counts; for project and diagnose also a stored table "
+        "(.zarr), which is taken as it is",
+    )  # fmt: skip
     data = parser.add_argument_group("the data")
     data.add_argument("--response", required=True, metavar="Y", help="the column that is decided")
     data.add_argument("--protected", required=True, nargs="+", metavar="S", help="columns it must not depend on")

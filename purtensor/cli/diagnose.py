@@ -7,6 +7,8 @@ import argparse
 from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.question import read_question
+from purtensor.cli.stored_question import stored_question
+from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.verdict import Verdict
 
@@ -15,7 +17,7 @@ _MOST_ROWS = 40
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the file, print the verdict with its reasons, and return the exit code."""
-    question = read_question(arguments)
+    question = stored_question(arguments) if arguments.file.is_dir() else read_question(arguments)
     show_facts("data", question.facts)
     found = diagnose(question.reference, question.constraints)
     show_facts("verdict", _facts(found))
@@ -24,21 +26,25 @@ def run(arguments: argparse.Namespace) -> int:
     return {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
 
 
-def _facts(found: Diagnosis) -> dict[str, str]:
-    zeros = found.implied_zeros.size
+def _facts(found: Diagnosis | StoredDiagnosis) -> dict[str, str]:
+    if isinstance(found, StoredDiagnosis):
+        zeros = 0 if found.implied_zeros is None else found.implied_zeros.profiles
+        profiles = found.reference.profiles
+    else:
+        zeros, profiles = found.implied_zeros.size, found.finding.zeros.size
     return {
         "verdict": str(found.verdict),
         "proof": "none" if found.verdict is Verdict.OPEN else _proof(found),
-        "implied zeros": f"{zeros:,} of {found.finding.zeros.size:,} profiles" if zeros else "",
+        "implied zeros": f"{zeros:,} of {profiles:,} profiles" if zeros else "",
     }
 
 
-def _proof(found: Diagnosis) -> str:
+def _proof(found: Diagnosis | StoredDiagnosis) -> str:
     witness = "a certificate" if found.verdict is Verdict.INFEASIBLE else "a solution"
     return f"{witness}, {'checked' if found.verify() else 'NOT confirmed'} ({found.exact})"
 
 
-def _show_rows(found: Diagnosis) -> None:
+def _show_rows(found: Diagnosis | StoredDiagnosis) -> None:
     """Print the rows that need mass and those that have room for it, largest first."""
     rows = [(role, labels, scope, f"{mass:.6g}") for role, labels, scope, mass in found.explanation.rows]
     if rows:

@@ -7,6 +7,7 @@ import argparse
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
 from purtensor.cli.question import NETCDF, read_question, require_folder
+from purtensor.cli.stored_question import STORE, stored_question
 from purtensor.projection.files import save
 from purtensor.projection.project import project
 from purtensor.solving.solvers.named import solver_named
@@ -16,14 +17,17 @@ from purtensor.tables.files import ending
 def run(arguments: argparse.Namespace) -> None:
     """Read the file, project it, write the projection, and print what was done."""
     solver = solver_named(arguments.solver)
-    ending(arguments.out)  # refuses what could not be written later
+    on_disk = arguments.file.is_dir()
+    if not on_disk:
+        ending(arguments.out)  # refuses what could not be written later
     require_folder(arguments.out)
-    question = read_question(arguments)
+    question = stored_question(arguments) if on_disk else read_question(arguments)
     show_facts("data", question.facts)
     result = project(
         question.reference, question.constraints, solver=solver, tolerance=arguments.tolerance,
         max_iterations=arguments.max_iterations, max_seconds=arguments.max_seconds, progress=True,
     )  # fmt: skip
-    save(result if ending(arguments.out) == NETCDF else result.table, arguments.out)
+    whole = arguments.out.suffix != STORE if on_disk else ending(arguments.out) == NETCDF
+    save(result if whole else result.table, arguments.out)
     show_facts("projection", {**result.summary(), "washed out": "", "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from purtensor._typing import Table
 from purtensor.cli.records import PROBABILITY, Columns, column_names, read_counts
@@ -25,8 +26,8 @@ NETCDF = ".nc"
 class Question:
     """The regularised data, the constraints that they give, the reference, and facts about the file."""
 
-    f: Table
-    reference: Table
+    f: Any
+    reference: Any
     constraints: tuple[Marginal, ...]
     facts: dict[str, str]
 

@@ -1,0 +1,58 @@
+"""What the words of a command ask of a stored table: it is taken as it lies there."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from purtensor.cli.question import Question
+from purtensor.errors import InvalidOptionError
+from purtensor.fairness.pur import pur
+from purtensor.tables.stored_table import StoredTable, open_table
+
+STORE = ".zarr"
+"""The kind of folder that a stored table lies in."""
+
+_STRENGTH = 1e-4
+"""The default of the option, which is not refused."""
+
+
+def stored_question(arguments: argparse.Namespace) -> Question:
+    """Return what the words ask of the stored table of a folder.
+
+    Raises
+    ------
+    InvalidOptionError
+        A word that would change the table: it is regularised, and its attributes chosen, before it is stored.
+    PurtensorError
+        As the store and the roles deserve.
+    """
+    changing = {
+        "--unprotected": arguments.unprotected, "--weights": arguments.weights,
+        "--missing": arguments.missing != "raise", "--missing-values": arguments.missing_values,
+        "--strength": arguments.strength != _STRENGTH,
+    }  # fmt: skip
+    for word, given in changing.items():
+        if given:
+            raise InvalidOptionError(f"{arguments.file.name} is a stored table, taken as it is: {word} is for records")
+    f = open_table(arguments.file)
+    constraints = pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
+    return Question(f, _reference(arguments.reference, f), constraints, _facts(arguments.file, f))
+
+
+def _reference(name: str, f: StoredTable) -> StoredTable:
+    if name == "empirical":
+        return f
+    if Path(name).is_dir():
+        return open_table(name)
+    raise InvalidOptionError(f"the reference of a stored table is empirical or another stored table, not {name!r}")
+
+
+def _facts(path: Path, f: StoredTable) -> dict[str, str]:
+    sizes = zip(f.domain.attributes, f.domain.sizes, strict=True)
+    return {
+        "file": path.name,
+        "total": f"{f.total:,.10g}",
+        "attributes": ", ".join(f"{name} ({size})" for name, size in sizes),
+        "profiles": f"{f.profiles:,} stored of {f.domain.size:,}",
+    }
