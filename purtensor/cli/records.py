@@ -12,6 +12,7 @@ import pandas as pd
 
 from purtensor._typing import Table
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownAttributeError
+from purtensor.tables.parquet import require_room_for_rows
 from purtensor.tables.reading import reading, require_room
 from purtensor.tables.tabulate import MISSING_REMEDY, tabulate
 
@@ -76,7 +77,9 @@ def read_counts(path: Path, columns: Columns) -> Table:
             raise UnknownAttributeError.among(name, names, where=path.name)
     if _kind(path) == ".parquet":
         with reading(path):
-            records: Any = _parquet(path).read(columns=wanted)
+            file = _parquet(path)
+            require_room_for_rows(file, path, len(wanted))
+            records: Any = file.read(columns=wanted)
     else:
         records = _read_text(path, wanted, columns.missing_values)
         if weights is not None:

@@ -22,6 +22,7 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.factorize import factorize
 from purtensor.tables.grouping import first_repeated
 from purtensor.tables.labels import decode_labels, encode_labels
+from purtensor.tables.memory import require_memory
 from purtensor.tables.netcdf import FORMAT_VERSION
 from purtensor.tables.reading import reading
 from purtensor.tables.table_dataset import as_json, table_to_dataset, value_column
@@ -80,6 +81,8 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
     ------
     FileFormatError
         The file is damaged, has no such column, or a row that is repeated, incomplete or no mass.
+    TooLargeError
+        Its rows need more memory than there is.
     ImportError
         pyarrow is not installed.
     """
@@ -87,7 +90,9 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
         pass
     parquet = _arrow("pyarrow.parquet")
     with reading(path):
-        stored = parquet.ParquetFile(path, page_checksum_verification=True).read()
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
+        require_room_for_rows(file, path)
+        stored = file.read()
         metadata = stored.schema.metadata or {}
         try:
             if _KEY in metadata:
@@ -97,6 +102,18 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
             return _foreign(stored)
         except (FileFormatError, InvalidTableError) as error:
             raise FileFormatError(f"{os.fspath(path)} cannot be read as a table: {error}") from error
+
+
+def require_room_for_rows(file: Any, path: str | os.PathLike[str], columns: int | None = None) -> None:
+    """Refuse a Parquet file whose rows memory would not take, before one is read: a few bytes may stand for very many.
+
+    Raises
+    ------
+    TooLargeError
+        Eight bytes an entry are more than there is.
+    """
+    rows, width = int(file.metadata.num_rows), columns or int(file.metadata.num_columns)
+    require_memory(8 * rows * width, f"reading {rows} rows of {width} columns in {os.fspath(path)}")
 
 
 def _footer(path: Path) -> bytes:

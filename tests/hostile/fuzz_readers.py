@@ -113,9 +113,11 @@ def fuzz(minutes: float, findings: Path, names: list[str]) -> Counter[str]:
             seed += 1
             command = [sys.executable, "-m", "tests.hostile.fuzz_readers", "--work", str(seed), str(left / 60), scratch]
             log = findings / "errors.log"
-            with log.open("ab") as errors:
-                worker = subprocess.Popen([*command, *names], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                          stderr=errors, text=True)  # fmt: skip
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            with (
+                log.open("ab") as errors,
+                subprocess.Popen([*command, *names], cwd=ROOT, stderr=errors, **pipes) as worker,
+            ):
                 ended = gathered(worker, Path(scratch), findings, counts)
             if ended:
                 counts[f"{keep(Path(scratch), findings, ended, '')}\t{ended}"] += 1

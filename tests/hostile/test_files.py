@@ -183,8 +183,12 @@ import numpy as np
 import purtensor as pt
 counts = pt.tabulate({f"a{i}": np.arange(1000) % (i + 20) for i in range(8)})
 resource.setrlimit(resource.RLIMIT_AS, (1 << 31, 1 << 31))
+many = pt.tabulate({"y": np.arange(30_000), "s": np.arange(30_000)})
+roles = {"response": "y", "protected": "s"}
 calls = [lambda: pt.to_dense(counts), lambda: pt.regularize(counts, response="a0", support="product"),
-         lambda: pt.to_records(pt.sample(counts, 10**12, seed=1))]
+         lambda: pt.to_records(pt.sample(counts, 10**12, seed=1)), lambda: pt.to_dense(many),
+         lambda: pt.parity(many, **roles), lambda: pt.pur(many, **roles),
+         lambda: pt.regularize(many, response="y")]
 for call in calls:
     try:
         call()
@@ -198,4 +202,4 @@ for call in calls:
 def test_memory__requests_beyond_a_limit_are_refused():
     code = [sys.executable, "-c", LIMITED]
     done = subprocess.run(code, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout.split() == ["True"] * 3, done.stderr
+    assert done.stdout.split() == ["True"] * 7, done.stderr

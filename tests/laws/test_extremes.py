@@ -121,6 +121,23 @@ def test_extremes__ratios_of_targets(ratio, solver):
     judged(result, {(y, s, x): own[y, s] * others[(x,)] for y, s, x in PROFILES}, nats=0.0)
 
 
+def with_a_small_category(ratio):
+    return constraints_of({p: mass * Fraction(ratio if p[2] == "a" else 1) for p, mass in OTHERS.items()}, ALL_PAIRS)
+
+
+@cache
+def small_category_answer(ratio):
+    return exact_answer(tabled(COUNTS), with_a_small_category(ratio), 60 if ratio > 1e-9 else 100)
+
+
+@pytest.mark.parametrize("ratio", [1e-300, 1e-200, 1e-100, 1e-30, 1e-3])
+@each_solver
+def test_extremes__a_category_whose_targets_are_next_to_nothing(ratio, solver):
+    """Beside 1e-30 and less of their mass, the answer on the other categories is that without it."""
+    result = pt.project(tabled(COUNTS), with_a_small_category(ratio), solver=solver, on_failure="return")
+    judged(result, small_category_answer(max(ratio, 1e-30)), Fraction(1, 10**25))
+
+
 @cache
 def regularized(people, strength):
     counts = {profile: count * people for profile, count in COUNTS.items() if profile != ("yes", "m", "b")}

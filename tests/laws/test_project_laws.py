@@ -133,6 +133,10 @@ def test_project__is_idempotent(case):
         assert again.converged
         assert distance(masses(first), masses(again)) <= 1e-8
         assert proved_equal(first, again)
+    else:  # 2,000 iterations are no promise where masses vary over 10^300: then the ending says so
+        assert first.termination in (
+            pt.Termination.INFEASIBLE, pt.Termination.STALLED, pt.Termination.ITERATION_LIMIT
+        )  # fmt: skip
 
 
 @some
