@@ -101,7 +101,7 @@ def workers(count: int, processes: bool) -> Iterator[None]:
         return
     with (
         distributed.LocalCluster(
-            n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster),
     ):

@@ -20,7 +20,7 @@ def small(monkeypatch):
     monkeypatch.setattr(cluster, "_LOOK", 0.05)
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=60
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=60
         ) as local,
         distributed.Client(local) as client,
     ):

@@ -182,11 +182,12 @@ def interrupted_run(stored, tmp_path, callback):
                           on_failure="return", callback=callback)  # fmt: skip
 
 
+@pytest.mark.skipif(not THOROUGH, reason="minutes: nannies start each worker anew; below, the test does so itself")
 def test_project__workers_killed_at_random_lose_nothing(tmp_path):
     stored = stored_case(tmp_path)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=60
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -206,8 +207,11 @@ class Machines:
 
     def __init__(self, folder):
         self.file, self.workers = folder / "scheduler.json", {}
-        self.scheduler = self._start("dask_scheduler", "--port", "0", "--host", "127.0.0.1")
+        self.scheduler = self._start(
+            "dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--dashboard-address", ":0"
+        )
         while not self.file.exists():
+            assert self.scheduler.poll() is None
             time.sleep(0.05)
         self.start_worker()
         self.start_worker()
