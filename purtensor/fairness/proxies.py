@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from purtensor._typing import Attributes, Table
@@ -130,11 +131,17 @@ class _Costs:
     def _found(self) -> tuple[str, float, float]:
         part = marginal(self.f, [self.roles.response, *self.roles.protected, *self.names])
         conditions = pur(part, response=self.roles.response, protected=list(self.roles.protected))
-        verdict = diagnose(part, conditions).verdict
-        if verdict is Verdict.INFEASIBLE:
-            relaxed = least_violating(part, conditions)
-            return str(verdict), relaxed.misses_l1[0], math.inf
-        return str(verdict), 0.0, project(part, conditions, certificate=False).divergence
+        diagnosis = diagnose(part, conditions)
+        verdict = str(diagnosis.verdict)
+        if diagnosis.verdict is not Verdict.INFEASIBLE:
+            return verdict, 0.0, project(part, conditions, certificate=False).divergence
+        cut = diagnosis.smallest_violation() if _is_binary(part, self.roles.response) else None
+        return verdict, least_violating(part, conditions).misses_l1[0] if cut is None else cut.value, math.inf
+
+
+def _is_binary(f: Table, response: str) -> bool:
+    """Tell whether there are two responses: then the smallest violation is had exactly, by a maximum flow."""
+    return int(np.count_nonzero(marginal(f, response).values)) == 2
 
 
 def _grown(f: Table, roles: Roles, pairs: Iterable[_Costs], most: int) -> Iterator[_Costs]:

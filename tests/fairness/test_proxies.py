@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.fairness import proxies as module
 from purtensor.feasibility.diagnose import diagnose
 from tests.strategies import table_from
 
@@ -66,6 +67,15 @@ def test_proxies__each_row_is_the_pur_problem_of_its_marginal(adult, found):
         assert found.loc[" + ".join(names)]["kl"] == pytest.approx(projected.divergence, abs=1e-9)
     part = pt.marginal(adult, ["income", "gender", "race", "relationship"])
     assert diagnose(part, pt.pur(part, **ADULT)).verdict == "infeasible"
+
+
+def test_proxies__the_flow_finds_what_the_relaxation_finds(adult, monkeypatch):
+    by_flow = pt.proxies(adult, **ADULT, largest=1)
+    monkeypatch.setattr(module, "_is_binary", lambda *_: False)  # as it is with three responses
+    by_relaxation = pt.proxies(adult, **ADULT, largest=1)
+    assert by_flow["predictors"].tolist() == by_relaxation["predictors"].tolist()
+    assert by_flow["smallest_violation"].to_numpy() == pytest.approx(by_relaxation["smallest_violation"], abs=1e-10)
+    assert by_flow["smallest_violation"].max() > 0.08
 
 
 def test_proxies__size_is_limited_on_request(adult):
