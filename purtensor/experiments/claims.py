@@ -67,14 +67,9 @@ def lessened_claim(
     pairs
         What each of them is about, in the order of `off` by rows: the evidence names it.
     """
-    share = float(np.mean(np.abs(off)) / np.mean(np.abs(off_data)))
-    beyond = _widths(off, noise) > NOISE_WIDTH
-    return Claim(
-        statement,
-        holds=share < 1.0 and bool(beyond.any()),
-        evidence=f"{name} leaves {100 * share:.0f} % of the disparity of f; {_most(off, noise, pairs)}; "
-        f"{int(beyond.sum())} of {off.size} are further than {NOISE_WIDTH:g} standard errors from parity",
-    )
+    share, beyond = _left(off, off_data), _beyond(off, noise)
+    evidence = f"{name} leaves {100 * share:.0f} % of the disparity of f; {_told(off, noise, pairs)}"
+    return Claim(statement, holds=share < 1.0 and beyond > 0, evidence=evidence)
 
 
 def removed_claim(
@@ -87,14 +82,9 @@ def removed_claim(
     pairs: Sequence[str] = (),
 ) -> Claim:
     """Return the claim that a projection removes disparity up to sampling noise; parameters as in `lessened_claim`."""
-    share = float(np.mean(np.abs(off)) / np.mean(np.abs(off_data)))
-    beyond = _widths(off, noise) > NOISE_WIDTH
-    return Claim(
-        statement,
-        holds=not beyond.any(),
-        evidence=f"{name} leaves {100 * share:.1f} % of the disparity of f; {_most(off, noise, pairs)}; "
-        f"{int(beyond.sum())} of {off.size} are further than {NOISE_WIDTH:g} standard errors from parity",
-    )
+    share, beyond = _left(off, off_data), _beyond(off, noise)
+    evidence = f"{name} leaves {100 * share:.1f} % of the disparity of f; {_told(off, noise, pairs)}"
+    return Claim(statement, holds=beyond == 0, evidence=evidence)
 
 
 def average_claim(
@@ -148,6 +138,23 @@ def marginals_claim(misses: FloatArray, projections: int) -> Claim:
         "The projections have exactly the marginals that were stated",
         holds=largest <= EXACT,
         evidence=f"largest miss of any marginal {largest:.1e} of the total mass, over {projections:,} projections",
+    )
+
+
+def _left(off: FloatArray, off_data: FloatArray) -> float:
+    """Return the share of the data's disparity that is left."""
+    return float(np.mean(np.abs(off)) / np.mean(np.abs(off_data)))
+
+
+def _beyond(off: FloatArray, noise: FloatArray) -> int:
+    """Return how many pairs are further from parity than noise."""
+    return int(np.count_nonzero(_widths(off, noise) > NOISE_WIDTH))
+
+
+def _told(off: FloatArray, noise: FloatArray, pairs: Sequence[str]) -> str:
+    return (
+        f"{_most(off, noise, pairs)}; {_beyond(off, noise)} of {off.size} are further than {NOISE_WIDTH:g} standard "
+        "errors from parity"
     )
 
 
