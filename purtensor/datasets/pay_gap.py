@@ -23,7 +23,7 @@ from purtensor.datasets.counted import checked_choice, chosen_attributes, counte
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.tables.domain import listed
-from purtensor.tables.reading import first_line, reading
+from purtensor.tables.reading import first_line, reading, require_short_lines
 
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
 """The attributes of the paper's wage study: response, two protected, three unprotected."""
@@ -38,6 +38,7 @@ _COLUMNS = {"wage_range": "realhrwage", "gender": "sex", "race4": "race", "age_g
             "education_group": "sch", "year": "year"}  # fmt: skip
 _CODES = {"gender": {2: "female", 1: "male"}, "race4": {1: "white", 2: "black", 3: "hispanic", 4: "other"}}
 _ROWS_AT_A_TIME = 50_000
+_LONGEST_LINE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ def _chunks(path: Path, needed: Sequence[str]) -> Iterator[pd.DataFrame]:
                 present = list(reader.variable_labels())
         else:
             present = next(csv.reader([first_line(path)], strict=True), [])
+            require_short_lines(path, _LONGEST_LINE)  # a row is read whole
     without = [name for name in needed if name not in present]
     if without:
         alike = [name for name in present if name.lower() in {wanted.lower() for wanted in without}]

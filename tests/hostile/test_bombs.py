@@ -23,7 +23,7 @@ from purtensor.datasets import gender_pay_gap
 from purtensor.experiments.members import run_members
 from purtensor.tables import memory, netcdf, reading
 from purtensor.tables.seal import append_seal
-from tests.hostile.readers import one_member
+from tests.hostile.readers import one_member, survey
 
 MEBIBYTE = 1 << 20
 
@@ -216,4 +216,12 @@ def test_survey__that_is_none(ending, content, tmp_path):
     path = tmp_path / f"cps{ending}"
     path.write_bytes(content)
     with pytest.raises(pt.FileFormatError, match=r"cps\."):
+        gender_pay_gap(path)
+
+
+def test_survey__of_one_endless_line(tmp_path):
+    path = tmp_path / "cps.csv.gz"
+    header = ",".join(survey().columns).encode()
+    path.write_bytes(gzip.compress(header + b"\n" + b"1" * (4 * MEBIBYTE), 9))
+    with pytest.raises(pt.FileFormatError, match="a line of more than 1048576 bytes"):
         gender_pay_gap(path)
