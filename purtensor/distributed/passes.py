@@ -11,7 +11,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.distributed.packed import read_own, read_packed, write_packed
 from purtensor.distributed.part import Part, extended_from, read_part, reduced_to
-from purtensor.distributed.slab_store import SlabStore
+from purtensor.distributed.slab_store import SlabStore, made_folders
 from purtensor.kernels.certificate import certificate_sums, weigh
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf import scale_and_sum, sum_rows, take_factors
@@ -161,9 +161,8 @@ def divergence_terms(part: Part, store: SlabStore, masses: FloatArray) -> float:
 
 
 def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:
-    path = store.state(token, number)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_packed(path, arrays, {})
+    made_folders(store.folder, (f"states/{token}",))
+    write_packed(store.state(token, number), arrays, {})
 
 
 def _measured(part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:

@@ -67,8 +67,8 @@ def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict
     if outside(best) > LARGEST_DENSE:
         raise NoSlabsError(
             f"no attributes cut these constraints into slabs: even ({', '.join(sorted(best))}) leaves {outside(best)} "
-            f"target rows that couple the slabs, and at most {LARGEST_DENSE} can be; hold the table in memory "
-            "(to_table), where conjugate gradients serve, or ask for marginals that share a large attribute"
+            f"target rows that couple the slabs, and at most {LARGEST_DENSE} can be; take solver=LBFGS(), hold the table in "
+            "memory (to_table), where conjugate gradients serve, or ask for marginals that share a large attribute"
         )
     scope = next(scope for scope in scopes if best <= set(scope))
     return tuple(name for name in scope if name in best)
@@ -100,10 +100,7 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
     check_stored_consistency(settled)
     shutil.rmtree(folder, ignore_errors=True)
-    try:
-        made_folders(folder, ("parts", "labels", "states", "scattered"))
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be made: {error.strerror or error}") from error
+    made_folders(folder, ("parts", "labels", "states", "scattered"))
     sources = tuple(_kept_target(folder, k, constraint) for k, constraint in enumerate(constraints))
     store = _cut(reference, settled, folder, key, inside, most, sources)
     for part in folder.glob("scattered*"):

@@ -152,6 +152,15 @@ _PLAIN = (
 
 
 def made_folders(folder: Path, names: Iterable[str]) -> None:
-    """Make the folders in which parts are written."""
-    for name in names:
-        (folder / name).mkdir(parents=True, exist_ok=True)
+    """Make the folders in which parts are written, where they are not there yet.
+
+    Raises
+    ------
+    StoreError
+        The disk is full, or there is no permission.
+    """
+    try:
+        for name in names:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror or error}; free the disk, then resume") from error

@@ -131,8 +131,19 @@ def test_project__no_permission_for_the_workspace(workspace, tmp_path, monkeypat
 
     stored = pt.open_table(workspace / "t.zarr", workspace=tmp_path / "work")
     monkeypatch.setattr("pathlib.Path.mkdir", refused)
-    with pytest.raises(pt.StoreError, match=r"cannot be made: Permission denied"):
+    with pytest.raises(pt.StoreError, match="cannot be made: Permission denied"):
         pt.project(stored, targets(people(22), SETS["PUR"]))
+
+
+def test_resume__no_room_for_another_folder(run, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", full)
+    with pytest.raises(pt.StoreError, match=r"cannot be made: No space left on device.*then resume"):
+        pt.resume(run, max_iterations=50)
+    monkeypatch.undo()
+    assert pt.resume(run, max_iterations=50).converged
 
 
 def test_table__labels_that_are_damaged(run):
