@@ -14,9 +14,10 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.figures import machine
+from purtensor.experiments.comparison import result  # not its class, which asv would take for a benchmark
 from purtensor.experiments.comparison.compare import compare
 from purtensor.experiments.comparison.peers import PEERS
-from purtensor.experiments.comparison.result import Comparison, duration
+from purtensor.experiments.comparison.result import duration
 from purtensor.solving.threads import VARIABLE
 
 try:
@@ -37,7 +38,7 @@ def row(problem: str, peers: Sequence[str], budget: float, rounds: int) -> list[
     return [problem, own, *(cell(compared, peer) for peer in peers)]
 
 
-def cell(compared: Comparison, peer: str) -> str:
+def cell(compared: result.Comparison, peer: str) -> str:
     """Return the median ratio with its range; a lower bound or the ending where the peer did not get there."""
     runs = compared.runs.set_index("solver")
     told = compared.ratios(OURS).set_index("solver")

@@ -24,6 +24,16 @@ def benchmark_classes():
                 yield pytest.param(kind, id=f"{path.stem}.{kind.__name__}")
 
 
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_modules__hold_nothing_that_asv_takes_for_a_benchmark(path):
+    """asv makes an object of every class in any file here that has a method of such a name, imported ones too."""
+    module = importlib.import_module(f"benchmarks.{path.stem}")
+    for name, kind in inspect.getmembers(module, inspect.isclass):
+        if any(method.startswith(KINDS) for method in dir(kind)):
+            assert path.name.startswith("bench_"), name
+            assert kind.__module__ == module.__name__, name
+
+
 @pytest.mark.parametrize("kind", list(benchmark_classes()))
 def test_benchmark__runs_at_its_smallest_size(kind, monkeypatch):
     monkeypatch.delenv("PURTENSOR_BENCH_HEAVY", raising=False)
