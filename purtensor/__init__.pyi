@@ -7,6 +7,7 @@ from .constraints.coefficients import degrees_of_freedom as degrees_of_freedom
 from .constraints.marginals import Marginal as Marginal
 from .constraints.marginals import StoredMarginal as StoredMarginal
 from .constraints.marginals import marginals_of as marginals_of
+from .distributed.by_rows import RowProjection as RowProjection
 from .distributed.diagnosis import StoredDiagnosis as StoredDiagnosis
 from .distributed.project import resume as resume
 from .distributed.result import StoredProjection as StoredProjection

@@ -67,8 +67,9 @@ def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict
     if outside(best) > LARGEST_DENSE:
         raise NoSlabsError(
             f"no attributes cut these constraints into slabs: even ({', '.join(sorted(best))}) leaves {outside(best)} "
-            f"target rows that couple the slabs, and at most {LARGEST_DENSE} can be; take solver=LBFGS(), hold the table in "
-            "memory (to_table), where conjugate gradients serve, or ask for marginals that share a large attribute"
+            f"target rows that couple the slabs, and at most {LARGEST_DENSE} can be; take solver=LBFGS(), hold the "
+            "table in memory (to_table), where conjugate gradients serve, or ask for marginals that share a large "
+            "attribute"
         )
     scope = next(scope for scope in scopes if best <= set(scope))
     return tuple(name for name in scope if name in best)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
+from purtensor.distributed.by_rows import RowProjection, project_by_rows
 from purtensor.distributed.certifying import certify
 from purtensor.distributed.checkpoint import Stand, recalled
 from purtensor.distributed.diagnose import diagnose_stored
@@ -32,6 +33,7 @@ from purtensor.solving.certificate import Certificate
 from purtensor.solving.loop import Stopping
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.termination import Termination
 from purtensor.tables.stored import StoredTable, open_table
@@ -52,7 +54,7 @@ def project_stored(
     progress: bool = False,
     callback: Any = None,
     part_profiles: int | None = None,
-) -> StoredProjection:
+) -> StoredProjection | RowProjection:
     """Return the projection of a stored table, or of one of chunks of dask; what `project` calls for those.
 
     The table is cut once into parts of whole slabs, which lie in its workspace; every iteration is one map and reduce
@@ -62,7 +64,7 @@ def project_stored(
     Parameters
     ----------
     solver
-        `Newton()` (also when None) or `IPF()`.
+        `Newton()` (also when None) or `IPF()`; or `LBFGS()`, which needs no slabs, but proves nothing.
     start
         An earlier projection, on disk or in memory, or tables of potentials; reference and targets may have changed.
     part_profiles
@@ -79,8 +81,12 @@ def project_stored(
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     flat = flattened(constraints, (Marginal, StoredMarginal))
-    options = _options(solver, len(flat), stopping, certificate)
     stored = in_store(reference)
+    if isinstance(solver, LBFGS):
+        with progress_callback(progress, callback) as told:
+            found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # as below
+        return delivered(found, on_failure)
+    options = _options(solver, len(flat), stopping, certificate)
     try:
         store = slab_store_of(stored, flat, part_profiles)
         if start is None:
@@ -157,7 +163,7 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
         if sorted(order) != list(range(constraints)):
             raise InvalidOptionError(f"order is a permutation of 0 .. {constraints - 1}, this is {tuple(order)}")
     elif not isinstance(solver, Newton):
-        raise InvalidOptionError(f"a stored table is projected by Newton() or IPF(), not by {solver!r}")
+        raise InvalidOptionError(f"a stored table is projected by Newton(), IPF() or LBFGS(), not by {solver!r}")
     newton = isinstance(solver, Newton)
     run = hashlib.sha256(repr((solver, order)).encode()).hexdigest()[:8]
     return {

@@ -63,6 +63,11 @@ class StoredProjection(Outcome):
             return open_table(place)
         return written(place, self.reference.domain, self._pieces())
 
+    @property
+    def scopes(self) -> tuple[tuple[str, ...], ...]:
+        """The scopes of the constraints."""
+        return self.store.scopes
+
     def chunks(self) -> Iterator[Table]:
         """Yield the projection part by part as sparse tables, slabs whole, without writing it."""
         for codes, values in self._pieces():

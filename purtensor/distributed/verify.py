@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from purtensor.distributed.by_rows import RowProjection
 from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.sources import misses_of, source_of, targets_of
 from purtensor.errors import InvalidOptionError
@@ -13,7 +14,7 @@ from purtensor.verification.stored import Profiles, Source, misses
 from purtensor.verification.verify import Verification, unconfirmed
 
 
-def verify_stored(result: StoredProjection, *, exact: bool = False) -> Verification:
+def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = False) -> Verification:
     """Return a recomputation of everything that a projection on disk claims; what `verify` calls for those.
 
     The residuals are summed by label from its written table and the targets. The bound is proved by the witness that
@@ -28,7 +29,7 @@ def verify_stored(result: StoredProjection, *, exact: bool = False) -> Verificat
     """
     if exact:
         raise InvalidOptionError("exact=True is for small problems: verify the projection of table.to_table()")
-    domain, scopes = result.reference.domain, result.store.scopes
+    domain, scopes = result.reference.domain, result.scopes
     sums = Sums()
     for piece in result.pieces():
         add_piece(sums, piece, domain, scopes)
@@ -54,7 +55,7 @@ def verify_stored(result: StoredProjection, *, exact: bool = False) -> Verificat
     )  # fmt: skip
 
 
-def _check_support(result: StoredProjection, sums: Sums) -> list[str]:
+def _check_support(result: StoredProjection | RowProjection, sums: Sums) -> list[str]:
     failures = []
     reference = (0, 0)
     for codes, values in source_of(result.reference).profiles():

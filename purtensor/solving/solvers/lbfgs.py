@@ -23,7 +23,7 @@ _SHORTEST_CHANGE = 2.0**-60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
+class Pair:
     """A step s of the potentials and the fall y of the gradient along it."""
 
     s: FloatArray
@@ -43,7 +43,7 @@ class _Move:
 @dataclass(slots=True, eq=False)
 class _Memory:
     point: Point
-    pairs: deque[_Pair]
+    pairs: deque[Pair]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class LBFGS:
         if move is None:
             return Step(Iterate(iterate.potentials, iterate.masses, memory), 1, stalled=True)
         before, memory.point = memory.point, point_at(problem, memory.point.iterate.potentials + move.s)
-        _learn(memory.pairs, move, before.miss - memory.point.miss)
+        learn(memory.pairs, move.s, move.bend, before.miss - memory.point.miss)
         reached = memory.point.iterate
         record = record_of(problem, memory.point, move.gain)
         return Step(
@@ -113,17 +113,17 @@ def _best_move(problem: Problem, memory: _Memory) -> _Move | None:
     return _Move(length * direction.potentials, gain, length * direction.slope - gain)
 
 
-def _learn(pairs: deque[_Pair], move: _Move, y: FloatArray) -> None:
+def learn(pairs: deque[Pair], s: FloatArray, bend: float, y: FloatArray) -> None:
     """Keep a pair whose s.y is what the bend of the dual says: twice that for small moves, 1 to 40 times for large.
 
     Where it is not, y is a difference of rounding errors.
     """
-    product = inner_product(move.s, y)
-    if 0.5 * move.bend < product < 50.0 * move.bend:
-        pairs.append(_Pair(move.s, y, product))
+    product = inner_product(s, y)
+    if 0.5 * bend < product < 50.0 * bend:
+        pairs.append(Pair(s, y, product))
 
 
-def two_loops(pairs: deque[_Pair], gradient: FloatArray, scale: FloatArray) -> FloatArray:
+def two_loops(pairs: deque[Pair], gradient: FloatArray, scale: FloatArray) -> FloatArray:
     """Return the inverse Hessian that the pairs imply, times the gradient (Nocedal, Math. Comp. 35, 1980, 773-782).
 
     Before the first pair it is `scale`, later that times the factor which fits the last pair.

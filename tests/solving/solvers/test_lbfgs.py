@@ -10,7 +10,7 @@ import purtensor as pt
 from purtensor.errors import InvalidOptionError
 from purtensor.problems.classical import proxy
 from purtensor.solving.iterate import iterate_at, residual_of, row_sums, starting_potentials
-from purtensor.solving.solvers.lbfgs import _Pair, two_loops
+from purtensor.solving.solvers.lbfgs import Pair, two_loops
 from tests.solving.drawn import arrays_of, solved, variation
 
 
@@ -48,7 +48,7 @@ def test_two_loops__invert_the_hessian_of_a_quadratic_once_its_directions_are_kn
     root = rng.standard_normal((5, 5))
     hessian = root @ root.T + np.eye(5)
     _, directions = np.linalg.eigh(hessian)
-    pairs = deque(_Pair(s, hessian @ s, float(s @ hessian @ s)) for s in directions.T)
+    pairs = deque(Pair(s, hessian @ s, float(s @ hessian @ s)) for s in directions.T)
     gradient = rng.standard_normal(5)
     found = two_loops(pairs, gradient, np.ones(5))
     assert found == pytest.approx(np.linalg.solve(hessian, gradient), rel=1e-10)

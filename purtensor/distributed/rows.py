@@ -1,0 +1,169 @@
+"""A problem whose profiles lie on disk in any chunks, and whose rows the driver holds: it needs no slabs."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.consistency import check_consistency
+from purtensor.constraints.marginals import Marginal
+from purtensor.distributed.bare import BareRowError
+from purtensor.distributed.engine import map_each
+from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.slab_store import made_folders
+from purtensor.distributed.targets import Constraint, aligned_target, outer_rows
+from purtensor.errors import InfeasibleError, TooLargeError
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import smallest_unsigned
+from purtensor.tables.stored import StoredTable, read_profiles
+
+MOST_ROWS = 1 << 22
+"""Rows that the driver holds: a few dozen vectors of that length, and each chunk gives back one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowProblem:
+    """A problem by its rows.
+
+    Attributes
+    ----------
+    folder
+        Where the chunks lie.
+    reference
+        The stored table.
+    chunks
+        The numbers of the chunks that have profiles of the problem.
+    scopes, codes, offsets, targets
+        The constraints, the codes of their rows, where each begins, and their targets as scaled, all positive.
+    total, mass, lost
+        Of the targets and of the reference as scaled; the share of the reference that zeros left out.
+    reference_exponent, target_exponent
+        Both were divided by two to these powers.
+    """
+
+    folder: Path
+    reference: StoredTable
+    chunks: tuple[int, ...]
+    scopes: tuple[tuple[str, ...], ...]
+    codes: tuple[tuple[IntArray, ...], ...]
+    offsets: IntArray
+    targets: FloatArray
+    total: float
+    mass: float
+    lost: float
+    reference_exponent: int
+    target_exponent: int
+
+    def block(self, k: int) -> slice:
+        """Return where the rows of constraint k stand among all rows."""
+        return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Some profiles of a problem: their reference as scaled, their rows, and which of the stored chunk they are."""
+
+    reference: FloatArray
+    index: IntArray
+    alive: IntArray
+
+    @classmethod
+    def read(cls, folder: Path, number: int) -> Chunk:
+        """Return the chunk of this number."""
+        arrays = read_packed(folder / f"{number:06d}").arrays
+        return cls(arrays["reference"], arrays["index"], arrays["alive"])
+
+
+def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], folder: Path) -> RowProblem:
+    """Return a problem with its chunks written to a folder.
+
+    Raises
+    ------
+    TooLargeError
+        More rows than a driver holds.
+    InfeasibleError
+        A positive target without a profile.
+    """
+    domain = reference.domain
+    _require_few_rows(reference, constraints)
+    alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
+    check_consistency(alike)
+    target_exponent = math.frexp(alike[0].total)[1]
+    rows = []
+    for constraint in alike:
+        codes, values = aligned_target(constraint, reference)
+        positive = values > 0
+        rows.append(outer_rows([code[positive] for code in codes], values[positive],
+                               domain.select(constraint.scope).sizes, target_exponent))  # fmt: skip
+    shutil.rmtree(folder, ignore_errors=True)
+    made_folders(folder, ("chunks",))
+    scopes = tuple(constraint.scope for constraint in alike)
+    exponent = math.frexp(reference.total)[1]
+    numbers = list(range(len(reference.bounds)))
+    keys = tuple(one[1] for one in rows)
+    made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
+    offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
+    mass = math.fsum(one for _, one in made)
+    chunks = tuple(number for number, (count, _) in zip(numbers, made, strict=True) if count)
+    if not chunks:
+        raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
+    whole = math.ldexp(reference.total, -exponent)
+    return RowProblem(
+        folder, reference, chunks, scopes, tuple(one[0] for one in rows), offsets, np.concatenate([r[2] for r in rows]),
+        math.ldexp(alike[0].total, -target_exponent), mass, max(0.0, 1.0 - mass / whole), exponent, target_exponent,
+    )  # fmt: skip
+
+
+def _require_few_rows(reference: StoredTable, constraints: Sequence[Constraint]) -> None:
+    bounds = [
+        len(c.coded.values) if isinstance(c, Marginal) else min(reference.domain.select(c.scope).size, c.table.profiles)
+        for c in constraints
+    ]
+    if sum(bounds) > MOST_ROWS:
+        raise TooLargeError(
+            f"these constraints may have {sum(bounds)} rows, and L-BFGS on disk holds {MOST_ROWS} of them in memory; "
+            "ask for marginals that share a large attribute, which cuts the problem into slabs",
+            8 * sum(bounds), 8 * MOST_ROWS,
+        )  # fmt: skip
+
+
+def make_chunk(
+    number: int, reference: StoredTable, scopes: Sequence[tuple[str, ...]], keys: Sequence[IntArray], exponent: int,
+    folder: Path,
+) -> tuple[int, float]:  # fmt: skip
+    """Write a chunk with the rows of its profiles; return how many there are, and their mass as scaled."""
+    codes, values = read_profiles(reference.path, *reference.bounds[number])
+    alive = values > 0
+    index = np.empty((len(scopes), len(values)), dtype=np.int64)
+    for k, (scope, known) in enumerate(zip(scopes, keys, strict=True)):
+        wanted = np.zeros(len(values), dtype=np.int64)
+        for name, size in zip(scope, reference.domain.select(scope).sizes, strict=True):
+            wanted = wanted * size + codes[reference.domain.position(name)]
+        place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+        index[k] = place
+        alive &= known[place] == wanted
+    masses = np.ldexp(values[alive], -exponent)
+    kind = smallest_unsigned(max(len(known) for known in keys))
+    arrays: dict[str, Any] = {
+        "reference": masses,
+        "index": index[:, alive].astype(kind),
+        "alive": np.flatnonzero(alive),
+    }
+    write_packed(folder / f"{number:06d}", arrays, {})
+    return len(masses), float(masses.sum())
+
+
+def refuse_rows_without_profiles(problem: RowProblem, sums: FloatArray, domain: Domain) -> None:
+    """Raise BareRowError where a row has no profile: its sum at the reference is 0."""
+    bare = np.flatnonzero(~(sums > 0))
+    if len(bare):
+        k = int(np.searchsorted(problem.offsets, bare[0], side="right")) - 1
+        row = int(bare[0] - problem.offsets[k])
+        raise BareRowError(domain, problem.scopes[k], k, [code[row] for code in problem.codes[k]])
