@@ -92,7 +92,7 @@ def rooted_forest(
             here += 1
             for k in range(start[node], start[node + 1]):
                 e = incident[k]
-                other = first[e] + first_rows + second[e] - node
+                other = np.int64(first[e]) + first_rows + np.int64(second[e]) - node
                 if parent[other] == -2:
                     parent[other] = node
                     via[other] = e
@@ -186,7 +186,7 @@ def mark_broken(
     """Mark which of the profiles begin .. end - 1 have other potentials than the weighted places, mod `modulus`."""
     for i in range(begin, end):
         goal = _weight(weights, i, places, index, starts)
-        broken[i] = (goal - potentials[first[i]] - potentials[first_rows + second[i]]) % modulus != 0
+        broken[i] = (goal - potentials[first[i]] - potentials[first_rows + np.int64(second[i])]) % modulus != 0
 
 
 @compiled
