@@ -161,8 +161,9 @@ def divergence_terms(part: Part, store: SlabStore, masses: FloatArray) -> float:
 
 
 def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:
-    made_folders(store.folder, (f"states/{token}",))
-    write_packed(store.state(token, number), arrays, {})
+    path = store.state(token, number)
+    made_folders(path.parent.parent, (path.parent.name,))
+    write_packed(path, arrays, {})
 
 
 def _measured(part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
