@@ -156,7 +156,7 @@ def run(
     """
     iterate = iterate_at(problem, starting_potentials(problem) if start is None else start)
     state = _State(iterate, time.perf_counter(), asked_at=2 * stopping.tolerance)
-    if callback is None and stopping.max_seconds == float("inf"):
+    if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP:
         most, reads = _FIRST_CHUNK
         state.chunk = max(1, min(most, reads // max(1, problem.index.size)))
     if start is None:
