@@ -203,8 +203,8 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except StoreError:
         raise
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    except (OSError, RuntimeError) as error:  # the latter of zarr, where there is no memory for one more thread
+        raise StoreError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _pieces(table: Table) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
