@@ -17,6 +17,7 @@ from purtensor.distributed.by_rows import RowProjection, project_by_rows
 from purtensor.distributed.certifying import certify
 from purtensor.distributed.checkpoint import Stand, recalled
 from purtensor.distributed.diagnose import diagnose_stored
+from purtensor.distributed.doubts import Doubts
 from purtensor.distributed.engine import require_dask
 from purtensor.distributed.prepare import slab_store_of
 from purtensor.distributed.result import StoredProjection, witness_of
@@ -180,7 +181,8 @@ def _carried_on(
     options = stand.options
     plan = Plan(options["newton"], options["warm_up"], tuple(options["order"]), Stopping(**options["stopping"]))
     with progress_callback(progress, callback) as told:
-        ending = run_on(store, stand, plan, told)  # type: ignore[arg-type]  # it reads counts and residuals only
+        doubts = Doubts(reference, constraints, stand, told)  # type: ignore[arg-type]  # it reads counts and residuals
+        ending = doubts.ending(run_on(store, stand, plan, doubts))
     proof, divergence = Certificate(float("inf"), 1.0), float("nan")
     if options["certificate"] and ending is not Termination.NOT_FINITE:
         proof, divergence = certify(store, stand, witness_of(store, stand.token))
@@ -191,6 +193,7 @@ def _carried_on(
         seconds=stand.seconds, notes=(store.note,),
         trace=trace_of(stand.lines, proof.bound, -float(np.log1p(-store.lost))), reference=reference,
         constraints=tuple(constraints), path=store.folder, store=store, token=stand.token, outer=stand.outer,
+        diagnosis=doubts.diagnosis,
     )  # fmt: skip
     keep_result(result)
     return delivered(result, on_failure)

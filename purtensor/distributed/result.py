@@ -11,6 +11,7 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.distributed.faces import labelled_codes, written
 from purtensor.distributed.packed import read_packed
 from purtensor.distributed.part import Part
@@ -38,6 +39,8 @@ class StoredProjection(Outcome):
         What was projected onto what.
     path
         The folder of the run: slabs, potentials, checkpoint; `resume` goes on from it.
+    diagnosis
+        The verdict on feasibility where one was needed.
 
     And those of every outcome, as in `Projection`.
     """
@@ -49,11 +52,7 @@ class StoredProjection(Outcome):
     store: SlabStore = field(repr=False)
     token: str = field(repr=False)
     outer: FloatArray = field(repr=False)
-
-    @property
-    def diagnosis(self) -> None:
-        """No verdict on feasibility is computed for stored tables."""
-        return
+    diagnosis: StoredDiagnosis | None = field(default=None, repr=False)
 
     @property
     def table(self) -> StoredTable:

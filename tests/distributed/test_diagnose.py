@@ -6,6 +6,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.distributed import diagnose as diagnosing
+from purtensor.distributed import doubts
 from purtensor.distributed.diagnose import diagnose_stored
 from purtensor.distributed.project import project_stored
 from purtensor.feasibility import checking
@@ -245,3 +246,17 @@ def test_diagnose__targets_that_disagree_on_more_than_is_compared_at_once(tmp_pa
         pt.diagnose(one, constraints)
     again = [*pt.marginals_of(one, [("y", "x")]), *pt.marginals_of(one, [("s", "x")])]
     assert pt.diagnose(one, again).verdict is Verdict.INTERIOR
+
+
+def test_project__of_what_cannot_be_met_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(doubts, "_PATIENCE", {"steps": 8, "sweeps": 20})
+    table = far_from_parity(30)
+    place = stored(table, tmp_path)
+    constraints = pt.pur(table, response="y", protected="s")
+    with pytest.raises(pt.InfeasibleError, match="has no place") as raised:
+        pt.project(place, constraints)
+    assert raised.value.diagnosis.verdict is Verdict.INFEASIBLE
+    result = pt.project(place, constraints, solver=pt.IPF(), on_failure="return")
+    assert result.termination is pt.Termination.INFEASIBLE
+    assert result.iterations == 20
+    assert result.diagnosis.verify()
