@@ -165,9 +165,13 @@ def project_by_rows(
 
 
 def _started(problem: RowProblem, start: Any) -> FloatArray:
-    tables = list(start.potentials if isinstance(start, Projection | RowProjection) else start)
-    if not all(isinstance(table, Table) for table in tables):
-        raise InvalidOptionError("start is a Projection or a sequence of tables of potentials, one a constraint")
+    given = start.potentials if isinstance(start, Projection | RowProjection) else start
+    if not (isinstance(given, Sequence) and all(isinstance(table, Table) for table in given)):
+        raise InvalidOptionError(
+            "start is a Projection, a RowProjection or a sequence of tables of potentials, one a constraint; those of "
+            "a StoredProjection are on disk"
+        )
+    tables = list(given)
     found = np.zeros(int(problem.offsets[-1]))
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):
         table = next((one for one in tables if set(domain_of(one).attributes) == set(scope)), None)

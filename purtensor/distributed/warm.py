@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.distributed.by_rows import RowProjection
 from purtensor.distributed.checkpoint import Stand, keep
 from purtensor.distributed.cutting import bucket_of, gather, write_scattered
 from purtensor.distributed.engine import map_each, map_reduce
@@ -42,7 +43,7 @@ def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, 
     Parameters
     ----------
     start
-        A StoredProjection, a Projection, or a sequence of tables of potentials.
+        A StoredProjection, a RowProjection, a Projection, or a sequence of tables of potentials.
 
     Raises
     ------
@@ -94,10 +95,11 @@ def _tables(start: Any) -> list[Table]:
     """Return the potentials that are in memory."""
     if isinstance(start, StoredProjection):
         return list(start.coupling_potentials)
-    tables = start.potentials if isinstance(start, Projection) else start
+    tables = start.potentials if isinstance(start, Projection | RowProjection) else start
     if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
         raise InvalidOptionError(
-            "start is a StoredProjection, a Projection or a sequence of tables of potentials, one a constraint"
+            "start is a StoredProjection, a RowProjection, a Projection or a sequence of tables of potentials, one a "
+            "constraint"
         )
     return list(tables)
 

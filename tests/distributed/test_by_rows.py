@@ -83,6 +83,7 @@ def test_lbfgs__begins_from_its_potentials(tmp_path):
         again = pt.project(stored, constraints, solver=pt.LBFGS(), start=start)
         assert again.iterations == 0
         assert again.converged
+    assert pt.project(stored, constraints, start=first).iterations == 0
     logs = np.log(by_profile(first.table.to_table()) / by_profile(table))
     parity, utility, realism = (one.to_series().to_dict() for one in first.potentials)
     for (y, s, x), wanted in logs.items():
@@ -98,8 +99,9 @@ def test_lbfgs__refuses(tmp_path, monkeypatch):
     stored = pt.store_table(table, tmp_path / "t.zarr")
     with pytest.raises(pt.InvalidOptionError, match="proves no bound"):
         pt.project(stored, constraints, solver=pt.LBFGS(), stop_on="tv_bound")
-    with pytest.raises(pt.InvalidOptionError, match="start is"):
-        pt.project(stored, constraints, solver=pt.LBFGS(), start=[3])
+    for start in ([3], 3, pt.project(stored, constraints)):
+        with pytest.raises(pt.InvalidOptionError, match="start is"):
+            pt.project(stored, constraints, solver=pt.LBFGS(), start=start)
     with pytest.raises(pt.NotConvergedError):
         pt.project(stored, constraints, solver=pt.LBFGS(), max_iterations=1)
     short = table[~((table["y"] == 1) & (table["x"] == 3)).values]
