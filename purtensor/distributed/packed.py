@@ -131,7 +131,7 @@ def read_packed(path: Path, piece: tuple[int, int] | None = None) -> Packed:
     try:
         return _unpacked(path, content, proof)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{path} is whole, but another program wrote it: {error}") from error
+        raise StoreError(f"{path} is whole, but another program or version wrote it: {error}") from error
 
 
 def read_own(path: Path) -> Packed:
