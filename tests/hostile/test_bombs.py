@@ -225,3 +225,43 @@ def test_survey__of_one_endless_line(tmp_path):
     path.write_bytes(gzip.compress(header + b"\n" + b"1" * (4 * MEBIBYTE), 9))
     with pytest.raises(pt.FileFormatError, match="a line of more than 1048576 bytes"):
         gender_pay_gap(path)
+
+
+def test_read_counts__a_checksum_that_is_wrong(tmp_path):
+    packed = bytearray(gzip.compress(b"y,s\na,f\nb,m\n"))
+    for place in (0, -8, -1):  # what tells gzip, its checksum, its length
+        damaged = bytearray(packed)
+        damaged[place] ^= 64
+        (tmp_path / "t.csv.gz").write_bytes(damaged)
+        with pytest.raises(pt.FileFormatError, match=r"t\.csv\.gz"):
+            read_counts(tmp_path / "t.csv.gz", Columns())
+
+
+def test_read_counts__a_parquet_that_is_damaged_anywhere(tmp_path):
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"y": ["a", "b"], "s": ["f", "m"]}), buffer, compression="gzip")
+    content, refused = buffer.getvalue(), 0
+    for place in range(0, len(content), 29):
+        damaged = bytearray(content)
+        damaged[place] ^= 255
+        (tmp_path / "t.parquet").write_bytes(damaged)
+        try:
+            read_counts(tmp_path / "t.parquet", Columns())
+        except pt.PurtensorError:
+            refused += 1
+    assert refused > 5
+
+
+def test_run_members__a_store_that_is_damaged_anywhere(tmp_path):
+    store = tmp_path / "m.npz"
+    wanted = run_members(one_member, 3, seed=1, store=store)["value"]
+    content = store.read_bytes()
+    for place in range(0, len(content), 31):
+        damaged = bytearray(content)
+        damaged[place] ^= 255
+        store.write_bytes(damaged)
+        try:
+            found = run_members(one_member, 3, seed=1, store=store)["value"]
+        except pt.FileFormatError:
+            continue
+        assert np.array_equal(found, wanted)
