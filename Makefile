@@ -1,5 +1,6 @@
 # make demo        project the Adult data, print the tables, write out/adult/
 # make test        run the tests
+# make test-lowest run them with the lowest versions that are declared, in an environment of its own
 # make coverage    run the tests with coverage, kernels included
 # make dist-check  build a wheel and an sdist, install each elsewhere, run the tests on what was installed
 # make lint        run the linters and the type checker
@@ -18,11 +19,12 @@ COVER = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m coverage
 # Tests that run every kernel, on problems so small that plain Python is fast enough.
 KERNEL_TESTS := tests/kernels tests/constraints tests/solving/hessian tests/solving/test_pur_tables.py \
   tests/solving/solvers/test_merged.py tests/solving/solvers/test_one_pass.py
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-SOURCES := pyproject.toml constraints.txt
+CONSTRAINTS ?= constraints.txt
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
+SOURCES := pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test coverage dist-check lint docs bench clean
+.PHONY: demo test test-lowest coverage dist-check lint docs bench clean
 
 demo: $(VENV)/.installed-all
 	@$(BIN)/purtensor reproduce adult --out out
@@ -41,6 +43,9 @@ coverage: $(VENV)/.installed-test
 dist-check:
 	@PYTHON=$(PYTHON) .ci/check-dist $(PYTEST_ARGS)
 
+test-lowest:
+	@$(MAKE) --no-print-directory test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
+
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -54,7 +59,7 @@ bench: $(VENV)/.installed-bench
 	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --show-stderr $(BENCH_ARGS)
 
 clean:
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.asv
+	rm -rf $(VENV) .venv-lowest out .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.asv
 	find purtensor tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

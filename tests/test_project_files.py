@@ -218,17 +218,33 @@ def test_readme__python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert outcome.failed == 0, "".join(report)
 
 
-def test_constraints__are_plain_pins_of_everything_asked_for() -> None:
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
+def pins_of(name: str) -> dict[str, str]:
+    """Return the versions in a file of pins, whose lines are plain."""
+    lines = [line for line in (ROOT / name).read_text().splitlines() if line and not line.startswith("#")]
     pins = {}
     for line in lines:
         found = re.fullmatch(r"([a-z0-9][a-z0-9-]*)==([0-9][\w.]*)(?: *; *[\w\s.<>=\"'-]+)?", line)
         assert found, f"{line!r} is no plain name==version line"
         pins[found[1]] = found[2]
+    assert list(pins) == sorted(pins)
+    return pins
+
+
+def test_constraints__are_plain_pins_of_everything_asked_for() -> None:
+    pins = pins_of("constraints.txt")
     wanted = [
         *PROJECT["dependencies"],
         *(item for group in PROJECT["optional-dependencies"].values() for item in group),
     ]
     names = {re.split(r"[\[<>=!~; ]", item)[0].lower().replace("_", "-") for item in wanted}
     assert sorted(names - {"purtensor"} - set(pins)) == []
-    assert list(pins) == sorted(pins)
+
+
+def test_constraints__the_lowest_are_those_that_are_declared() -> None:
+    pins = pins_of("constraints-lowest.txt")
+    apart = {"lint", "docs", "bench", "peers", "all"}
+    extras = [items for group, items in PROJECT["optional-dependencies"].items() if group not in apart]
+    for item in [*PROJECT["dependencies"], *(item for items in extras for item in items)]:
+        name, floor = re.fullmatch(r"([\w-]+)(?:\[\w+\])?(?:>=([\w.]+))?(?:,.*)?", item).groups()  # type: ignore[union-attr]
+        if name != "purtensor":
+            assert (pins[name.lower()] + ".0.0").startswith(floor), item
