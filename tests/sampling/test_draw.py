@@ -112,7 +112,9 @@ def test_sample__a_million_profiles_and_the_largest_size():
     masses = np.random.default_rng(0).exponential(size=10**6)
     drawn = sample(table(masses), 10**7, seed=1).values
     assert drawn.sum() == 10**7
-    assert stats.chisquare(drawn, masses / masses.sum() * 10**7, sum_check=False).pvalue > 1e-3
+    expected = masses / masses.sum() * 10**7
+    statistic = ((drawn - expected) ** 2 / expected).sum()
+    assert stats.chi2.sf(statistic, len(masses) - 1) > 1e-3
     assert sample(table([1, 1, 1]), 2**53, seed=1).values.sum() == 2**53
 
 
