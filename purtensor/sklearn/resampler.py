@@ -35,8 +35,8 @@ class PURResampler(ProjectingEstimator):
 
     Attributes
     ----------
-    classes_, table_, projection_, protected_, response_, n_features_in_, feature_names_in_
-        As in `PURClassifier`.
+    projection_
+        The `Projection`; this and the attributes that are not named here are as in `PURClassifier`.
 
     Examples
     --------

@@ -31,8 +31,8 @@ class PURReweigher(ProjectingEstimator):
     ----------
     sample_weight_
         Shape (rows,): q / f for each training row, times the `sample_weight` that `fit` was given.
-    classes_, table_, projection_, protected_, response_, n_features_in_, feature_names_in_
-        As in `PURClassifier`.
+    projection_
+        The `Projection`; this and the attributes that are not named here are as in `PURClassifier`.
 
     Examples
     --------
