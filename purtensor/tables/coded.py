@@ -98,6 +98,10 @@ def domain_of(table: Table) -> Domain:
     InvalidTableError
         Not a DataArray, an attribute without labels or with repeated ones, or a name that is no plain string.
     """
+    if hasattr(table, "to_table"):
+        raise InvalidTableError(
+            "this takes tables in memory only, and the table is on disk; where it fits, give its to_table()"
+        )
     if not isinstance(table, xr.DataArray):
         raise InvalidTableError(
             f"a table is an xarray.DataArray, this is {type(table).__module__}.{type(table).__qualname__}; "

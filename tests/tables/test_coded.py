@@ -123,6 +123,14 @@ def test_domain_of__refuses_what_is_no_table(table, what):
         domain_of(table)
 
 
+def test_domain_of__names_the_way_from_the_disk(tmp_path):
+    pytest.importorskip("zarr", reason="zarr is not installed")
+    stored = pt.store_table(dense_table(DOMAIN, np.ones((2, 3))), tmp_path / "t.zarr")
+    with pytest.raises(pt.InvalidTableError, match=r"the table is on disk; where it fits, give its to_table\(\)"):
+        pt.empirical(stored)
+    assert float(pt.empirical(stored.to_table()).sum()) == pytest.approx(1.0)
+
+
 def test_like__keeps_the_layout_of_the_template():
     codes, values = [np.array([0, 1]), np.array([2, 1])], np.array([1.0, 4.0])
     sparse = like(sparse_table(DOMAIN, codes, values), DOMAIN, codes, values)
