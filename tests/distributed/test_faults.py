@@ -11,6 +11,7 @@ from tests.distributed.test_project import SETS, people, targets
 
 pytest.importorskip("zarr")
 
+
 @pytest.fixture
 def run(tmp_path):
     """A run that was stopped after two iterations."""
