@@ -89,6 +89,8 @@ def _built(problem: Problem, order: tuple[int, ...]) -> Merged | None:
         return None
     smallest, per_chunk = IN_CHUNKS[width]
     chunks = chunks_of(units, per_chunk // width if profiles >= smallest else units)
+    if 2 * len(chunks) * width * max(group.size for group in found) > profiles:
+        return None  # the sums of all chunks would be no small part of the masses
     return Merged(_as_groups(found, patterns), width, chunks)
 
 

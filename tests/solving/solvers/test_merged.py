@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import purtensor as pt
 from purtensor.kernels import merged as kernels
@@ -13,6 +14,7 @@ from purtensor.problems.named import NamedProblem, marginal_targets, numbered_do
 from purtensor.solving import merging
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
 from purtensor.solving.merging import merged_of
+from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers import ipf
 from purtensor.solving.solvers.merged import SWEEPS_PER_FOLD, MergedSweeps
 from purtensor.solving.threads import VARIABLE
@@ -93,6 +95,15 @@ def test_merged__groups_hold_neighbours_of_the_order():
 def test_merged__in_a_dense_table_some_groups_are_crowded_and_some_not():
     problem = dense((3, 3, 3, 45), [(0, 1), (0, 2), (3,)])
     assert set(merged_of(problem, (0, 1, 2)).groups.copies.tolist()) == {1, COPIES}
+
+
+def test_merged__not_where_the_sums_are_as_many_as_the_masses():
+    """Each eight profiles of slabs of 5 x 6 cells begin at a row that tells the others, but no two at the same."""
+    axes = {"x": range(800), "y": range(5), "s": range(6)}
+    f = xr.DataArray(np.random.default_rng(0).uniform(0.5, 1.0, (800, 5, 6)), coords=axes, dims=list(axes))
+    problem = build_problem(f, pt.pur(f, response="y", protected="s")).arrays
+    assert kernels.find_pattern(problem.index[0], np.empty((int(problem.offsets[1]), WIDTH), dtype=np.int32))
+    assert merged_of(problem, (0, 1, 2)) is None
 
 
 @pytest.mark.parametrize("name", ["b", "b_hard2"])
