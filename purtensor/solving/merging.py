@@ -30,6 +30,9 @@ PROFILES_PER_CELL = 64
 OCTETS_PER_CELL = 256
 """The same where a pass takes eight profiles at a time."""
 
+SUMS_PER_PROFILE = 0.5
+"""So many sums of a group, those of all chunks counted, a profile: with more a pass reads sums rather than masses."""
+
 _MOST_PAIRS = 1 << 22
 """More pairs of joint rows and rows are not listed."""
 
@@ -89,8 +92,8 @@ def _built(problem: Problem, order: tuple[int, ...]) -> Merged | None:
         return None
     smallest, per_chunk = IN_CHUNKS[width]
     chunks = chunks_of(units, per_chunk // width if profiles >= smallest else units)
-    if 2 * len(chunks) * width * max(group.size for group in found) > profiles:
-        return None  # the sums of all chunks would be no small part of the masses
+    if len(chunks) * width * max(group.size for group in found) > SUMS_PER_PROFILE * profiles:
+        return None
     return Merged(_as_groups(found, patterns), width, chunks)
 
 

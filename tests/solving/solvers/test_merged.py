@@ -30,6 +30,7 @@ def also_small_ones(monkeypatch):
     monkeypatch.setattr(merging, "SMALLEST", 1)
     monkeypatch.setattr(merging, "PROFILES_PER_CELL", 2)
     monkeypatch.setattr(merging, "OCTETS_PER_CELL", 4)
+    monkeypatch.setattr(merging, "SUMS_PER_PROFILE", np.inf)
 
 
 def dense(sizes, scopes, seed=1, zeros=0.0):
@@ -97,11 +98,12 @@ def test_merged__in_a_dense_table_some_groups_are_crowded_and_some_not():
     assert set(merged_of(problem, (0, 1, 2)).groups.copies.tolist()) == {1, COPIES}
 
 
-def test_merged__not_where_the_sums_are_as_many_as_the_masses():
+def test_merged__not_where_the_sums_are_as_many_as_the_masses(monkeypatch):
     """Each eight profiles of slabs of 5 x 6 cells begin at a row that tells the others, but no two at the same."""
     axes = {"x": range(800), "y": range(5), "s": range(6)}
     f = xr.DataArray(np.random.default_rng(0).uniform(0.5, 1.0, (800, 5, 6)), coords=axes, dims=list(axes))
     problem = build_problem(f, pt.pur(f, response="y", protected="s")).arrays
+    monkeypatch.setattr(merging, "SUMS_PER_PROFILE", 0.5)
     assert kernels.find_pattern(problem.index[0], np.empty((int(problem.offsets[1]), WIDTH), dtype=np.int32))
     assert merged_of(problem, (0, 1, 2)) is None
 
@@ -110,6 +112,7 @@ def test_merged__not_where_the_sums_are_as_many_as_the_masses():
 def test_merged__where_nothing_can_be_merged_the_plain_sweeps_are_made(name, monkeypatch):
     problem = arrays_of(name)
     monkeypatch.setattr(merging, "PROFILES_PER_CELL", 64)
+    monkeypatch.setattr(merging, "SUMS_PER_PROFILE", 0.5)
     assert merged_of(problem, (0, 1, 2)) is None
     monkeypatch.setattr(merging, "SMALLEST", 1 << 12)
     assert merged_of(generated("binary", attributes=6), tuple(range(15))) is None
