@@ -159,12 +159,13 @@ def run(
     if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP:
         most, reads = _FIRST_CHUNK
         state.chunk = max(1, min(most, reads // max(1, problem.index.size)))
-    if start is None:
-        state.emptying = emptying_gain(problem)
     first = residual_of(problem, iterate.masses)
     record = _measured(problem, iterate, first, 0.0)
-    state.lines.append(TraceLine(record._replace(dual=record.dual - state.emptying), 0, 0.0))
+    state.lines.append(TraceLine(record, 0, 0.0))
     ending = Termination.CONVERGED if _is_met(problem, state, first, stopping, certifier) else None
+    if start is None and ending is None:  # the first iteration starts from the whole reference
+        state.emptying = emptying_gain(problem)
+        state.lines[0].record = record._replace(dual=record.dual - state.emptying)
     try:
         while ending is None:
             ending = _advance(problem, solver, stopping, certifier, state, callback)

@@ -29,7 +29,7 @@ from purtensor.tables.table_dataset import value_column
 
 VALUE_COLUMNS = ("count", "probability", "value")
 _FORMULA = ("=", "+", "-", "@", "\t")
-_CHUNK = 1 << 16
+_CHUNK = 1 << 13
 
 
 def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
