@@ -14,7 +14,8 @@ from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.engine import map_reduce
 from purtensor.distributed.passes import Tally, added, certificate_pass
 from purtensor.distributed.slab_store import SlabStore
-from purtensor.solving.certificate import Certificate, proved
+from purtensor.kernels.certificate import unevenness
+from purtensor.solving.certificate import Certificate, proved, with_unevenness
 from purtensor.solving.hessian.cholesky import factorize
 
 _MOST_REFINEMENTS = 20
@@ -125,5 +126,7 @@ def _miss(store: SlabStore, tally: Tally) -> float:
 def _certificate(store: SlabStore, first: Tally, miss: float, tally: Tally) -> Certificate:
     rounding = _UNIT * (4.0 + first.sums["weight"] / first.sums["mass"])
     upper, gap, moved = (tally.sums[name] / store.total for name in ("upper", "gap", "moved"))
+    uneven = tally.sums["uneven"] + unevenness(store.outer_targets - tally.sums["outer"], store.outer_targets)
+    upper = with_unevenness(upper, uneven / store.total)
     bound, tv = proved(-tally.largest["lowest"], upper, gap, moved, miss / store.total, rounding)
     return Certificate(bound, tv)

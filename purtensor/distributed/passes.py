@@ -12,7 +12,7 @@ from purtensor._typing import FloatArray
 from purtensor.distributed.packed import read_own, read_packed, write_packed
 from purtensor.distributed.part import Part, extended_from, read_part, reduced_to
 from purtensor.distributed.slab_store import SlabStore, made_folders
-from purtensor.kernels.certificate import certificate_sums, weigh
+from purtensor.kernels.certificate import certificate_sums, unevenness, weigh
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf import scale_and_sum, sum_rows, take_factors
 from purtensor.kernels.lanes import inner_product
@@ -149,6 +149,7 @@ def certificate_pass(
     _write_state(store, number, tokens[1], {"made": made, "left": left})
     matrix, vector = reduced_to(part, store.kept, masses, left, with_matrix=solved is None)
     worst["inner"], found["l1"] = part.inner_misses(sums)
+    found["uneven"] = unevenness(left, part.targets)
     found["outer"], found["vector"] = sums[part.outer_rows()], vector
     if solved is None:
         found["matrix"] = matrix

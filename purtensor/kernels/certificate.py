@@ -48,6 +48,16 @@ def certificate_sums(masses: FloatArray, change: FloatArray) -> tuple[float, flo
 
 
 @compiled
+def unevenness(missed: FloatArray, targets: FloatArray) -> float:
+    """Return the sum of miss^2 / max(target, miss): what misses of rounding are in nats, large for a small target."""
+    total = 0.0
+    for r in range(missed.size):
+        if missed[r] != 0.0:
+            total += missed[r] * (missed[r] / max(targets[r], abs(missed[r])))
+    return total
+
+
+@compiled
 def change_masses(
     masses: FloatArray, index: IntArray, offsets: IntArray, potentials: FloatArray, scale: float, begin: int, end: int,
     out: FloatArray,

@@ -13,7 +13,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite
-from purtensor.kernels.certificate import certificate_sums
+from purtensor.kernels.certificate import certificate_sums, unevenness
 from purtensor.kernels.exponential import fast_exp
 from purtensor.kernels.newton import curvature, largest_absolute
 from purtensor.kernels.pur_tables import (
@@ -233,6 +233,7 @@ def _left_if_near(
     left = _left(p, profiles, room) / total
     if left <= _NEGLIGIBLE:
         tv = near + rounding + left
+        upper = (np.sqrt(max(upper, 0.0)) + np.sqrt(unevenness(room.sums, room.targets))) ** 2
         told[4] = upper / total + 2.0 * tv * (rounding + left) + (rounding + left) ** 2
         told[5] = tv
     return left

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.certificate import weigh
+from purtensor.kernels.certificate import unevenness, weigh
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Iterate
 from purtensor.solving.masses import change_sums, changed, measured
@@ -88,7 +88,7 @@ class DualCertifier:
         if found is None:
             return Certificate(float("inf"), 1.0)
         lowest, upper, gap, moved = change_sums(problem, iterate.masses, found.potentials)
-        upper = (math.sqrt(max(upper, 0.0) / mass) + found.unevenness / math.sqrt(problem.total)) ** 2
+        upper = with_unevenness(upper / mass, found.unevenness**2 / problem.total)
         left, rounding = found.left / problem.total, self._rounding(iterate)
         return Certificate(*proved(lowest, upper, gap / mass, moved / mass, left, rounding))
 
@@ -96,6 +96,11 @@ class DualCertifier:
         """Return how far, in total variation, rounding can have moved the masses off their potentials."""
         problem = self.problem
         return _UNIT * (4.0 + weigh(iterate.masses, problem.index, problem.offsets, np.abs(iterate.potentials)))
+
+
+def with_unevenness(upper: float, uneven: float) -> float:
+    """Return what sum p phi(w) may be, at most, where the misses that are left are `uneven`: both for a mass of 1."""
+    return (math.sqrt(max(upper, 0.0)) + math.sqrt(uneven)) ** 2
 
 
 def proved(lowest: float, upper: float, gap: float, moved: float, left: float, rounding: float) -> tuple[float, float]:
@@ -144,8 +149,7 @@ def feasible_change(problem: Problem, masses: FloatArray, scale: float, weights:
         changed(problem, masses, potentials, scale, moved)
         _, left = measured(problem, moved, sums)
         missed = problem.targets - sums
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the refinement
-            uneven = math.sqrt(float((missed**2 / np.maximum(problem.targets, np.abs(missed))).sum()))
+        uneven = math.sqrt(unevenness(missed, problem.targets))
         if not np.isfinite(left + uneven) or (best is not None and uneven > 0.5 * best.unevenness):
             break
         best = Change(potentials, left, uneven)

@@ -210,7 +210,11 @@ def test_text__with_another_separator(separator, tmp_path, capsys):
     assert "no attribute 'y'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"PK\x03\x04", gzip.compress(b"year,sex\n1,2\n"), b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\0" * 100, b"PK\x03\x04", gzip.compress(b"year,sex\n1,2\n"), b"\xff\xfe"],
+    ids=["empty", "zeros", "zip", "gzip", "byte order mark"],
+)
 @pytest.mark.parametrize("ending", [".csv", ".dta"])
 def test_survey__that_is_none(ending, content, tmp_path):
     path = tmp_path / f"cps{ending}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.kernels.certificate import certificate_sums, certify_range, change_masses, weigh
+from purtensor.kernels.certificate import certificate_sums, certify_range, change_masses, unevenness, weigh
 from tests.kernels.drawn import Arrays, both
 from tests.oracles import DIGITS
 
@@ -84,3 +84,11 @@ def test_certify_range__tells_of_what_is_no_distribution(kernel):
     found = np.zeros(4)
     kernel(arrays.reference, arrays.index, arrays.offsets, potentials, 0, 2100, found)
     assert np.isnan(found).all()
+
+
+@both(unevenness)
+def test_unevenness__counts_a_miss_by_its_target(kernel):
+    missed, targets = np.array([1e-3, -1e-3, 0.0, 2e-9, -3.0]), np.array([0.5, 1e-2, 0.0, 1e-12, 0.0])
+    assert kernel(missed, targets) == pytest.approx(1e-6 / 0.5 + 1e-6 / 1e-2 + 2e-9 + 3.0, rel=1e-14)
+    assert kernel(np.array([1e-200]), np.array([1e-300])) == 1e-200
+    assert math.isnan(kernel(np.array([np.nan]), np.ones(1)))
