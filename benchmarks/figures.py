@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     figures = chosen(options.names, options.heavy)
     if options.list:
-        _print(*(f"{figure.name}: {figure.what} / {figure.against}" for figure in figures))
+        print_lines(*(f"{figure.name}: {figure.what} / {figure.against}" for figure in figures))
         return 0
     if options.rounds < 1:
         parser.error(f"a median takes at least 1 round, not {options.rounds}")
@@ -71,21 +71,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no figure matches; there are {', '.join(FIGURES)}")
     clock = time.process_time if options.cpu else time.perf_counter
     kind = "processor" if options.cpu else "wall"
-    _print(f"{machine()}.", f"Ratios of ours to theirs, {kind} time: median and range of {options.rounds} rounds.", "")
-    _print(_row(_HEAD), _row(["---"] * len(_HEAD)))
+    print_lines(
+        f"{machine()}.", f"Ratios of ours to theirs, {kind} time: median and range of {options.rounds} rounds.", ""
+    )
+    print_lines(table_row(_HEAD), table_row(["---"] * len(_HEAD)))
     for figure in figures:
-        _print(_row(measured(figure, options.rounds, clock)))
+        print_lines(table_row(measured(figure, options.rounds, clock)))
     return 0
 
 
 _HEAD = ["ours", "theirs", "ratio", "range", "goal", "times", "remark"]
 
 
-def _row(cells: Sequence[str]) -> str:
+def table_row(cells: Sequence[str]) -> str:
+    """Return a line of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
 
 
-def _print(*lines: str) -> None:
+def print_lines(*lines: str) -> None:
+    """Print lines at once."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
 

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from benchmarks.figures import machine
+from benchmarks.figures import machine, print_lines, table_row
 from purtensor.experiments.comparison import result  # not its class, which asv would take for a benchmark
 from purtensor.experiments.comparison.compare import compare
 from purtensor.experiments.comparison.peers import PEERS
@@ -67,20 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.memory and resource is not None:
         resource.setrlimit(resource.RLIMIT_AS, (int(options.memory * 2**30),) * 2)
     problems = options.problems or (HEAVY if options.heavy else LIGHT)
-    _print(f"{machine()}. Processor time, one thread; at most {options.budget:g} s a run.", "")
-    _print(_line(["problem", "ours", *options.peers]), _line(["---"] * (2 + len(options.peers))))
+    print_lines(f"{machine()}. Processor time, one thread; at most {options.budget:g} s a run.", "")
+    print_lines(table_row(["problem", "ours", *options.peers]), table_row(["---"] * (2 + len(options.peers))))
     for problem in problems:
-        _print(_line(row(problem, options.peers, options.budget, options.rounds)))
+        print_lines(table_row(row(problem, options.peers, options.budget, options.rounds)))
     return 0
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _print(*lines: str) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -21,12 +21,7 @@ from purtensor.kernels.ipf import measure, rebuild_masses
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton import curvature
 from purtensor.kernels.spread import spread
-from purtensor.solving.solvers.lbfgs import Pair, two_loops
-
-_SUFFICIENT = 1e-4
-_LARGEST_CHANGE = 40.0
-_SHORTEST_CHANGE = 2.0**-60
-"""As for the method in memory."""
+from purtensor.solving.solvers.lbfgs import LARGEST_CHANGE, SHORTEST_CHANGE, SUFFICIENT, Pair, two_loops
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +61,13 @@ def step_from(problem: RowProblem, place: Place, pairs: deque[Pair]) -> Went | N
     slope = inner_product(place.miss, direction)
     if not (np.isfinite(slope) and slope > 0.0 and 0.0 < largest < np.inf):
         return None
-    length = min(1.0, _LARGEST_CHANGE / largest)
-    while length * largest > _SHORTEST_CHANGE:
+    length = min(1.0, LARGEST_CHANGE / largest)
+    while length * largest > SHORTEST_CHANGE:
         bent = map_reduce(
             bend_pass, added, problem.chunks, folder, problem.offsets, place.potentials, direction, length
         )
         gain = length * slope - total * float(np.log1p(bent.sums["bend"] / total))
-        if gain >= _SUFFICIENT * length * slope:
+        if gain >= SUFFICIENT * length * slope:
             return Went(length * direction, gain, length * slope - gain)
         # the maximum of the parabola through the slope and this gain, kept well inside
         peak = 0.5 * slope * length**2 / (slope * length - gain)

@@ -15,11 +15,11 @@ from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ascent import Direction, Point, direction_from, gain_along, point_at, record_of
 from purtensor.solving.solvers.counts import is_count
 
-_SUFFICIENT = 1e-4
-_LARGEST_CHANGE = 40.0
+SUFFICIENT = 1e-4
+LARGEST_CHANGE = 40.0
 """No mass changes by more than exp(40) in one step."""
 
-_SHORTEST_CHANGE = 2.0**-60
+SHORTEST_CHANGE = 2.0**-60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,10 +148,10 @@ def search_step(problem: Problem, point: Point, direction: Direction) -> tuple[f
     largest = float(np.abs(direction.change).max())
     if not (np.isfinite(direction.slope) and direction.slope > 0.0 and 0.0 < largest < np.inf):
         return None
-    length = min(1.0, _LARGEST_CHANGE / largest)
-    while length * largest > _SHORTEST_CHANGE:
+    length = min(1.0, LARGEST_CHANGE / largest)
+    while length * largest > SHORTEST_CHANGE:
         gain = gain_along(problem, point, direction, length)
-        if gain >= _SUFFICIENT * length * direction.slope:
+        if gain >= SUFFICIENT * length * direction.slope:
             return length, gain
         # the maximum of the parabola through the slope and this gain, kept well inside
         peak = 0.5 * direction.slope * length**2 / (direction.slope * length - gain)
