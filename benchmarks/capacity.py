@@ -118,7 +118,7 @@ def measured(folder: Path, count: int, peaks: Peaks) -> dict[str, object]:
     shutil.rmtree(table.workspace, ignore_errors=True)
     constraints = pt.pur(table, response="y", protected="s")
     computing = [time.process_time()]
-    result = pt.project(table, constraints, tolerance=1e-11, on_failure="return", max_iterations=60,
+    result = pt.project(table, constraints, tolerance=1e-9, stop_on="tv_bound", on_failure="return", max_iterations=60,
                         callback=lambda _: computing.append(time.process_time()))  # fmt: skip
     ended = time.perf_counter()
     figures = {

@@ -45,6 +45,7 @@ from purtensor.errors import (
 from purtensor.solving.hessian.choice import LARGEST_DENSE
 from purtensor.tables.coded import described
 from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.memory import readable, require_memory
 from purtensor.tables.stored import StoredTable, store_table
 
@@ -155,7 +156,8 @@ def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
         )
     if who.memory is None:
         require_memory(making, f"work on {who.at_once} parts of {part} profiles at once", advice)
-    disk = reference.profiles * (2 * (8 + 4 * attributes) + 4 * constraints + 32)
+    labels = sum(smallest_unsigned(size).itemsize for size in reference.domain.sizes)
+    disk = reference.profiles * (2 * labels + 4 * constraints + 40)
     place = next(one for one in (reference.workspace, *reference.workspace.parents) if one.exists())
     free = shutil.disk_usage(place).free
     if disk > free:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -242,6 +243,19 @@ def test_project__memory_and_disk_are_asked_first(tmp_path, monkeypatch):
     with pytest.raises(pt.StoreError, match="are free"):
         pt.project(stored, constraints)
     assert not stored.workspace.exists()
+
+
+def test_project__the_disk_that_it_asks_for_suffices(tmp_path, monkeypatch):
+    stored = pt.store_table(people(14, (5, 6, 4000)), tmp_path / "t.zarr")
+    constraints = pt.marginals_of(stored, SETS["PUR"])
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10})())
+    with pytest.raises(pt.StoreError) as refusal:
+        pt.project(stored, constraints)
+    monkeypatch.undo()
+    asked = int(re.search(r"need (\d+) bytes", str(refusal.value))[1])
+    result = pt.project(stored, constraints)
+    used = sum(file.stat().st_size for file in result.path.rglob("*") if file.is_file())
+    assert used < asked < 3 * used
 
 
 def test_pur__of_a_stored_table(tmp_path):
