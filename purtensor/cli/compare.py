@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.progress import bar
 from purtensor.cli.rate_study import write_study
 from purtensor.cli.records import Columns, read_counts
+from purtensor.cli.workers import worker_processes
 from purtensor.errors import InvalidOptionError
 from purtensor.experiments.comparison.compare import compare
 from purtensor.experiments.comparison.contenders import name_of
@@ -34,10 +36,15 @@ _RECORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 def run(arguments: argparse.Namespace) -> int | None:
     """Compare, write the files and the report, and print the tables; or make a study of convergence rates."""
-    if arguments.study:
+    with _own_solvers_at_hand(), worker_processes(arguments.workers) as executor:
+        if not arguments.study:
+            return _compare(arguments, executor)
         for problem in arguments.problems or ["b"]:
-            write_study(arguments.study, problem, arguments.out)
+            write_study(arguments.study, problem, arguments.out, executor)
         return None
+
+
+def _compare(arguments: argparse.Namespace, executor: Any) -> int:
     if not arguments.problems:
         raise InvalidOptionError("nothing to compare on: name a problem, such as b")
     solvers = [_solver(name) for name in arguments.solvers]
@@ -50,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int | None:
         compared = compare(
             problems, solvers, budget=arguments.budget, tolerance=arguments.tolerance,
             max_iterations=arguments.max_iterations, repetitions=arguments.repetitions, clock=arguments.clock,
-            on_step=lambda problem, solver: shown.step(f"{problem}: {solver}"),
+            executor=executor, on_step=lambda problem, solver: shown.step(f"{problem}: {solver}"),
         )  # fmt: skip
     ratios = ratio_table(compared, baseline)
     show_facts("comparison", dict(compared.settings))
@@ -105,18 +112,26 @@ def _rows(frame: Any) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return tuple(frame.columns), [tuple(map(str, row)) for row in frame.itertuples(index=False, name=None)]
 
 
+@contextmanager
+def _own_solvers_at_hand() -> Iterator[None]:
+    """Let modules be imported, here and by workers, from the folder in which the command is typed."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
 def _solver(text: str) -> Any:
     """Return a solver by name, or the object that module:name stands for, made when it is a class."""
     if ":" not in text:
         return text
     module, _, name = text.partition(":")
-    sys.path.insert(0, "")  # the folder in which the command is typed
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise InvalidOptionError(f"no solver at {text}: {error}") from None
-    finally:
-        sys.path.remove("")
     return found() if isinstance(found, type) else found
 
 

@@ -49,6 +49,10 @@ def add_compare(commands: Any) -> None:
         "--clock", choices=("wall", "processor"), default="wall",
         help="what runs are timed by; the processor's leaves out what other programs take (default: wall)",
     )  # fmt: skip
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N",
+        help="processes that compute side by side; counts and residuals do not depend on them, times do (default: 1)",
+    )  # fmt: skip
     parser.add_argument("--baseline", metavar="NAME", help="whose time the ratios are over (default: the first solver)")
     parser.add_argument("--out", type=Path, default=Path("out/compare"), metavar="FOLDER", help="default: out/compare")
     records = parser.add_argument_group("records: PUR is asked of them")

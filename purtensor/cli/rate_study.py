@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,11 +14,11 @@ from purtensor.plots.figures import save_figure
 from purtensor.plots.rates import plot_rates
 
 
-def write_study(name: str, problem: str, out: Path) -> None:
-    """Compute a study of a problem, print its table, and write it into the folder `out` as CSV, SVG and PNG."""
+def write_study(name: str, problem: str, out: Path, executor: Any = None) -> None:
+    """Compute a study of a problem by an executor, print its table, and write it into `out` as CSV, SVG and PNG."""
     study = STUDIES[name]
     with bar(f"study {name}", len(study.values)) as shown:
-        found = study_rate(name, problem=problem, values=study.values, on_value=shown.done)
+        found = study_rate(name, problem=problem, values=study.values, executor=executor, on_value=shown.done)
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}_{problem}.csv"
     found.to_csv(path, index=False)

@@ -57,13 +57,12 @@ def outcomes(
     elif isinstance(executor, int) and not isinstance(executor, bool):
         import joblib  # optional, and not needed for anything else
 
-        yield from joblib.Parallel(n_jobs=executor, return_as="generator_unordered")(
-            joblib.delayed(_tried)(*one) for one in work
-        )
+        parallel = joblib.Parallel(n_jobs=executor, return_as="generator_unordered")
+        yield from _all_told(lambda: parallel(joblib.delayed(_tried)(*one) for one in work), len(work))
     elif hasattr(executor, "submit"):
         yield from _submitted(work, executor)
     elif callable(executor) and hasattr(executor, "n_jobs"):
-        yield from executor((_tried, one, {}) for one in work)
+        yield from _all_told(lambda: executor((_tried, one, {}) for one in work), len(work))
     else:
         raise InvalidOptionError(
             "executor is None, a number of workers, a joblib.Parallel, or has a submit, as those of concurrent.futures "
@@ -71,10 +70,27 @@ def outcomes(
         )
 
 
+def _all_told(parallel: Callable[[], Iterable[tuple[int, Any]]], count: int) -> Iterator[tuple[int, Any]]:
+    """Yield what joblib yields; where it gives up, as when a worker has ended, all that is left has failed."""
+    left = set(range(count))
+    try:
+        for number, outcome in parallel():
+            left.discard(number)
+            yield number, outcome
+    except Exception as error:
+        for number in sorted(left):
+            yield number, Failure(number, error, traceback.format_exc())
+
+
 def _submitted(work: list[Any], executor: Any) -> Iterator[tuple[int, Any]]:
     ours = hasattr(executor, "gather")  # a Client of dask.distributed: the same call may be made twice
-    futures = {executor.submit(_tried, *one, **({"pure": False} if ours else {})): one[1] for one in work}
+    futures: dict[Any, int] = {}
     try:
+        for one in work:
+            try:
+                futures[executor.submit(_tried, *one, **({"pure": False} if ours else {}))] = one[1]
+            except Exception as error:  # it takes nothing any more, as when a worker has ended before
+                yield one[1], Failure(one[1], error, traceback.format_exc())
         for future in _ended(list(futures), executor if ours else None):
             try:
                 yield future.result()

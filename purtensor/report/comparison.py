@@ -75,7 +75,7 @@ def _part(compared: Comparison, problem: str, figure: Path | None) -> Part:
         {
             "solver": runs["solver"],
             "ending": runs["ending"],
-            "time": shown["time"],
+            compared.time_heading: shown[compared.time_heading],
             "iterations": runs["iterations"],
             "cell touches": runs["cell_touches"],
             "largest miss": runs["residual"],

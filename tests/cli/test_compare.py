@@ -63,6 +63,7 @@ def test_compare__writes_everything(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["people.csv"], "--response and --protected"),
         (["a", "--baseline", "nobody"], "--baseline is one of the solvers, auto, ipf, newton"),
         (["a", "--budget", "0"], "budget is the seconds"),
+        (["a", "--workers", "0"], "--workers is at least 1, this is 0"),
     ],
 )
 def test_compare__bad_input(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,3 +124,35 @@ def test_compare__a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     found = pd.read_csv(tmp_path / "lambda_a.csv")
     assert found.query("value == 1e-4")["sweeps"].tolist() == [8, 19, 25]
     assert (tmp_path / "lambda_a.png").is_file()
+
+
+COUNTS = ["problem", "solver", "ending", "residual", "residual_l1", "kl", "dual_gap", "iterations", "cell_touches"]
+
+
+def test_compare__workers_change_no_count_and_the_report_says_that_there_were_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "their_solvers.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    words = ["compare", "haberman", "a", "--solvers", "ipf", "their_solvers:Nothing", "--max-iterations", "40"]
+    assert main([*words, "--out", "one"]) == 0
+    assert "side by side" not in capsys.readouterr().out
+    assert main([*words, "--workers", "2", "--out", "two"]) == 0
+    assert "taken side by side" in capsys.readouterr().out
+    one, two = (pd.read_csv(tmp_path / out / "runs.csv") for out in ("one", "two"))
+    pd.testing.assert_frame_equal(one[COUNTS], two[COUNTS], check_exact=True)
+    assert len(pd.read_csv(tmp_path / "two" / "times.csv")) == 10
+    assert two["peak_bytes"].notna().all()  # each process has a memory of its own
+    for name in ("runs.md", "report.html"):
+        assert "time (side by side)" in (tmp_path / "two" / name).read_text()
+        assert "side by side" not in (tmp_path / "one" / name).read_text()
+
+
+def test_compare__a_study_by_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = dataclasses.replace(rate_study.STUDIES["lambda"], values=(1e-4, 1e-2))
+    monkeypatch.setattr(rate_study, "STUDIES", {"lambda": short})
+    for workers in ("1", "2"):
+        words = ["compare", "a", "--study", "lambda", "--workers", workers, "--out", str(tmp_path / workers)]
+        assert main(words) == 0
+    one, two = (pd.read_csv(tmp_path / workers / "lambda_a.csv") for workers in ("1", "2"))
+    pd.testing.assert_frame_equal(one, two, check_exact=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def started(code, *arguments):
+def started(code, *arguments, **environment):
     """A subprocess that runs the code with purtensor at hand; its output is read as text."""
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **environment},
     )  # fmt: skip
 
 

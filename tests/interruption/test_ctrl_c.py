@@ -96,3 +96,30 @@ def test_project__max_seconds_is_honoured():
     result = pt.project(problem.reference, problem.constraints, max_seconds=limit, **options)
     assert result.termination is pt.Termination.TIME_LIMIT
     assert limit <= result.seconds < limit + BUSY
+
+
+COMPARING = """
+import sys
+from purtensor.cli.main import main
+if __name__ == "__main__":
+    solvers = ["newton", "tests.interruption.unending:Unending"]
+    words = ["compare", "haberman", "and_gate", "--solvers", *solvers, "--max-iterations", "1000000000"]
+    sys.exit(main([*words, "--budget", "600", "--workers", "2", "--out", sys.argv[1]]))
+"""
+
+
+def test_compare__by_workers_ends_soon_and_writes_what_was_done(tmp_path):
+    """Only the command hears the signal, not its workers, which go on for ten minutes if nobody ends them."""
+    child = started(COMPARING, tmp_path / "out", RUNNING=str(tmp_path / "running"))
+    until = time.monotonic() + 60
+    while not (tmp_path / "running").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(1.0)  # what ended before is told
+    sent = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    _, error = child.communicate(timeout=60)
+    assert child.returncode == 130, error
+    assert time.monotonic() - sent < 30  # pictures and report included
+    runs = (tmp_path / "out" / "runs.csv").read_text()
+    assert "haberman,newton,converged" in runs
+    assert "Unending" not in runs

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from purtensor.errors import InvalidOptionError
-from purtensor.experiments.comparison.contenders import Contender, Entry, Solvers, contenders
+from purtensor.experiments.comparison.contenders import Contender, Solvers, contenders
+from purtensor.experiments.comparison.contest import Found, Told, run_in_turns
 from purtensor.experiments.comparison.machine import surroundings
-from purtensor.experiments.comparison.outcome import Outcome
 from purtensor.experiments.comparison.questions import Problems, Question, questions
 from purtensor.experiments.comparison.result import Comparison
-from purtensor.experiments.comparison.rule import CLOCKS, Ending, Rule
+from purtensor.experiments.comparison.rule import CLOCKS, Rule
+from purtensor.experiments.comparison.side_by_side import run_side_by_side
 
 _PACKAGES = ("numpy", "scipy", "numba", "ipfn", "humanleague", "POT", "cvxpy", "clarabel")
+
+_SIDE_BY_SIDE = "other runs computed at the same time, so compare them within a round only"
 
 
 def compare(
@@ -27,6 +30,7 @@ def compare(
     max_iterations: int = 100_000,
     repetitions: int = 5,
     clock: str = "wall",
+    executor: Any = None,
     on_step: Callable[[str, str], Any] | None = None,
 ) -> Comparison:
     """Return how solvers fare on problems, under one stopping rule, one trace and one budget.
@@ -57,8 +61,15 @@ def compare(
         Rounds in which those that converged are timed again, in turns; ratios are taken within a round.
     clock
         What runs are timed by: "wall", or "processor" on a machine that others use. The latter adds up threads.
+    executor
+        What runs every solver on every problem, as in `project_many`: None (this process, one after the other, which
+        is what times want); a number of joblib workers, or a `joblib.Parallel`; anything with `submit`. The rounds of
+        one problem stay on one worker, in turns. Residuals, divergences, gaps and counts do not depend on it; times
+        and budgets do, as others compute at the same time, and the result says so. Of solvers that share a process
+        with others no memory is told; by the processor's clock they wait for each other. A worker that ends is the
+        ending of what it did. Solvers of your own, and problems, must be such that other processes can unpickle them.
     on_step
-        Told the problem and the solver before each run.
+        Told the problem and the solver before each run; with an executor, after it.
 
     Returns
     -------
@@ -84,30 +95,57 @@ def compare(
     asked, invited = questions(problems, max(10.0 * budget, 60.0)), contenders(solvers)
     for question in asked:
         question.check()
-    runs: dict[tuple[str, str], Outcome] = {}
-    seconds: list[tuple[str, str, int, float]] = []
-    facts, cut = {}, {}
-    while asked:
-        question = asked.pop(0)  # and let go of after its turn: large problems do not pile up
-        try:
-            _contest(question, invited, rule, repetitions, on_step or _silent, runs, seconds)
-        except KeyboardInterrupt:
-            if not runs:
-                raise
-            cut = {"interrupted": f"by the user, at problem {question.name}; this is what was done until then"}
-            asked = []
-        if any(problem == question.name for problem, _ in runs):
-            facts[question.name] = question.facts()
+    names, found, cut = [question.name for question in asked], Found(), {}
+    try:
+        if executor is None:
+            _one_by_one(asked, invited, rule, repetitions, on_step or _silent, found)
+        else:
+            run_side_by_side(asked, invited, rule, repetitions, executor, on_step or _silent, found)
+    except KeyboardInterrupt:
+        if not found.runs:
+            raise
+        at = f", at problem {names[-len(asked) - 1]}" if executor is None else ""
+        cut = {"interrupted": f"by the user{at}; this is what was done until then"}
     settings = {
         "tolerance": f"{tolerance:g} (largest miss, total mass 1), {100 * tolerance:g} (L1 of the worst constraint)",
         "budget": f"{budget:g} s and {max_iterations:,} iterations a run",
         "repetitions": f"{repetitions}, in turns",
         "clock": clock,
+        **({} if executor is None else {"times": f"taken side by side, by {_described(executor)}: {_SIDE_BY_SIDE}"}),
         **cut,
         **surroundings(_PACKAGES),
     }
-    times = pd.DataFrame(seconds, columns=["problem", "solver", "round", "seconds"])
-    return Comparison.of(runs, times, tolerance, facts, settings)
+    return _in_order(found, names, [contender.name for contender in invited], tolerance, settings, executor is not None)
+
+
+def _one_by_one(
+    asked: list[Question], invited: Sequence[Contender], rule: Rule, repetitions: int, told: Told, found: Found
+) -> None:
+    while asked:
+        question = asked.pop(0)  # and let go of after its turn: large problems do not pile up
+        try:
+            run_in_turns(question, invited, rule, repetitions, told, found)
+        finally:
+            if any(problem == question.name for problem, _ in found.runs):
+                found.facts[question.name] = question.facts()
+
+
+def _in_order(
+    found: Found, problems: list[str], solvers: list[str], tolerance: float, settings: dict[str, str], beside: bool
+) -> Comparison:
+    """Return the comparison by problem and solver in the order of the question, whichever ended first."""
+    cells = [(problem, solver) for problem in problems for solver in solvers]
+    runs = {cell: found.runs[cell] for cell in cells if cell in found.runs}
+    some = {problem for problem, _ in runs}
+    times = pd.DataFrame(found.seconds, columns=["problem", "solver", "round", "seconds"])
+    place = {problem: number for number, problem in enumerate(problems)}
+    times = times.sort_values("problem", key=lambda of: of.map(place), kind="stable", ignore_index=True)
+    facts = {problem: found.facts[problem] for problem in problems if problem in some}
+    return Comparison.of(runs, times, tolerance, facts, settings, side_by_side=beside)
+
+
+def _described(executor: Any) -> str:
+    return f"{executor} workers" if isinstance(executor, int) else type(executor).__name__
 
 
 def _rule(budget: float, tolerance: float, max_iterations: int, clock: str) -> Rule:
@@ -124,39 +162,3 @@ def _rule(budget: float, tolerance: float, max_iterations: int, clock: str) -> R
 
 def _silent(problem: str, solver: str) -> None:
     """Tell nobody."""
-
-
-def _contest(
-    question: Question,
-    invited: list[Contender],
-    rule: Rule,
-    repetitions: int,
-    told: Callable[[str, str], Any],
-    runs: dict[tuple[str, str], Outcome],
-    seconds: list[tuple[str, str, int, float]],
-) -> None:
-    """Add the outcome of every contender on one problem to `runs`, and the times of those that converged to `seconds`.
-
-    What was done before an interruption is added as well.
-    """
-    entries: dict[str, Entry] = {}
-    try:
-        told(question.name, "certified answer")
-        question.certified  # noqa: B018 - not to be made while the first contender is being measured
-        for contender in invited:
-            told(question.name, contender.name)
-            entries[contender.name] = contender.enter(question, rule)
-            outcome = entries[contender.name].run()
-            runs[question.name, contender.name] = outcome
-            if outcome.ending is Ending.INTERRUPTED:
-                raise KeyboardInterrupt
-            if not outcome.ending.converged:
-                entries.pop(contender.name).close()  # it is not timed: its process may go
-        racing = list(entries)
-        for turn in range(repetitions):
-            for name in racing[:: 1 if turn % 2 == 0 else -1]:
-                told(question.name, f"{name}, round {turn + 1}")
-                seconds.append((question.name, name, turn + 1, entries[name].time()))
-    finally:
-        for entry in entries.values():
-            entry.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from purtensor.errors import InvalidOptionError
 from purtensor.experiments.comparison.isolated_peer import PeerEntry
@@ -28,7 +29,15 @@ Solvers: TypeAlias = "str | Solver | Iterable[str | Solver] | Mapping[str, str |
 
 
 class Entry(Protocol):
-    """A contender on one problem, ready to run."""
+    """A contender on one problem, ready to run.
+
+    Attributes
+    ----------
+    isolated
+        Whether it runs in a process of its own, so that memory which is measured there is its own.
+    """
+
+    isolated: ClassVar[bool]
 
     def run(self) -> Outcome:
         """Return a run, judged."""
@@ -45,7 +54,7 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A name, and what makes its entry for a problem."""
+    """A name, and what makes its entry for a problem; other processes can unpickle both."""
 
     name: str
     enter: Callable[[Question, Rule], Entry]
@@ -113,8 +122,8 @@ def _contender(name: str, solver: Any) -> Contender:
         if solver == WHOLE_CALL:
             return Contender(name, WholeCallEntry)
         if solver in PEERS:
-            return Contender(name, lambda question, rule: PeerEntry(question, rule, solver))
+            return Contender(name, partial(PeerEntry, peer=solver))
         solver = _own(solver)
     if not isinstance(solver, Solver):
         raise InvalidOptionError(f"a solver is a name or an object with a step, such as IPF(), this is {solver!r}")
-    return Contender(name, lambda question, rule: OwnEntry(question, rule, solver))
+    return Contender(name, partial(OwnEntry, solver=solver))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from purtensor.experiments.comparison.isolation import Isolated, ProcessEndedError
 from purtensor.experiments.comparison.messages import Prepare, Raised, Refused, Solve, Solved
@@ -20,6 +20,8 @@ _SWEEPING = ("ipfn", "humanleague", "loglin", "pot")
 
 class PeerEntry:
     """A peer; what it raises, how long it takes and whether its process lives are its own affair."""
+
+    isolated: ClassVar[bool] = True
 
     def __init__(self, question: Question, rule: Rule, peer: str) -> None:
         self.question, self.rule, self.peer = question, rule, peer

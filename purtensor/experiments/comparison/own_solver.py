@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ _COMPILED = 2**24
 
 class OwnEntry:
     """A solver in the shared loop; the arrays are prepared, every run starts without what earlier ones found out."""
+
+    isolated: ClassVar[bool] = False
 
     def __init__(self, question: Question, rule: Rule, solver: Solver) -> None:
         self.question, self.rule, self.solver = question, rule, solver
@@ -92,6 +94,8 @@ class OwnEntry:
 
 class WholeCallEntry:
     """`pt.project` from labels to labels, its choice of solver and its verdict on feasibility included."""
+
+    isolated: ClassVar[bool] = False
 
     def __init__(self, question: Question, rule: Rule) -> None:
         self.question, self.rule = question, rule

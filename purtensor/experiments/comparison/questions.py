@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -120,6 +120,12 @@ class Question:
         """Refuse tables and constraints that do not fit together; nothing is kept, for problems may be large."""
         check_consistency(self.constraints)
         align(encode(self.reference), self.constraints)
+
+    def answered(self) -> Question:
+        """Return the question with its certified answer, and without the arrays that were worked out beside it."""
+        fresh = replace(self)
+        fresh.__dict__["certified"] = self.certified  # where cached_property looks
+        return fresh
 
     def facts(self) -> dict[str, str]:
         """Return the size of the problem and what is known of its answer, as text."""

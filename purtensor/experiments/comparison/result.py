@@ -48,6 +48,8 @@ class Comparison:
         For each problem its size and what is proved of its answer, as text.
     settings
         The rule, the budget, the processor and the versions, as text.
+    side_by_side
+        Whether other runs were computed while a run was timed; tables then say so over their times.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Comparison:
     tolerance: float
     problems: Mapping[str, Mapping[str, str]] = field(repr=False)
     settings: Mapping[str, str] = field(repr=False)
+    side_by_side: bool = False
 
     @classmethod
     def of(
@@ -72,6 +75,8 @@ class Comparison:
         tolerance: float,
         problems: Mapping[str, Mapping[str, str]],
         settings: Mapping[str, str],
+        *,
+        side_by_side: bool = False,
     ) -> Comparison:
         """Return the comparison of these outcomes, by problem and solver, with the times of the rounds."""
         rows = [_row(problem, solver, outcome, times) for (problem, solver), outcome in outcomes.items()]
@@ -83,13 +88,18 @@ class Comparison:
         trace = pd.DataFrame(
             lines, columns=["problem", "solver", "iteration", "seconds", "residual", "residual_l1", "dual_gap"]
         )
-        return cls(pd.DataFrame(rows), times, trace, tolerance, problems, settings)
+        return cls(pd.DataFrame(rows), times, trace, tolerance, problems, settings, side_by_side)
 
     def __repr__(self) -> str:
         return f"Comparison\n{self.table().to_string(index=False)}"
 
     def _repr_html_(self) -> str:
         return str(self.table().to_html(index=False))
+
+    @property
+    def time_heading(self) -> str:
+        """What stands over the times of tables."""
+        return "time (side by side)" if self.side_by_side else "time"
 
     def table(self) -> pd.DataFrame:
         """Return the runs for the eye: few digits, times with units, the ending of every run.
@@ -109,7 +119,7 @@ class Comparison:
                 "residual": [_scientific(value) for value in runs["residual"]],
                 "KL to answer": [_scientific(value) for value in runs["kl"]],
                 "iterations": ["" if math.isnan(value) else f"{value:,.0f}" for value in runs["iterations"]],
-                "time": [duration(value) for value in runs["seconds"]],
+                self.time_heading: [duration(value) for value in runs["seconds"]],
                 "memory": [_bytes(value) for value in runs["peak_bytes"]],
             }
         )
