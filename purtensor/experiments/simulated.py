@@ -49,7 +49,7 @@ CONVERGED = ENDINGS.index("converged")
 VERDICTS = ("", *(str(verdict) for verdict in Verdict))
 """What is proved of a projection's conditions; empty where the solver's progress raised no doubt."""
 
-METHOD = "PUR in one call, all else by Newton's steps from Python"
+METHOD = "in one call, what raises doubts by Newton's steps from Python"
 """Part of what kept members depend on: another way leads to the same numbers within the tolerance, not to the bits."""
 
 _FEW_STEPS = 12
@@ -116,7 +116,7 @@ class Simulation:
 
     def _projected(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, dict[str, Any]]:
         """Return the projection, None where it was not solved, and its evidence."""
-        at_once = self._at_once(reference) if conditions == "PUR" else None
+        at_once = self._at_once(reference, conditions)
         if at_once is not None:
             return at_once
         try:
@@ -147,10 +147,12 @@ class Simulation:
         }
         return (table if outcome.termination is Termination.CONVERGED else None), told
 
-    def _at_once(self, reference: FloatArray) -> tuple[FloatArray, dict[str, Any]] | None:
-        """Return PUR as one compiled call solves it, without labels; None where it raises doubts."""
+    def _at_once(self, reference: FloatArray, conditions: str) -> tuple[FloatArray, dict[str, Any]] | None:
+        """Return the projection as one compiled call finds it, without labels; None where it raises doubts."""
         union = Union.of(self.population.protected, self.population.unprotected, self.population.responses)
-        solved = solve_tables(union, reference[None], tolerance=STOPPING.tolerance, most=_FEW_STEPS)
+        solved = solve_tables(
+            union, reference[None], conditions=conditions, tolerance=STOPPING.tolerance, most=_FEW_STEPS
+        )
         if not solved.converged[0]:
             return None
         told = {
@@ -159,7 +161,7 @@ class Simulation:
             "residual": solved.residual[0],
             "tv_bound": solved.tv_bound[0],
             "bound": solved.bound[0],
-            "marginal_miss": marginal_miss(self.population, reference, solved.masses[0], "PUR"),
+            "marginal_miss": marginal_miss(self.population, reference, solved.masses[0], conditions),
             "iterations": int(solved.steps[0]),
         }
         return solved.masses[0], told

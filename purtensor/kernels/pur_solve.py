@@ -1,4 +1,4 @@
-"""Newton's method on PUR tables of one union, table after table, each to its own certificate.
+"""Newton's method on P, PU and PUR tables of one union, table after table, each to its own certificate.
 
 The equations are those of purtensor.solving.solvers.newton and purtensor.solving.certificate. A Newton direction m at p
 is what the certificate of p is made of, so a table is solved by as many directions as it has steps, and one.
@@ -10,18 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite
 from purtensor.kernels.certificate import certificate_sums, unevenness
 from purtensor.kernels.exponential import fast_exp
 from purtensor.kernels.newton import curvature, largest_absolute
+from purtensor.kernels.pur_direction import Profiles, Room, direct, direct_apart
 from purtensor.kernels.pur_tables import (
     coupling_cells,
-    factorize_scaled,
     first_response,
+    leave_unstated,
     set_pur_targets,
-    solve_scaled,
     spread_pur,
     sum_pur_rows,
     sweep_pur,
@@ -40,45 +39,17 @@ _UNIT = 2.0**-53
 _NEGLIGIBLE = 64 * 2.0**-52
 
 
-class Profiles(NamedTuple):
-    """The union's predictor profiles and the rows that they belong to.
-
-    `protected` and `slab` have s and x of every profile, x ascending; `code`, `slab_ptr` and `primary` are as
-    `assemble_bipartite` takes them; `other` has the numbers of the (y, x) rows, shape (slabs, responses).
-    """
-
-    protected: IntArray
-    slab: IntArray
-    code: IntArray
-    slab_ptr: IntArray
-    primary: IntArray
-    other: IntArray
-
-
 class Rule(NamedTuple):
-    """Sweeps before the first step, steps at most, and the proved distance in total variation to reach."""
+    """Sweeps before the first step, steps at most, and the proved distance in total variation to reach.
+
+    `utility` and `realism` say what is stated beside parity; realism only with utility.
+    """
 
     warm_up: int
     most: int
     tolerance: float
-
-
-class Room(NamedTuple):
-    """Memory that is used again for every table: over rows, over cells (y, s), over masses, and of the elimination."""
-
-    sums: FloatArray
-    targets: FloatArray
-    direction: FloatArray
-    correction: FloatArray
-    matrix: FloatArray
-    scale: FloatArray
-    vector: FloatArray
-    theta: FloatArray
-    change: FloatArray
-    moved: FloatArray
-    free: IntArray
-    used: IntArray
-    work: FloatArray
+    utility: bool
+    realism: bool
 
 
 @compiled
@@ -102,27 +73,37 @@ def solve_pur_table(
     room.free[:, first] = -1
     for y in range(1, p.shape[1]):
         room.used[y - 1] = y if y > first else y - 1
-    cells = coupling_cells(reference, profiles.protected, profiles.slab, groups, first)
+    cells = coupling_cells(
+        reference, profiles.protected, profiles.slab, groups, first, rule.utility, rule.realism
+    )  # fmt: skip
+    room.place[:] = -1
+    for n in range(cells.size):
+        room.place[cells[n]] = n
     p[:] = reference
     for _ in range(rule.warm_up):
-        sweep_pur(p, room.targets, profiles.protected, profiles.slab, room.sums, t)
+        sweep_pur(
+            p, room.targets, profiles.protected, profiles.slab, rule.utility, rule.realism, room.sums, t
+        )  # fmt: skip
     slope = 0.0
     refined = 0
     while True:
         if refined == 0:
-            _rebuild(reference, profiles, total, t, p)
-            sum_pur_rows(p, profiles.protected, profiles.slab, room.sums)
+            _rebuild(reference, profiles, total, rule.realism, t, p)
+            _sum(p, profiles, rule, room)
             _judge(room.targets, room.sums, p.shape[0], room.free.size, total, told)
             if not np.isfinite(told[3]):
                 return NOT_FINITE
             room.sums[:] = room.targets - room.sums
             room.direction[:] = 0.0
-        _direct(p, profiles, cells, room)
+        if rule.realism:
+            direct(p, profiles, cells, room)
+        else:
+            direct_apart(p, profiles, cells, rule.utility, room)
         if refined == 0:
             slope = np.dot(room.sums, room.correction)
         room.direction[:] += room.correction
         _change(reference, profiles, room)
-        left = _left_if_near(p, t, profiles, total, rule.tolerance, room, told)
+        left = _left_if_near(p, t, profiles, total, rule, room, told)
         if left <= _NEGLIGIBLE and told[5] <= rule.tolerance:
             return CONVERGED
         refined += 1
@@ -139,8 +120,20 @@ def solve_pur_table(
 
 
 @compiled
-def _rebuild(reference: FloatArray, profiles: Profiles, total: float, t: FloatArray, p: FloatArray) -> None:
-    """Write reference * exp(C^T t), scaled to the total, into `p`; the scale goes into the potentials of (s, x)."""
+def _sum(masses: FloatArray, profiles: Profiles, rule: Rule, room: Room) -> None:
+    """Write the sums of the masses over all rows that are stated into `sums`, and the targets of the others."""
+    sum_pur_rows(masses, profiles.protected, profiles.slab, room.sums)
+    leave_unstated(room.sums, room.targets, masses.shape[0], room.free.size, rule.utility, rule.realism)
+
+
+@compiled
+def _rebuild(
+    reference: FloatArray, profiles: Profiles, total: float, realism: bool, t: FloatArray, p: FloatArray
+) -> None:
+    """Write reference * exp(C^T t), scaled to the total, into `p`.
+
+    The scale goes into the potentials of (s, x), or of (y, s) where there is no realism.
+    """
     rows, responses = p.shape
     spread_pur(t, profiles.protected, profiles.slab, p)
     mass = 0.0
@@ -150,7 +143,10 @@ def _rebuild(reference: FloatArray, profiles: Profiles, total: float, t: FloatAr
         for y in range(responses):
             mass += p[r, y]
     factor = total / mass
-    t[:rows] += np.log(factor)
+    if realism:
+        t[:rows] += np.log(factor)
+    else:
+        t[rows + profiles.other.size :] += np.log(factor)
     for r in range(rows):
         for y in range(responses):
             p[r, y] *= factor
@@ -175,37 +171,6 @@ def _judge(targets: FloatArray, sums: FloatArray, rows: int, middle: int, total:
 
 
 @compiled
-def _direct(p: FloatArray, profiles: Profiles, cells: IntArray, room: Room) -> None:
-    """Write m with (C diag(p) C^T) m = sums on independent rows into `correction`."""
-    groups, responses = room.theta.shape
-    slabs = profiles.slab_ptr.size - 1
-    at = room.sums.size - groups * responses
-    count = cells.size
-    matrix = room.matrix[: count * count].reshape(count, count)
-    scale, side = room.scale[:count], room.vector[:count]
-    side[:] = 0.0
-    matrix[:] = 0.0
-    assemble_bipartite(
-        p.reshape(p.size), profiles.code, profiles.slab_ptr, profiles.primary, room.free, room.sums, room.used, cells,
-        (groups, responses), 0, slabs, True, room.work, matrix, side,
-    )  # fmt: skip
-    for n in range(count):
-        side[n] += room.sums[at + cells[n]]
-    factorize_scaled(matrix, scale)
-    solve_scaled(matrix, scale, side)
-    room.correction[:] = 0.0
-    theta = room.theta.reshape(groups * responses)
-    theta[:] = 0.0
-    for n in range(count):
-        theta[cells[n]] = side[n]
-        room.correction[at + cells[n]] = side[n]
-    substitute_bipartite(
-        p.reshape(p.size), profiles.code, profiles.slab_ptr, profiles.primary, room.free, room.sums, room.used,
-        room.theta, 0, slabs, room.work, room.correction,
-    )  # fmt: skip
-
-
-@compiled
 def _change(reference: FloatArray, profiles: Profiles, room: Room) -> None:
     """Write C^T direction into `change`, 0 where there is no profile."""
     change = room.change
@@ -218,7 +183,7 @@ def _change(reference: FloatArray, profiles: Profiles, room: Room) -> None:
 
 @compiled
 def _left_if_near(
-    p: FloatArray, t: FloatArray, profiles: Profiles, total: float, tolerance: float, room: Room, told: FloatArray
+    p: FloatArray, t: FloatArray, profiles: Profiles, total: float, rule: Rule, room: Room, told: FloatArray
 ) -> float:
     """Write the bounds that the direction proves; return the share of the total that p (1 + change) misses.
 
@@ -228,9 +193,9 @@ def _left_if_near(
     rounding = _UNIT * (4.0 + _weigh(p, t, profiles) / total)
     lowest, upper, gap, moved = certificate_sums(p.reshape(p.size), room.change.reshape(p.size))
     near = min(np.sqrt(max(upper, 0.0) / total / 2.0), moved / total / 2.0 + np.sqrt(max(gap, 0.0) / total / 2.0))
-    if not (lowest >= -1.0 and near + rounding <= tolerance):
+    if not (lowest >= -1.0 and near + rounding <= rule.tolerance):
         return np.inf
-    left = _left(p, profiles, room) / total
+    left = _left(p, profiles, rule, room) / total
     if left <= _NEGLIGIBLE:
         tv = near + rounding + left
         upper = (np.sqrt(max(upper, 0.0)) + np.sqrt(unevenness(room.sums, room.targets))) ** 2
@@ -240,12 +205,12 @@ def _left_if_near(
 
 
 @compiled
-def _left(p: FloatArray, profiles: Profiles, room: Room) -> float:
+def _left(p: FloatArray, profiles: Profiles, rule: Rule, room: Room) -> float:
     """Write what p (1 + change) misses of the targets into `sums`; return the L1 miss of all rows."""
     for r in range(p.shape[0]):
         for y in range(p.shape[1]):
             room.moved[r, y] = p[r, y] * (1.0 + room.change[r, y])
-    sum_pur_rows(room.moved, profiles.protected, profiles.slab, room.sums)
+    _sum(room.moved, profiles, rule, room)
     left = 0.0
     for n in range(room.sums.size):
         room.sums[n] = room.targets[n] - room.sums[n]

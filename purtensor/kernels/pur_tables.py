@@ -1,8 +1,9 @@
-"""PUR of many small tables whose profiles lie in one union: a whole solve, certificate included, in compiled code.
+"""P, PU and PUR of many small tables whose profiles lie in one union, certificates included, in compiled code.
 
 A table is a matrix over the union's predictor profiles (s, x), which lie slab by slab of x, and the responses y; where
 it is zero it has no profile. Supports are full in y: what is observed with one response is supported with all that the
-table has. Rows are numbered over the union: first (s, x), then (y, x), then (y, s); those without mass are inert.
+table has. Rows are numbered over the union: first (s, x), then (y, x), then (y, s); those without mass
+are inert, and so are those of conditions that are not stated: whatever is summed there is their target.
 """
 
 from __future__ import annotations
@@ -11,9 +12,6 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-
-_FLOOR = 1e-13
-"""A pivot below this share of its diagonal is rounding."""
 
 
 @compiled
@@ -71,11 +69,13 @@ def set_pur_targets(data: FloatArray, protected: IntArray, slab: IntArray, group
 
 
 @compiled
-def coupling_cells(masses: FloatArray, protected: IntArray, slab: IntArray, groups: int, first: int) -> IntArray:
+def coupling_cells(
+    masses: FloatArray, protected: IntArray, slab: IntArray, groups: int, first: int, utility: bool, realism: bool
+) -> IntArray:
     """Return the cells (s, y) whose parity rows are independent of all others, as s * responses + y.
 
-    They are those of every response but the first that has mass, and of every s but one of each set of s that some
-    slabs tie together (notes/independence.md).
+    With utility they are those of every s but one of each set of s that some slabs tie together, with realism those of
+    every response but the first that has mass (notes/independence.md).
     """
     rows, responses = masses.shape
     root = np.arange(groups)
@@ -101,9 +101,9 @@ def coupling_cells(masses: FloatArray, protected: IntArray, slab: IntArray, grou
     cells = np.empty(groups * responses, dtype=np.int64)
     count = 0
     for s in range(groups):
-        if seen[s] == 1 and root[s] != s:
+        if seen[s] == 1 and (root[s] != s or not utility):
             for y in range(responses):
-                if y != first and present[y] == 1:
+                if present[y] == 1 and (y != first or not realism):
                     cells[count] = s * responses + y
                     count += 1
     return cells[:count]
@@ -150,10 +150,10 @@ def spread_pur(potentials: FloatArray, protected: IntArray, slab: IntArray, out:
 
 @compiled
 def sweep_pur(
-    masses: FloatArray, targets: FloatArray, protected: IntArray, slab: IntArray, sums: FloatArray,
-    potentials: FloatArray,
+    masses: FloatArray, targets: FloatArray, protected: IntArray, slab: IntArray, utility: bool, realism: bool,
+    sums: FloatArray, potentials: FloatArray,
 ) -> None:  # fmt: skip
-    """Make one sweep of iterative proportional fitting: (y, s), then (y, x), then (s, x)."""
+    """Make one sweep of iterative proportional fitting: (y, s), with utility then (y, x), with realism then (s, x)."""
     rows, responses = masses.shape
     size = sums.size
     slabs = slab[-1] + 1
@@ -172,63 +172,25 @@ def sweep_pur(
             masses[r, y] *= of_s[protected[r], y]
             of_x[slab[r], y] += masses[r, y]
     for n in range(at_x, at_s):
-        sums[n] = targets[n] / sums[n] if sums[n] > 0.0 else 1.0
+        sums[n] = targets[n] / sums[n] if sums[n] > 0.0 and utility else 1.0
         potentials[n] += np.log(sums[n])
     for r in range(rows):
         total = 0.0
         for y in range(responses):
             masses[r, y] *= of_x[slab[r], y]
             total += masses[r, y]
-        factor = targets[r] / total if total > 0.0 else 1.0
+        factor = targets[r] / total if total > 0.0 and realism else 1.0
         potentials[r] += np.log(factor)
         for y in range(responses):
             masses[r, y] *= factor
 
 
 @compiled
-def factorize_scaled(matrix: FloatArray, scale: FloatArray) -> None:
-    """Replace the upper triangle of a matrix, scaled to a unit diagonal, by its Cholesky factor U, U^T U.
-
-    `scale` gets the scaling; it is 0, and the row left out, where a pivot is rounding.
-    """
-    size = scale.size
-    for i in range(size):
-        scale[i] = 1.0 / np.sqrt(matrix[i, i]) if matrix[i, i] > 0.0 else 0.0
-    for i in range(size):
-        for j in range(i, size):
-            matrix[i, j] *= scale[i] * scale[j]
-    for i in range(size):
-        pivot = matrix[i, i]
-        for k in range(i):
-            pivot -= matrix[k, i] * matrix[k, i]
-        if not pivot > _FLOOR:
-            scale[i] = 0.0
-            matrix[i, i:] = 0.0
-            matrix[i, i] = 1.0
-            continue
-        root = np.sqrt(pivot)
-        matrix[i, i] = root
-        for k in range(i):
-            if matrix[k, i] != 0.0:
-                for j in range(i + 1, size):
-                    matrix[i, j] -= matrix[k, i] * matrix[k, j]
-        for j in range(i + 1, size):
-            matrix[i, j] /= root
-
-
-@compiled
-def solve_scaled(matrix: FloatArray, scale: FloatArray, vector: FloatArray) -> None:
-    """Replace the vector by the solution, given the factor; it is 0 on the rows that were left out."""
-    size = scale.size
-    for i in range(size):
-        value = vector[i] * scale[i]
-        for k in range(i):
-            value -= matrix[k, i] * vector[k]
-        vector[i] = value / matrix[i, i] if scale[i] > 0.0 else 0.0
-    for i in range(size - 1, -1, -1):
-        value = vector[i]
-        for j in range(i + 1, size):
-            value -= matrix[i, j] * vector[j]
-        vector[i] = value / matrix[i, i]
-    for i in range(size):
-        vector[i] *= scale[i]
+def leave_unstated(
+    sums: FloatArray, targets: FloatArray, rows: int, middle: int, utility: bool, realism: bool
+) -> None:  # fmt: skip
+    """Write the targets over the sums of the rows (s, x) and of the `middle` rows (y, x) that are not stated."""
+    if not realism:
+        sums[:rows] = targets[:rows]
+    if not utility:
+        sums[rows : rows + middle] = targets[rows : rows + middle]

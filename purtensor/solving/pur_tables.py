@@ -1,4 +1,4 @@
-"""Many small PUR tables at once, on arrays: simulated data sets, each with its own support within a union."""
+"""Many small tables at once, projected onto P, PU or PUR, on arrays: simulated data sets, supports within a union."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.bipartite import workspace_size
-from purtensor.kernels.pur_solve import FACTS, NOT_FULL, Profiles, Room, Rule, solve_pur_table
+from purtensor.kernels.pur_direction import Profiles, Room
+from purtensor.kernels.pur_solve import FACTS, NOT_FULL, Rule, solve_pur_table
 from purtensor.solving.termination import Termination
 from purtensor.solving.threads import chunks_of, for_each_chunk
 
@@ -17,6 +18,9 @@ _TABLES_PER_CHUNK = 8
 """Some 10 ms of work: Ctrl-C is heard between chunks."""
 
 _WARM_UP = 3
+
+CONDITIONS = ("P", "PU", "PUR")
+"""What tables are projected onto."""
 
 _ENDINGS = (
     Termination.CONVERGED, Termination.ITERATION_LIMIT, Termination.STALLED, Termination.NOT_FINITE,
@@ -72,7 +76,7 @@ class SolvedTables:
         Shape (T, profiles, responses): the projections, of the totals of their data; NaN where there is none.
     potentials
         Shape (T, rows): of (s, x), then (y, x) as x * responses + y, then (y, s) as s * responses + y; with
-        masses = reference * exp of their sums.
+        masses = reference * exp of their sums; 0 for what is not stated.
     steps
         Shape (T,): Newton steps.
     residual, residual_l1, bound, tv_bound
@@ -97,9 +101,15 @@ class SolvedTables:
 
 
 def solve_tables(
-    union: Union, references: FloatArray, data: FloatArray | None = None, *, tolerance: float = 1e-10, most: int = 100
+    union: Union,
+    references: FloatArray,
+    data: FloatArray | None = None,
+    *,
+    conditions: str = "PUR",
+    tolerance: float = 1e-10,
+    most: int = 100,
 ) -> SolvedTables:
-    """Return the PUR projections of many tables, each to a proved distance within the tolerance.
+    """Return the projections of many tables onto parity, utility and realism, each to a proved distance.
 
     The whole solve of a table is compiled, and tables are shared out to threads; the bits are the same whatever
     their number. Supports may differ, but each is full in the responses, as regularized tables are.
@@ -111,7 +121,9 @@ def solve_tables(
     references
         Shape (T, profiles, responses): not negative; zero where a table has no profile.
     data
-        What the targets are the PUR marginals of, same shape; the references when None.
+        What the targets are marginals of, same shape; the references when None.
+    conditions
+        "P", "PU" or "PUR". Parity alone needs no Newton step.
     tolerance
         Of the proved distance in total variation.
     most
@@ -120,7 +132,7 @@ def solve_tables(
     Raises
     ------
     InvalidOptionError
-        Arrays of another shape.
+        Arrays of another shape, or other conditions.
 
     Examples
     --------
@@ -138,11 +150,13 @@ def solve_tables(
         raise InvalidOptionError(
             f"tables have the shape (tables, {expected[0]}, {expected[1]}), these are {given.shape}, {of.shape}"
         )
+    if conditions not in CONDITIONS:
+        raise InvalidOptionError(f"conditions are one of {', '.join(CONDITIONS)}, these are {conditions!r}")
     tables = len(given)
     masses = np.empty_like(given)
     potentials = np.empty((tables, union.rows))
     facts = np.empty((tables, FACTS))
-    profiles, rule = _layout(union), Rule(_WARM_UP, most, tolerance)
+    profiles, rule = _layout(union), Rule(_WARM_UP, most, tolerance, "U" in conditions, "R" in conditions)
 
     def work(number: int, begin: int, end: int) -> None:
         room = _room(union)
@@ -186,5 +200,6 @@ def _room(union: Union) -> Room:
         np.empty(masses),
         np.empty((union.slabs, union.responses), dtype=np.int32),
         np.empty(union.responses - 1, dtype=np.int64),
+        np.empty(coupled, dtype=np.int64),
         np.empty(workspace_size(cells, union.responses, coupled)),
     )

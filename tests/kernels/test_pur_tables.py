@@ -5,10 +5,9 @@ import pytest
 
 from purtensor.kernels.pur_tables import (
     coupling_cells,
-    factorize_scaled,
     first_response,
+    leave_unstated,
     set_pur_targets,
-    solve_scaled,
     spread_pur,
     sum_pur_rows,
     sweep_pur,
@@ -64,21 +63,34 @@ def test_set_pur_targets__parity_is_the_product_and_the_rest_the_marginals(kerne
 
 
 @both(sweep_pur)
-def test_sweep_pur__is_three_steps_of_proportional_fitting(kernel):
+@pytest.mark.parametrize(("utility", "realism", "steps"), [(True, True, (2, 1, 0)), (True, False, (2, 1)),
+                                                           (False, False, (2,))])  # fmt: skip
+def test_sweep_pur__is_a_step_of_proportional_fitting_for_each_condition(kernel, utility, realism, steps):
     data, masses = drawn(), drawn(3)
     targets, sums, potentials = np.empty(ROWS), np.empty(ROWS), np.zeros(ROWS)
     set_pur_targets(data, S, X, GROUPS, targets)
     expected = masses.reshape(-1).copy()
     matrix = coefficients()
     ends = [0, len(S), len(S) + SLABS * RESPONSES, ROWS]
-    for k in (2, 1, 0):
+    for k in steps:
         rows = slice(ends[k], ends[k + 1])
         expected *= matrix[rows].T @ (targets[rows] / (matrix[rows] @ expected))
     before = masses.copy()
-    kernel(masses, targets, S, X, sums, potentials)
+    kernel(masses, targets, S, X, utility, realism, sums, potentials)
     assert masses.reshape(-1) == pytest.approx(expected, rel=1e-13)
     moved = before.reshape(-1) * np.exp(matrix.T @ potentials)
     assert moved == pytest.approx(expected, rel=1e-13)
+    assert [bool(potentials[ends[k] : ends[k + 1]].any()) for k in range(3)] == [k in steps for k in range(3)]
+
+
+@both(leave_unstated)
+def test_leave_unstated__nothing_is_missed_there(kernel):
+    targets, rows, middle = np.arange(1.0, ROWS + 1), len(S), SLABS * RESPONSES
+    for utility, realism, first in [(True, True, 0), (True, False, rows), (False, False, rows + middle)]:
+        sums = np.zeros(ROWS)
+        kernel(sums, targets, rows, middle, utility, realism)
+        assert np.array_equal(sums[:first], targets[:first])
+        assert not sums[first:].any()
 
 
 @both(coupling_cells)
@@ -88,20 +100,23 @@ def test_sweep_pur__is_three_steps_of_proportional_fitting(kernel):
     ids=["whole", "one less", "two less", "a slab less", "scattered", "one slab"],
 )
 @pytest.mark.parametrize("absent", [None, 0, 2])
-def test_coupling_cells__complete_the_rank(kernel, gone, absent):
+@pytest.mark.parametrize(("utility", "realism"), [(True, True), (True, False), (False, False)], ids=["PUR", "PU", "P"])
+def test_coupling_cells__complete_the_rank(kernel, gone, absent, utility, realism):
     masses = drawn()
     masses[gone] = 0.0
     if absent is not None:
         masses[:, absent] = 0.0
     first = first_response(masses)
-    cells = kernel(masses, S, X, GROUPS, first)
+    cells = kernel(masses, S, X, GROUPS, first, utility, realism)
     matrix = coefficients()[:, masses.reshape(-1) > 0]
-    kept = [r for r in range(len(S)) if masses[r].any()]
+    matrix[: len(S)] *= realism
+    matrix[len(S) : len(S) + SLABS * RESPONSES] *= utility
+    kept = [r for r in range(len(S)) if masses[r].any() and realism]
     kept += [
         len(S) + x * RESPONSES + y
         for x in range(SLABS)
         for y in range(RESPONSES)
-        if y != first and masses[x == X, y].sum() > 0
+        if utility and (y != first or not realism) and masses[x == X, y].sum() > 0
     ]
     kept += [len(S) + SLABS * RESPONSES + cell for cell in cells]
     rank = np.linalg.matrix_rank(matrix)
@@ -119,28 +134,3 @@ def test_first_response__is_refused_where_a_profile_lacks_one(kernel):
     masses[4, 2] = 0.0
     assert kernel(masses) == -1
     assert kernel(np.zeros((3, 2))) == -1
-
-
-@both(factorize_scaled)
-def test_factorize_scaled__and_solve(kernel):
-    root = np.random.default_rng(4).standard_normal((6, 6)) * 10.0 ** np.arange(-6, 0)
-    matrix = root @ root.T
-    solution = np.random.default_rng(5).standard_normal(6)
-    upper, scale, vector = np.triu(matrix), np.empty(6), matrix @ solution
-    kernel(upper, scale)
-    solve_scaled(upper, scale, vector)
-    assert matrix @ vector == pytest.approx(matrix @ solution, rel=1e-9)
-
-
-@both(solve_scaled)
-def test_solve_scaled__leaves_out_what_is_singular(kernel):
-    rows = np.random.default_rng(6).standard_normal((4, 3))
-    root = np.vstack([rows, rows[0] + rows[1], np.zeros(3)])  # rank 3 of 6, the last row empty
-    matrix = root @ root.T
-    rhs = matrix @ np.ones(6)
-    upper, scale, vector = np.triu(matrix), np.empty(6), rhs.copy()
-    factorize_scaled(upper, scale)
-    kernel(upper, scale, vector)
-    assert np.count_nonzero(scale) == 3
-    assert vector[scale == 0].tolist() == [0.0] * 3
-    assert matrix @ vector == pytest.approx(rhs, rel=1e-9, abs=1e-12)

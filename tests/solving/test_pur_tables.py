@@ -10,7 +10,7 @@ import pytest
 import purtensor as pt
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.pur_solve import CONVERGED, FACTS, Rule, solve_pur_table
-from purtensor.solving.pur_tables import Union, _layout, _room, solve_tables
+from purtensor.solving.pur_tables import CONDITIONS, Union, _layout, _room, solve_tables
 from purtensor.solving.termination import Termination
 from purtensor.solving.threads import VARIABLE
 from tests.kernels.drawn import plain
@@ -38,10 +38,10 @@ def table_of(union, masses):
     return pt.tabulate(records, weights=masses[r, y].tolist())
 
 
-def one_by_one(union, masses, data=None):
+def one_by_one(union, masses, data=None, conditions="PUR"):
     """The projection by labels, back as a matrix."""
     data = masses if data is None else data
-    constraints = pt.pur(table_of(union, data), response="y", protected="s")
+    constraints = pt.pur(table_of(union, data), response="y", protected="s", conditions=conditions)
     result = pt.project(table_of(union, masses), constraints, solver=pt.Newton(), tolerance=1e-13)
     place = {(s, x): r for r, (s, x) in enumerate(zip(union.protected.tolist(), union.unprotected.tolist()))}
     found = np.zeros_like(masses)
@@ -50,13 +50,14 @@ def one_by_one(union, masses, data=None):
     return found
 
 
+@pytest.mark.parametrize("conditions", CONDITIONS)
 @pytest.mark.parametrize("strength", [1.0, 1e-2, 1e-4])
-def test_solve_tables__are_the_projections_one_by_one(strength):
+def test_solve_tables__are_the_projections_one_by_one(strength, conditions):
     union, tables = drawn(strength=strength)
-    solved = solve_tables(union, tables)
+    solved = solve_tables(union, tables, conditions=conditions)
     assert solved.converged.all()
     for masses, found, bound in zip(tables, solved.masses, solved.tv_bound):
-        exact = one_by_one(union, masses)
+        exact = one_by_one(union, masses, conditions=conditions)
         assert np.abs(found - exact).sum() / 2 <= (bound + 1e-12) * exact.sum()
         assert np.abs(found - masses).sum() > 1e-3
     assert solved.tv_bound.max() <= 1e-10
@@ -74,14 +75,29 @@ def test_solve_tables__targets_from_other_data():
         assert solved.masses[n].sum() == pytest.approx(tables[n].sum(), rel=1e-12)
 
 
-def test_solve_tables__masses_are_the_reference_times_exp_of_the_potentials():
+def test_solve_tables__parity_alone_has_a_closed_form():
     union, tables = drawn()
-    solved = solve_tables(union, tables)
+    solved = solve_tables(union, tables, conditions="P")
+    of_s = np.zeros((len(tables), union.groups, RESPONSES))
+    np.add.at(of_s, (slice(None), union.protected), tables)
+    target = of_s.sum(axis=2, keepdims=True) * of_s.sum(axis=1, keepdims=True) / of_s.sum(axis=(1, 2), keepdims=True)
+    exact = tables * (target / of_s)[:, union.protected]
+    assert solved.masses == pytest.approx(exact, rel=1e-13)
+    assert solved.steps.tolist() == [0] * len(tables)
+    assert solved.tv_bound.max() < 1e-14
+
+
+@pytest.mark.parametrize("conditions", CONDITIONS)
+def test_solve_tables__masses_are_the_reference_times_exp_of_the_potentials(conditions):
+    union, tables = drawn()
+    solved = solve_tables(union, tables, conditions=conditions)
     rows, t = len(union.protected), solved.potentials
     of_x = t[:, rows : rows + union.slabs * RESPONSES].reshape(len(t), union.slabs, RESPONSES)
     of_s = t[:, rows + union.slabs * RESPONSES :].reshape(len(t), union.groups, RESPONSES)
     exponent = t[:, :rows, None] + of_x[:, union.unprotected] + of_s[:, union.protected]
     assert solved.masses == pytest.approx(tables * np.exp(exponent), rel=1e-13)
+    assert bool(t[:, :rows].any()) == ("R" in conditions)
+    assert bool(of_x.any()) == ("U" in conditions)
 
 
 def test_solve_tables__scale_of_a_table_changes_nothing():
@@ -111,10 +127,11 @@ def test_solve_tables__a_profile_that_lacks_a_response_is_for_others():
     assert (solved.bound[1], solved.tv_bound[1]) == (math.inf, 1.0)
 
 
-def test_solve_tables__without_a_solution_nothing_is_proved():
+@pytest.mark.parametrize("conditions", ["PU", "PUR"])
+def test_solve_tables__without_a_solution_nothing_is_proved(conditions):
     # s tells x: parity cannot hold beside utility
     union = Union.of(np.array([0, 1]), np.array([0, 1]), 2)
-    solved = solve_tables(union, np.array([[[0.4, 0.1], [0.1, 0.4]]]), most=30)
+    solved = solve_tables(union, np.array([[[0.4, 0.1], [0.1, 0.4]]]), conditions=conditions, most=30)
     assert solved.endings[0] in (Termination.ITERATION_LIMIT, Termination.STALLED, Termination.NOT_FINITE)
     assert solved.tv_bound.tolist() == [1.0]
 
@@ -132,12 +149,20 @@ def test_solve_tables__bits_do_not_depend_on_threads_or_on_the_other_tables(monk
     assert np.array_equal(solve_tables(union, tables[17:18]).masses[0], one.masses[17])
 
 
-def test_solve_pur_table__as_plain_python_is_the_same():
+@pytest.mark.parametrize("conditions", CONDITIONS)
+def test_solve_pur_table__as_plain_python_is_the_same(conditions):
     union, tables = drawn(tables=1)
     masses, potentials, facts = np.empty(tables[0].shape), np.empty(union.rows), np.empty(FACTS)
-    arguments = tables[0], tables[0], _layout(union), Rule(3, 50, 1e-10), _room(union), masses, potentials, facts
+    rule = Rule(3, 50, 1e-10, "U" in conditions, "R" in conditions)
+    arguments = tables[0], tables[0], _layout(union), rule, _room(union), masses, potentials, facts
     assert plain(solve_pur_table)(*arguments) == CONVERGED
-    assert masses == pytest.approx(solve_tables(union, tables).masses[0], rel=1e-12)
+    assert masses == pytest.approx(solve_tables(union, tables, conditions=conditions).masses[0], rel=1e-12)
+
+
+def test_solve_tables__refuses_other_conditions():
+    union, tables = drawn()
+    with pytest.raises(InvalidOptionError, match="conditions are one of P, PU, PUR, these are 'PR'"):
+        solve_tables(union, tables, conditions="PR")
 
 
 @pytest.mark.parametrize("wrong", [np.ones((2, 3)), np.ones((1, 2, 2)), np.ones((2, 3, 4))])
