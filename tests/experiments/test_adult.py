@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +145,22 @@ def test_study_adult__same_seed_same_numbers_whatever_the_workers(study: AdultSt
     assert all(np.array_equal(again.noise[name], study.noise[name]) for name in study.noise)
     assert study_adult(data_sets=3, seed=7, folder=tmp_path).disparities == study.disparities
     assert again.identity == study.identity != study_adult(data_sets=0, seed=8).identity
+
+
+@pytest.mark.parametrize("kind", ["threads", "joblib", "a pool of processes"])
+def test_study_adult__executors_change_no_number(study: AdultStudy, kind: str, tmp_path: Path) -> None:
+    if kind == "joblib":
+        again = study_adult(data_sets=3, seed=7, executor=2)
+    else:
+        pool = ThreadPoolExecutor(3) if kind == "threads" else ProcessPoolExecutor(2, get_context("spawn"))
+        with pool:
+            again = study_adult(data_sets=3, seed=7, executor=pool, folder=tmp_path)
+        assert len(list(tmp_path.glob("*.npz"))) == 2  # data sets and splits: computed by the executor, and kept
+    assert again.disparities == study.disparities
+    assert again.costs == study.costs
+    assert again.utility_noise == study.utility_noise
+    assert all(np.array_equal(again.noise[name], values) for name, values in study.noise.items())
+    assert again.failures == ()
 
 
 def test_ratios__are_those_of_plain_sums(study: AdultStudy) -> None:
