@@ -12,11 +12,15 @@ from .distributed.diagnosis import StoredDiagnosis as StoredDiagnosis
 from .distributed.project import resume as resume
 from .distributed.result import StoredProjection as StoredProjection
 from .errors import FileFormatError as FileFormatError
+from .errors import ForbiddenFileError as ForbiddenFileError
 from .errors import InconsistentTargetsError as InconsistentTargetsError
 from .errors import InfeasibleError as InfeasibleError
 from .errors import InvalidOptionError as InvalidOptionError
 from .errors import InvalidTableError as InvalidTableError
+from .errors import MissingFileError as MissingFileError
+from .errors import MissingStoreError as MissingStoreError
 from .errors import NoSlabsError as NoSlabsError
+from .errors import NotAFileError as NotAFileError
 from .errors import NotConvergedError as NotConvergedError
 from .errors import NotConvergedWarning as NotConvergedWarning
 from .errors import PurtensorError as PurtensorError
@@ -26,6 +30,7 @@ from .errors import TooLargeError as TooLargeError
 from .errors import UndefinedRatioWarning as UndefinedRatioWarning
 from .errors import UnknownAttributeError as UnknownAttributeError
 from .errors import UnknownCategoryError as UnknownCategoryError
+from .errors import UnreadableFileError as UnreadableFileError
 from .experiments.comparison.compare import compare as compare
 from .experiments.comparison.result import Comparison as Comparison
 from .fairness.curve import parity_curve as parity_curve

@@ -111,5 +111,34 @@ class StoreError(PurtensorError, OSError):
     """A store on disk that is full, damaged, or lacks a part; what was complete before is still there."""
 
 
+class UnreadableFileError(PurtensorError, OSError):
+    """A file that is not there, is none, or may not be opened: told by path, with what was looked for.
+
+    Attributes
+    ----------
+    filename
+        The path as it was given.
+    """
+
+    def __str__(self) -> str:  # OSError would put the number of the error and the path around the message
+        return str(self.args[0]) if self.args else ""
+
+
+class MissingFileError(UnreadableFileError, FileNotFoundError):
+    """A file that is not there, or that a link points to in vain."""
+
+
+class NotAFileError(UnreadableFileError, IsADirectoryError):
+    """A folder where a file was asked for."""
+
+
+class ForbiddenFileError(UnreadableFileError, PermissionError):
+    """A file that may not be opened."""
+
+
+class MissingStoreError(StoreError, MissingFileError):
+    """A store on disk that is not there at all."""
+
+
 class NoSlabsError(PurtensorError, ValueError):
     """Constraints that no slab key splits into parts: such a problem is solved in memory only."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from purtensor import __version__
-from purtensor.cli.compare_arguments import add_compare
+from purtensor.cli.compare_arguments import add_compare, add_missing
 from purtensor.solving.solvers import SOLVERS
 
 EXIT_CODES = """\
@@ -136,14 +136,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--weights", metavar="COLUMN", help="a weight or count for each row (default: the column 'count', if any)"
     )
-    data.add_argument(
-        "--missing", choices=("raise", "drop", "category"), default="raise",
-        help="rows with a missing value: refuse, drop, or make missing a category (default: raise)",
-    )  # fmt: skip
-    data.add_argument(
-        "--missing-values", nargs="+", default=[], metavar="TEXT",
-        help="texts that mean missing in a CSV file, beside the empty field",
-    )  # fmt: skip
+    add_missing(data)
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:

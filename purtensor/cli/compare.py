@@ -143,6 +143,8 @@ def _problem(text: str, arguments: argparse.Namespace) -> tuple[str, Any]:
     if not (arguments.response and arguments.protected):
         raise InvalidOptionError(f"{text} holds records: say what is decided and what is protected, "
                                  "with --response and --protected")  # fmt: skip
-    counts = read_counts(path, Columns(weights=arguments.weights))
+    asked = Columns(None, arguments.weights, arguments.missing, tuple(arguments.missing_values),
+                    (arguments.response, *arguments.protected))  # fmt: skip
+    counts = read_counts(path, asked)
     f = regularize(counts, arguments.strength, response=arguments.response)
     return path.name.split(".")[0], (f, pur(f, response=arguments.response, protected=arguments.protected))

@@ -59,4 +59,17 @@ def add_compare(commands: Any) -> None:
     records.add_argument("--response", metavar="Y", help="the column that is decided")
     records.add_argument("--protected", nargs="+", metavar="S", help="columns it must not depend on")
     records.add_argument("--weights", metavar="COLUMN", help="a weight or count for each row")
+    add_missing(records)
     records.add_argument("--strength", type=float, default=1e-4, metavar="LAMBDA", help="pseudo-count (default: 1e-4)")
+
+
+def add_missing(group: Any) -> None:
+    """Add what is said of missing values to a group of options."""
+    group.add_argument(
+        "--missing", choices=("raise", "drop", "category"), default="raise",
+        help="rows with a missing value: refuse, drop, or make missing a category (default: raise)",
+    )  # fmt: skip
+    group.add_argument(
+        "--missing-values", nargs="+", default=[], metavar="TEXT",
+        help="texts that mean missing in a CSV file, beside the empty field",
+    )  # fmt: skip

@@ -7,7 +7,7 @@ import argparse
 from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.question import read_question
-from purtensor.cli.stored_question import stored_question
+from purtensor.cli.stored_question import is_stored, stored_question
 from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.verdict import Verdict
@@ -17,7 +17,7 @@ _MOST_ROWS = 40
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the file, print the verdict with its reasons, and return the exit code."""
-    question = stored_question(arguments) if arguments.file.is_dir() else read_question(arguments)
+    question = stored_question(arguments) if is_stored(arguments.file) else read_question(arguments)
     show_facts("data", question.facts)
     found = diagnose(question.reference, question.constraints)
     show_facts("verdict", _facts(found))

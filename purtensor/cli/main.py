@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from purtensor.cli.arguments import build_parser
 from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
-from purtensor.errors import InfeasibleError, NotConvergedError, PurtensorError, TooLargeError
+from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, PurtensorError, TooLargeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,9 +41,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (PurtensorError, OSError, MemoryError) as error:
         if parsed.debug:
             raise
-        print(f"purtensor: {one_line(error)}", file=sys.stderr)
+        told = one_line(error)
+        if isinstance(error, NotConvergedError | InvalidOptionError):  # others may tell names of the data
+            told = as_typed(told, parsed)
+        print(f"purtensor: {told}", file=sys.stderr)
         return exit_code(error)
     return DONE
+
+
+def as_typed(message: str, parsed: argparse.Namespace) -> str:
+    """Return a message with the options of Python as they are typed after the command, where it has them."""
+    for name in vars(parsed):
+        if "_" in name:  # a single word may be meant as a word
+            message = re.sub(rf"(?<![\w-]){name}\b", f"--{name.replace('_', '-')}", message)
+    return message.replace("Newton()", "--solver newton") if "solver" in parsed else message
 
 
 def exit_code(error: BaseException) -> int:

@@ -7,7 +7,7 @@ import argparse
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
 from purtensor.cli.question import NETCDF, read_question, require_folder
-from purtensor.cli.stored_question import STORE, stored_question
+from purtensor.cli.stored_question import STORE, is_stored, stored_question
 from purtensor.projection.files import save
 from purtensor.projection.project import project
 from purtensor.solving.solvers.named import solver_named
@@ -17,7 +17,7 @@ from purtensor.tables.files import ending
 def run(arguments: argparse.Namespace) -> None:
     """Read the file, project it, write the projection, and print what was done."""
     solver = solver_named(arguments.solver)
-    on_disk = arguments.file.is_dir()
+    on_disk = is_stored(arguments.file)
     if not on_disk:
         ending(arguments.out)  # refuses what could not be written later
     require_folder(arguments.out)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from purtensor._typing import Table
-from purtensor.cli.records import PROBABILITY, Columns, column_names, read_counts
+from purtensor.cli.records import KINDS, PROBABILITY, Columns, column_names, read_counts
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
@@ -16,6 +16,7 @@ from purtensor.projection.files import load
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.tables.coded import encode
+from purtensor.tables.present import require_file
 from purtensor.tables.regularize import regularize, uniform
 
 NETCDF = ".nc"
@@ -66,11 +67,13 @@ def _reference(name: str, f: Table) -> Table:
     if name == "uniform":
         return uniform(f)
     path = Path(name)
+    require_file(path, f"a reference (empirical, uniform, or a table in {NETCDF}, {KINDS})")
     if path.suffix == NETCDF:
         loaded = load(path)
         return loaded.table if isinstance(loaded, Projection | Relaxation) else loaded
     attributes = encode(f).domain.attributes
-    return read_counts(path, Columns(attributes, PROBABILITY if PROBABILITY in column_names(path) else None))
+    weights = PROBABILITY if PROBABILITY in column_names(path) else None
+    return read_counts(path, Columns(attributes, weights, remedy=f"take such rows out of {path.name}, or fill them"))
 
 
 def _facts_of_data(path: Path, counts: Table, f: Table) -> dict[str, str]:

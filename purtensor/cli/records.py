@@ -13,6 +13,7 @@ import pandas as pd
 from purtensor._typing import Table
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.tables.parquet import require_room_for_rows
+from purtensor.tables.present import require_file
 from purtensor.tables.reading import reading, require_room
 from purtensor.tables.tabulate import MISSING_REMEDY, tabulate
 
@@ -27,8 +28,10 @@ COUNT = "count"
 PROBABILITY = "probability"
 """The column that makes a file a distribution."""
 
-_REMEDY = "give --missing drop to leave such rows out, or --missing category to count them as a category"
+REMEDY = "give --missing drop to leave such rows out, or --missing category to count them as a category"
 """In the words of the command line."""
+
+KINDS = ".csv, .tsv (also .gz) or .parquet"
 
 _INTEGER = r"(?:0|-?[1-9]\d{0,17})"
 
@@ -49,6 +52,8 @@ class Columns:
         Texts of a CSV file that mean missing, beside the empty field.
     required
         Columns that must be there, whichever are tabulated.
+    remedy
+        What to do about missing values that are refused.
     """
 
     attributes: tuple[str, ...] | None = None
@@ -56,6 +61,7 @@ class Columns:
     missing: str = "raise"
     missing_values: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    remedy: str = REMEDY
 
 
 def read_counts(path: Path, columns: Columns) -> Table:
@@ -63,6 +69,8 @@ def read_counts(path: Path, columns: Columns) -> Table:
 
     Raises
     ------
+    UnreadableFileError
+        It is not there, is a folder, or may not be opened.
     FileFormatError
         Of another kind than CSV or Parquet, damaged, or with columns that have no name or the same name.
     UnknownAttributeError
@@ -87,7 +95,7 @@ def read_counts(path: Path, columns: Columns) -> Table:
     try:
         return tabulate(records, attributes, weights=weights, missing=columns.missing)
     except InvalidTableError as error:
-        raise InvalidTableError(str(error).replace(MISSING_REMEDY, _REMEDY)) from None
+        raise InvalidTableError(str(error).replace(MISSING_REMEDY, columns.remedy)) from None
 
 
 def _weight_column(names: Sequence[str], asked: str | None, path: Path) -> str | None:
@@ -102,12 +110,13 @@ def _kind(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
     if kind not in (".csv", ".tsv", ".parquet"):
-        raise FileFormatError(f"{path.name} is no file that is read here: give .csv, .tsv (also .gz) or .parquet")
+        raise FileFormatError(f"{path.name} is no file that is read here: give {KINDS}")
     return kind
 
 
 def column_names(path: Path) -> list[str]:
     """Return the names of the columns of a file, each checked: not empty, none twice."""
+    require_file(path, f"a table ({KINDS})")
     if _kind(path) == ".parquet":
         return _distinct(list(_parquet(path).schema_arrow.names), path)
     require_room(path)

@@ -6,8 +6,10 @@ import argparse
 from pathlib import Path
 
 from purtensor.cli.question import Question
+from purtensor.cli.records import KINDS
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
+from purtensor.tables.present import STORE_MARK, require_file
 from purtensor.tables.stored_table import StoredTable, open_table
 
 STORE = ".zarr"
@@ -15,6 +17,20 @@ STORE = ".zarr"
 
 _STRENGTH = 1e-4
 """The default of the option, which is not refused."""
+
+
+def is_stored(path: Path) -> bool:
+    """Tell whether a path is the folder of a stored table, rather than a file.
+
+    Raises
+    ------
+    UnreadableFileError
+        It is neither.
+    """
+    if path.is_dir() and (path / STORE_MARK).exists():
+        return True
+    require_file(path, f"a table ({KINDS}, or a stored table, {STORE})")
+    return False
 
 
 def stored_question(arguments: argparse.Namespace) -> Question:
@@ -43,7 +59,7 @@ def stored_question(arguments: argparse.Namespace) -> Question:
 def _reference(name: str, f: StoredTable) -> StoredTable:
     if name == "empirical":
         return f
-    if Path(name).is_dir():
+    if Path(name).is_dir() or name.lower().endswith(STORE):
         return open_table(name)
     raise InvalidOptionError(f"the reference of a stored table is empirical or another stored table, not {name!r}")
 

@@ -13,7 +13,8 @@ import pandas as pd
 from purtensor._typing import Table
 from purtensor.datasets.census_income import census_wage
 from purtensor.datasets.pay_gap import gender_pay_gap
-from purtensor.errors import FileFormatError, InvalidOptionError, UnknownCategoryError
+from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
+from purtensor.tables.present import require_file
 from purtensor.tables.reading import reading, require_room
 
 YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
@@ -58,7 +59,7 @@ def read_map(path: Path) -> dict[str, str]:
     FileFormatError
         Other columns, an empty field, or a category twice.
     """
-    require_room(path)
+    require_room(path, "a map (CSV with the columns category, group)")
     with reading(path):
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(frame.columns) != _MAP_COLUMNS:
@@ -76,6 +77,10 @@ def surveys(file: Path | None, groups: Mapping[str, Any]) -> Iterator[tuple[str,
 
     Raises
     ------
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
+    InvalidTableError
+        A value is missing, or is none that the codebook has.
     UnknownCategoryError
         The file has none of the paper's years.
     """
@@ -83,11 +88,21 @@ def surveys(file: Path | None, groups: Mapping[str, Any]) -> Iterator[tuple[str,
         source = {"source": "UCI Census-Income (data set 117, CC BY 4.0), embedded: hourly wages"}
         yield STAND_IN, census_wage(**groups), source
         return
+    require_file(file, "the gender-pay-gap file (.csv or .dta)")
     with file.open("rb") as opened:
         source = {"source": file.name, "SHA-256 of the file": hashlib.file_digest(opened, "sha256").hexdigest()}
-    everything = gender_pay_gap(file, attributes=["year"]).indexes["profile"].get_level_values("year")
+    everything = _survey(file, attributes=["year"]).indexes["profile"].get_level_values("year")
     found = [year for year in YEARS if year in set(everything.astype(int))]
     if not found:
         raise UnknownCategoryError(f"{file} has none of the years {', '.join(map(str, YEARS))}")
     for year in found:
-        yield f"CPS {year}", gender_pay_gap(file, year=year, **groups), source
+        yield f"CPS {year}", _survey(file, year=year, **groups), source
+
+
+def _survey(file: Path, **asked: Any) -> Table:
+    """Return counts of the file; of missing values it is told what to do without an option for them."""
+    try:
+        return gender_pay_gap(file, **asked)
+    except InvalidTableError as error:
+        remedy = f"take such rows out of {file.name} first"
+        raise InvalidTableError(str(error).replace("say missing='drop' or missing='category'", remedy)) from None

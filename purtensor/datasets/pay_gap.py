@@ -23,6 +23,7 @@ from purtensor.datasets.counted import checked_choice, chosen_attributes, counte
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.tables.domain import listed
+from purtensor.tables.present import require_file
 from purtensor.tables.reading import first_line, reading, require_short_lines
 
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
@@ -90,6 +91,8 @@ def gender_pay_gap(
 
     Raises
     ------
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
     FileFormatError
         Another kind of file, or a column that is needed is not there.
     InvalidTableError
@@ -159,6 +162,7 @@ def _chunks(path: Path, needed: Sequence[str]) -> Iterator[pd.DataFrame]:
     stata = path.suffix == ".dta"
     if not stata and ".csv" not in path.suffixes[-2:]:
         raise FileFormatError(f"{path} is neither .csv nor .dta; give the file as it was published")
+    require_file(path, "the survey as it was published")
     with reading(path, "the survey as it was published"):
         if stata:
             with pd.read_stata(path, iterator=True) as reader:

@@ -21,6 +21,7 @@ from purtensor.solving.termination import Termination
 from purtensor.tables.elsewhere import engine
 from purtensor.tables.files import ending, load_table, save_table, table_of
 from purtensor.tables.netcdf import read_dataset, write_dataset
+from purtensor.tables.present import path_text, require_file
 from purtensor.tables.stored_copy import copy_store
 from purtensor.tables.stored_table import StoredTable, open_table
 from purtensor.tables.table_dataset import dataset_to_table, table_to_dataset
@@ -85,8 +86,10 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Raises
     ------
+    UnreadableFileError
+        The file is not there, or may not be opened.
     InvalidOptionError
-        An ending that purtensor does not know.
+        An ending that purtensor does not know, or no path at all.
     FileFormatError
         The file is damaged or not of purtensor.
     StoreError
@@ -101,9 +104,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> pt.load(path).values
     array([1., 2.])
     """
-    if os.path.isdir(path):
-        is_run = os.path.exists(os.path.join(path, "problem"))
+    name = path_text(path)
+    if os.path.isdir(name):
+        is_run = os.path.exists(os.path.join(name, "problem"))
         return engine("load")(path) if is_run else open_table(path)
+    if name.lower().endswith(".zarr"):
+        return open_table(path)
+    require_file(name, "a table or a result")
     if ending(path) != ".nc":
         return load_table(path)
     dataset = read_dataset(path)

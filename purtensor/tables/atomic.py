@@ -8,14 +8,28 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from purtensor.errors import NotAFileError
+from purtensor.tables.present import missing_folder
+
 
 @contextlib.contextmanager
 def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; when the block ends well, it takes the place of `path`.
 
     The bytes are on the disk before the move. After an error or an interruption, `path` is as it was.
+
+    Raises
+    ------
+    MissingFileError
+        The folder is not there.
+    NotAFileError
+        There is a folder at `path`.
     """
     target = Path(os.path.realpath(path))  # a link stays a link: what it points to is replaced
+    if not target.parent.is_dir():
+        raise missing_folder(target.parent, target.name)
+    if target.is_dir():
+        raise NotAFileError(f"{target} is a folder, and no file can take its place: give the name of a file")
     temporary = target.with_name(f".purtensor-{secrets.token_hex(8)}.tmp")
     try:
         yield temporary

@@ -88,8 +88,10 @@ def read_csv(path: str | os.PathLike[str]) -> Table:
 
     Raises
     ------
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
     FileFormatError
-        The file is damaged or cut off, has no such column, or a row that is incomplete, repeated or no mass.
+        It is damaged or cut off, has no such column, or a row that is incomplete, repeated or no mass.
     TooLargeError
         Its text, unpacked where it is compressed, needs more memory than there is.
     """

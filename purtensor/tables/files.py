@@ -52,8 +52,10 @@ def load_table(path: str | os.PathLike[str]) -> Table:
     ------
     InvalidOptionError
         Another ending.
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
     FileFormatError
-        The file is damaged, or holds no table.
+        It is damaged, or holds no table.
     """
     return _READERS[ending(path)](path)
 

@@ -12,6 +12,7 @@ from purtensor.errors import FileFormatError, StoreError
 from purtensor.tables.atomic import replaced_file
 from purtensor.tables.content_hash import content_hash
 from purtensor.tables.memory import require_memory
+from purtensor.tables.present import require_file
 from purtensor.tables.reading import reading
 from purtensor.tables.seal import append_seal, check_seal
 
@@ -55,12 +56,15 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
 
     Raises
     ------
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
     FileFormatError
-        The file is damaged, of another program, or of a later version of this one.
+        It is damaged, of another program, or of a later version of this one.
     TooLargeError
         What it declares to hold needs more memory than there is.
     """
     _require_netcdf4()
+    require_file(path, "a table or a result")
     check_seal(path)
     what = f"reading {os.fspath(path)}"
     require_memory(_TO_OPEN + os.stat(path).st_size, what)

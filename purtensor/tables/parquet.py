@@ -24,6 +24,7 @@ from purtensor.tables.grouping import first_repeated
 from purtensor.tables.labels import decode_labels, encode_labels
 from purtensor.tables.memory import require_memory
 from purtensor.tables.netcdf import FORMAT_VERSION
+from purtensor.tables.present import require_file
 from purtensor.tables.reading import reading
 from purtensor.tables.table_dataset import as_json, table_to_dataset, value_column
 
@@ -79,15 +80,16 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
 
     Raises
     ------
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
     FileFormatError
-        The file is damaged, has no such column, or a row that is repeated, incomplete or no mass.
+        It is damaged, has no such column, or a row that is repeated, incomplete or no mass.
     TooLargeError
         Its rows need more memory than there is.
     ImportError
         pyarrow is not installed.
     """
-    with Path(path).open("rb"):
-        pass
+    require_file(path)
     parquet = _arrow("pyarrow.parquet")
     with reading(path):
         file = parquet.ParquetFile(path, page_checksum_verification=True)

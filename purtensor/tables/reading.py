@@ -10,6 +10,7 @@ from pathlib import Path
 
 from purtensor.errors import FileFormatError, PurtensorError, TooLargeError
 from purtensor.tables.memory import available_memory, readable, require_memory
+from purtensor.tables.present import require_file, unreadable
 
 _PART = 1 << 20
 _DUCKDB_S_MEMORY_ERROR = "OutOfMemoryException"
@@ -23,10 +24,12 @@ _AT_LEAST = 16 << 20
 def reading(path: str | os.PathLike[str], what: str = "a table") -> Iterator[None]:
     """Turn whatever is raised while the file is read into an error of purtensor that names the file.
 
-    A file that is not there, or may not be opened, stays the built-in error; so does a package that is missing.
+    A package that is missing stays the built-in error.
 
     Raises
     ------
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
     FileFormatError
         A library found the file damaged, in whichever words.
     TooLargeError
@@ -35,13 +38,20 @@ def reading(path: str | os.PathLike[str], what: str = "a table") -> Iterator[Non
     name = os.fspath(path)
     try:
         yield
-    except (PurtensorError, ImportError, FileNotFoundError, PermissionError, IsADirectoryError):
+    except (PurtensorError, ImportError):
         raise
+    except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
+        if error.filename is not None and error.filename in (path, name):
+            raise unreadable(error, name, what) from error
+        raise  # of another file
     except Exception as error:  # libraries raise anything on damaged files
         if isinstance(error, MemoryError) or type(error).__name__ == _DUCKDB_S_MEMORY_ERROR:
             raise _too_large(name, error) from error
-        told = _in_one_line(error)
-        raise FileFormatError(f"{name} is damaged, or not {what}: {told}") from error
+        raise _damaged(name, what, error) from error
+
+
+def _damaged(name: str, what: str, error: Exception) -> FileFormatError:
+    return FileFormatError(f"{name} is damaged, or not {what}: {_in_one_line(error)}")
 
 
 def _too_large(name: str, error: Exception) -> TooLargeError:
@@ -55,16 +65,19 @@ def _in_one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def require_room(path: str | os.PathLike[str]) -> None:
-    """Refuse a text file, compressed or not, that memory would not take, before it is read.
+def require_room(path: str | os.PathLike[str], what: str = "a table") -> None:
+    """Refuse a text file, compressed or not, that is not there or that memory would not take, before it is read.
 
     Raises
     ------
+    UnreadableFileError
+        It is not there, is a folder, or may not be opened.
     TooLargeError
         Its text, counted without keeping it, needs more than there is.
     FileFormatError
         It is compressed and damaged.
     """
+    require_file(path, what)
     name = os.fspath(path)
     size, available = os.stat(path).st_size, available_memory()
     if is_gzip(path):

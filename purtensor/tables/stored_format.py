@@ -25,6 +25,7 @@ from purtensor.tables.content_hash import content_hash
 from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.labels import decode_labels
 from purtensor.tables.memory import require_memory
+from purtensor.tables.present import what_to_give
 
 _FORMAT = "purtensor stored table 1"
 _CODECS = {"bytes", "crc32c", "zstd", "gzip", "blosc", "vlen-utf8"}
@@ -240,6 +241,7 @@ def _require_plain(folder: Path, path: Path, what: str) -> None:
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         is_other = path.parent == folder
         told = f"is no stored table: there is no {what} in it" if is_other else f"lacks {what}: it is not whole"
+        told += what_to_give(folder) if is_other else ""
         raise StoreError(f"{folder} {told}") from error
     except OSError as error:
         raise StoreError(f"{folder} cannot be read: {what}: {error.strerror or error}") from error

@@ -15,6 +15,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import described, encode, sparse_table
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import first_repeated, group_profiles
+from purtensor.tables.present import require_store
 from purtensor.tables.stored_format import read_facts, read_labels, read_profiles
 from purtensor.tables.translate import translated
 
@@ -87,8 +88,10 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
 
     Raises
     ------
+    MissingStoreError
+        Nothing is there.
     StoreError
-        There is no such store, it is not whole, or it is encoded in a way that is not trusted.
+        It is no stored table, it is not whole, or it is encoded in a way that is not trusted.
 
     Examples
     --------
@@ -99,6 +102,7 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
     >>> pt.open_table(path).to_table().values
     array([1., 2.])
     """
+    require_store(path)
     folder = Path(path)
     facts = read_facts(folder)
     domain = Domain(facts.attributes, read_labels(folder, facts))

@@ -22,6 +22,7 @@ from purtensor._typing import FloatArray
 from purtensor.errors import FileFormatError, InvalidTableError
 from purtensor.tables.labels import recognised_labels
 from purtensor.tables.memory import available_memory
+from purtensor.tables.present import require_file
 from purtensor.tables.reading import first_line, reading, require_short_lines
 
 _MOST_MEMORY = 2 << 30
@@ -60,7 +61,9 @@ def lazy_records(records: Any) -> nw.LazyFrame[Any] | None:
     Raises
     ------
     FileFormatError
-        A path whose ending is unknown, or a file that cannot be read.
+        A path whose ending is unknown, or a file that is damaged.
+    UnreadableFileError
+        A file that is not there, is a folder, or may not be opened.
     """
     paths = _paths(records)
     if paths:
@@ -162,8 +165,8 @@ def _files(paths: list[str]) -> list[str]:
     files = []
     for path in paths:
         found = [path] if os.path.exists(path) else sorted(glob.glob(path))
-        if not found:
-            raise FileFormatError(f"{path} cannot be read: there is no such file")
+        for file in found or [path]:
+            require_file(file, "a file of records")
         files += found
     return files
 

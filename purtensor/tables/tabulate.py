@@ -56,6 +56,8 @@ def tabulate(
         A column that the records do not have.
     InvalidOptionError
         Another word for `missing`, or no attribute.
+    UnreadableFileError
+        A file of records that is not there, is a folder, or may not be opened.
 
     Examples
     --------

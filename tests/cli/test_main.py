@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from purtensor.cli.main import (
     INTERRUPTED,
     NOT_CONVERGED,
     TOO_LARGE,
+    as_typed,
     exit_code,
     main,
     one_line,
@@ -150,8 +152,8 @@ def test_project__from_the_result_of_another_projection(hired: Path, tmp_path: P
         (["--conditions", "PX"], "InvalidOptionError", "PX"),
         (["--out", "fair.txt"], "InvalidOptionError", "fair.txt"),
         (["--out", "no/such/folder/fair.csv"], "InvalidOptionError", "folder"),
-        (["--reference", "nowhere.csv"], "FileNotFoundError", "nowhere.csv"),
-        (["--reference", "nearest"], "FileFormatError", "nearest"),
+        (["--reference", "nowhere.csv"], "MissingFileError", "nowhere.csv"),
+        (["--reference", "nearest"], "MissingFileError", "empirical, uniform, or a table"),
     ],
 )
 def test_project__bad_words_end_with_two_and_one_line(
@@ -190,7 +192,9 @@ def test_project__infeasible_ends_with_three(tmp_path: Path, capsys: pytest.Capt
 def test_project__not_converged_ends_with_four(hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--solver", "ipf", "--max-iterations", "1")
     assert project(hired, "--out", tmp_path / "fair.csv", *words) == NOT_CONVERGED
-    assert capsys.readouterr().err.startswith("purtensor: NotConvergedError: not converged after 1 iteration")
+    told = capsys.readouterr().err
+    assert told.startswith("purtensor: NotConvergedError: not converged after 1 iteration")
+    assert "raise --max-iterations, or use --solver newton" in told
     assert not (tmp_path / "fair.csv").exists()
 
 
@@ -247,6 +251,13 @@ def test_project__debug_shows_where(hired: Path, tmp_path: Path) -> None:
 )
 def test_exit_code__of_each_kind_of_error(error: BaseException, code: int) -> None:
     assert exit_code(error) == code
+
+
+def test_as_typed__leaves_what_the_command_does_not_have() -> None:
+    parsed = argparse.Namespace(max_seconds=1.0, missing="raise")
+    told = as_typed("raise max_seconds or max_iterations, or use Newton(); 'max_seconds' is missing", parsed)
+    assert told == "raise --max-seconds or max_iterations, or use Newton(); '--max-seconds' is missing"
+    assert as_typed("--max-seconds, x_max_seconds", parsed) == "--max-seconds, x_max_seconds"
 
 
 def test_one_line__names_the_error_and_folds_its_text() -> None:

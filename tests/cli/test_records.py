@@ -134,3 +134,39 @@ def test_main__tells_of_unknown_columns_before_missing_values(
     path = written(tmp_path, "a,b,c\n3,x,1\n4,,2\n")
     assert main(["project", str(path), *words, "--out", str(tmp_path / "out.nc")]) == 2
     assert "no attribute 'z'; data.csv has a, b, c" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("column", ["--response", "--protected"])
+def test_compare__tells_of_unknown_columns_before_missing_values(
+    tmp_path: Path, column: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "a,b,c\n3,x,1\n4,,2\n")
+    words = {"--response": "a", "--protected": "b"} | {column: "z"}
+    typed = [word for pair in words.items() for word in pair]
+    assert main(["compare", str(path), *typed, "--solvers", "ipf", "--out", str(tmp_path / "c")]) == 2
+    assert "no attribute 'z'; data.csv has a, b, c" in capsys.readouterr().err
+
+
+def test_compare__has_the_options_that_it_names_for_missing_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "a,b,c\n" + "3,x,1\n4,x,2\n4,y,2\n3,y,1\n" * 2 + "4,,2\n4,?,2\n")
+    words = ["compare", str(path), "--response", "a", "--protected", "b", "--solvers", "ipf", "--repetitions", "1",
+             "--out", str(tmp_path / "c")]  # fmt: skip
+    assert main(words) == 2
+    assert "give --missing drop to leave such rows out, or --missing category" in capsys.readouterr().err
+    assert main([*words, "--missing", "drop", "--missing-values", "?"]) == 0
+    assert len(pd.read_csv(tmp_path / "c" / "runs.csv")) == 1
+
+
+def test_project__missing_values_of_a_reference_have_no_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "a,b\n3,x\n4,x\n3,y\n4,y\n")
+    other = written(tmp_path, "a,b\n3,x\n4,\n", "other.csv")
+    words = ["--response", "a", "--protected", "b", "--reference", str(other), "--out", str(tmp_path / "o.csv")]
+    assert main(["project", str(path), *words]) == 2
+    told = capsys.readouterr().err
+    assert "take such rows out of other.csv, or fill them" in told
+    assert "missing=" not in told
+    assert "--missing" not in told

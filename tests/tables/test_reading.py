@@ -33,6 +33,17 @@ def test_reading__leaves_what_says_enough(error):
     assert caught.value is error
 
 
+@pytest.mark.parametrize("kind", [FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError])
+def test_reading__names_what_the_system_says_of_this_file_alone(kind):
+    with pytest.raises(pt.UnreadableFileError, match=r"x\.bin .*a survey was looked for"), reading.reading(
+        "x.bin", "a survey"
+    ):  # fmt: skip
+        raise kind(5, "so", "x.bin")
+    with pytest.raises(kind) as caught, reading.reading("x.bin"):
+        raise kind(5, "so", "y.bin")
+    assert type(caught.value) is kind
+
+
 @pytest.fixture
 def little_memory(monkeypatch):
     """As on a machine that has 64 MiB left."""
