@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -73,7 +73,7 @@ def iterate_at(problem: Problem, potentials: FloatArray, memory: Any = None) -> 
 
 def starting_potentials(problem: Problem) -> FloatArray:
     """Return the potentials of the reference scaled to the targets' total."""
-    return _shifted(problem, np.zeros(problem.system.rows), float(problem.reference.sum()))
+    return _shift(problem, np.zeros(problem.system.rows), float(problem.reference.sum()))
 
 
 def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
@@ -87,13 +87,13 @@ def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
     mass = float(iterate_at(problem, potentials).masses.sum())
     if not 0 < mass < np.inf:
         raise InvalidOptionError(f"the potentials to start from give a total mass of {mass}; start from the reference")
-    return _shifted(problem, potentials, mass)
+    return _shift(problem, potentials.copy(), mass)
 
 
-def _shifted(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
-    shifted = potentials.copy()
-    shifted[: problem.offsets[1]] += math.log(problem.total / mass)
-    return shifted
+def _shift(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
+    """Change potentials in place so that masses of this sum have the targets' total, and return them."""
+    potentials[: problem.offsets[1]] += math.log(problem.total / mass)
+    return potentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Residual:
     @property
     def finite(self) -> bool:
         """Whether both are numbers."""
-        return bool(np.isfinite(self.l1))
+        return math.isfinite(self.l1)
 
 
 def residual_of(problem: Problem, masses: FloatArray) -> Residual:
@@ -217,11 +217,15 @@ class Step:
 
     iterate: Iterate
     iterations: int = 1
-    records: tuple[Record, ...] = ()
+    records: Sequence[Record] = ()
     note: str = ""
     stalled: bool = False
     judged: bool = False
     doubtful: bool = False
+
+    def at(self, iterate: Iterate) -> Step:
+        """Return the step with another iterate, such as the same point with another memory."""
+        return Step(iterate, self.iterations, self.records, self.note, self.stalled, self.judged, self.doubtful)
 
 
 @runtime_checkable

@@ -25,6 +25,8 @@ from purtensor.solving.iterate import (
     residual_of,
     starting_potentials,
 )
+from purtensor.solving.lines import Lines
+from purtensor.solving.lines import TraceLine as TraceLine
 from purtensor.solving.problem import Problem
 from purtensor.solving.termination import Termination
 
@@ -85,16 +87,6 @@ class Progress:
     iterate: Iterate
 
 
-@dataclass(slots=True)
-class TraceLine:
-    """One measured iteration."""
-
-    record: Record
-    iteration: int
-    seconds: float
-    tv_bound: float = float("nan")
-
-
 @dataclass(slots=True, eq=False)
 class Run:
     """What came out of the loop: the last point, as its potentials make it, and how it was reached."""
@@ -104,17 +96,22 @@ class Run:
     termination: Termination
     iterations: int
     seconds: float
-    lines: list[TraceLine]
+    measured: Lines
     notes: list[str]
     certificate: Certificate | None
+
+    @property
+    def lines(self) -> list[TraceLine]:
+        """The measured iterations."""
+        return list(self.measured)
 
 
 @dataclass(slots=True, eq=False)
 class _State:
     iterate: Iterate
     started: float
+    lines: Lines
     iterations: int = 0
-    lines: list[TraceLine] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     chunk: int = 1
     certificate: Certificate | None = None
@@ -133,7 +130,7 @@ class _State:
         slow = False
         if self.iterations >= self.next_doubt:
             self.next_doubt = 2 * self.iterations
-            now = self.lines[-1].record.residual_l1
+            now = self.lines.last.record.residual_l1
             half = [line for line in self.lines if line.iteration <= self.iterations // 2]
             slow = bool(half) and now > _LITTLE * half[-1].record.residual_l1
         return self.doubtful or slow
@@ -155,17 +152,17 @@ def run(
     the progress raises doubts: whether it is proved that the solver works for a point that does not exist.
     """
     iterate = iterate_at(problem, starting_potentials(problem) if start is None else start)
-    state = _State(iterate, time.perf_counter(), asked_at=2 * stopping.tolerance)
+    started = time.perf_counter()
+    first = residual_of(problem, iterate.masses)
+    line = TraceLine(_measured(problem, iterate, first, 0.0), 0, 0.0)
+    state = _State(iterate, started, Lines(line), asked_at=2 * stopping.tolerance)
     if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP:
         most, reads = _FIRST_CHUNK
         state.chunk = max(1, min(most, reads // max(1, problem.index.size)))
-    first = residual_of(problem, iterate.masses)
-    record = _measured(problem, iterate, first, 0.0)
-    state.lines.append(TraceLine(record, 0, 0.0))
     ending = Termination.CONVERGED if _is_met(problem, state, first, stopping, certifier) else None
     if start is None and ending is None:  # the first iteration starts from the whole reference
         state.emptying = emptying_gain(problem)
-        state.lines[0].record = record._replace(dual=record.dual - state.emptying)
+        line.record = line.record._replace(dual=line.record.dual - state.emptying)
     try:
         while ending is None:
             ending = _advance(problem, solver, stopping, certifier, state, callback)
@@ -198,19 +195,18 @@ def _advance(
     after = time.perf_counter()
     _absorb(problem, state, step, before, after)
     state.chunk = _next_chunk(state.chunk, step.iterations, after - before)
-    last = state.lines[-1].record
-    residual = Residual(last.residual, last.residual_l1)
+    last = state.lines.last
+    residual = Residual(last.record.residual, last.record.residual_l1)
     if not residual.finite:
         return Termination.NOT_FINITE
-    current = state.lines[-1].iteration == state.iterations
+    current = last.iteration == state.iterations
     if current and _is_met(problem, state, residual, stopping, certifier):
         return Termination.CONVERGED
     if step.stalled:
         return Termination.STALLED
-    progress = Progress(
-        state.iterations, after - state.started, residual.largest, residual.l1, state.iterate
-    )  # fmt: skip
-    if callback is not None and callback(progress):
+    if callback is not None and callback(
+        Progress(state.iterations, after - state.started, residual.largest, residual.l1, state.iterate)
+    ):
         return Termination.INTERRUPTED
     if after - state.started > stopping.max_seconds:
         return Termination.TIME_LIMIT
@@ -237,18 +233,16 @@ def _absorb(problem: Problem, state: _State, step: Step, before: float, after: f
     records = step.records
     if state.emptying and state.iterations == 0 and records and records[0].iteration == 1:
         records = (records[0]._replace(kl_step=records[0].kl_step + state.emptying), *records[1:])
-    state.lines += [
-        TraceLine(record, state.iterations + record.iteration, begun + record.iteration * pace) for record in records
-    ]
+    state.lines.add_call(records, state.iterations, begun, pace)
     state.iterate = step.iterate
     state.doubtful = step.doubtful
     state.iterations += step.iterations
-    last = state.lines[-1]
+    last = state.lines.last
     if last.iteration < state.iterations and not (step.judged or step.records):
         residual = residual_of(problem, state.iterate.masses)
         dual_before = last.record.dual if last.iteration == state.iterations - 1 else float("nan")
         line = _measured(problem, state.iterate, residual, dual_before)
-        state.lines.append(TraceLine(line, state.iterations, after - state.started))
+        state.lines.add(TraceLine(line, state.iterations, after - state.started))
     if step.note and (not state.notes or state.notes[-1] != step.note):
         state.notes.append(step.note)
 
@@ -295,7 +289,7 @@ def _is_certified(
         return False
     state.certificate = certifier.certify(iterate_at(problem, state.iterate.potentials))
     reached = state.certificate.tv_bound
-    state.lines[-1].tv_bound = reached
+    state.lines.last.tv_bound = reached
     if reached > stopping.tolerance:
         state.asked_at = residual.l1 * min(0.95, max(0.5, stopping.tolerance / reached))
     return reached <= stopping.tolerance
@@ -306,15 +300,15 @@ def _finished(problem: Problem, state: _State, ending: Termination) -> Run:
         state.final = _rebuilt(problem, state.iterate)
     last, residual = state.final
     seconds = time.perf_counter() - state.started
-    if state.lines[-1].iteration != state.iterations:
-        state.lines.append(TraceLine(_measured(problem, last, residual, float("nan")), state.iterations, seconds))
+    if state.lines.last.iteration != state.iterations:
+        state.lines.add(TraceLine(_measured(problem, last, residual, float("nan")), state.iterations, seconds))
     return Run(
         iterate=last,
         residual=residual,
         termination=ending,
         iterations=state.iterations,
         seconds=seconds,
-        lines=state.lines,
+        measured=state.lines,
         notes=state.notes,
         certificate=state.certificate,
     )

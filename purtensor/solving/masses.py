@@ -21,6 +21,9 @@ PROFILES_PER_CHUNK = 1 << 17
 def rebuilt(problem: Problem, potentials: FloatArray) -> FloatArray:
     """Return reference * exp(C^T potentials), shape (M,)."""
     masses = np.empty_like(problem.reference)
+    if len(masses) < SMALLEST_IN_CHUNKS:
+        rebuild_range(problem.reference, problem.index, problem.offsets, potentials, 0, len(masses), masses)
+        return masses
     for_each_chunk(
         lambda _, begin, end: rebuild_range(
             problem.reference, problem.index, problem.offsets, potentials, begin, end, masses

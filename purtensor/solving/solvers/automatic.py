@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from purtensor.solving.hessian.choice import estimate
-from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
+from purtensor.solving.iterate import Budget, Iterate, Record, Step, iterate_at
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf import IPF, sweep_arithmetic
 from purtensor.solving.solvers.newton import Newton
@@ -35,13 +36,17 @@ _SWEEP_SECONDS = 4e-6
 
 @dataclass(slots=True, eq=False)
 class _History:
-    """How IPF has fared: its own memory, the sweeps, the L1 residuals, the last largest residual, and the next look."""
+    """How IPF has fared: its own memory, the sweeps, the L1 residuals, the last largest residual, and the next look.
+
+    What was recorded since the last look is not read before the next.
+    """
 
     look: int
     memory: Any = None
     sweeps: int = 0
     residuals: list[tuple[int, float]] = field(default_factory=list)
     largest: float = math.inf
+    unread: list[tuple[int, Sequence[Record]]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -74,11 +79,11 @@ class Automatic:
         _learn(history, swept)
         moved = swept.iterate.with_memory(history)
         if history.sweeps < history.look:
-            return replace(swept, iterate=moved)
+            return swept.at(moved)
         history.look = math.ceil(history.look * _NEXT_LOOK)
         reason = _reason_to_switch(problem, history, budget)
         if reason is None:
-            return replace(swept, iterate=moved)
+            return swept.at(moved)
         fresh = iterate_at(problem, swept.iterate.potentials, _Switched(None))
         return Step(fresh, swept.iterations, swept.records, note=reason)
 
@@ -90,20 +95,26 @@ def _first_look(problem: Problem) -> int:
 def _newton_step(problem: Problem, iterate: Iterate, memory: Any, budget: Budget) -> Step:
     stepped = Newton(warm_up=0).step(problem, iterate.with_memory(memory), budget)
     inner = stepped.iterate
-    return replace(stepped, iterate=inner.with_memory(_Switched(inner.memory)))
+    return stepped.at(inner.with_memory(_Switched(inner.memory)))
 
 
 def _learn(history: _History, swept: Step) -> None:
-    for record in swept.records:
-        at = history.sweeps + record.iteration
-        history.residuals.append((at, record.residual_l1))
-        history.largest = record.residual
+    if swept.records:
+        history.unread.append((history.sweeps, swept.records))
     history.memory = swept.iterate.memory
     history.sweeps += swept.iterations
 
 
+def _read(history: _History) -> None:
+    for before, records in history.unread:
+        history.residuals += [(before + record.iteration, record.residual_l1) for record in records]
+        history.largest = records[-1].residual
+    history.unread.clear()
+
+
 def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> str | None:
     """Return why Newton is predicted to be cheaper from here, or None."""
+    _read(history)
     left = sweeps_to_go(history, budget.residual, budget.residual_l1)
     sweep = _SWEEP_SECONDS + sweep_arithmetic(problem, history.memory)
     cost = estimate(problem)

@@ -26,10 +26,8 @@ _SECONDS_PER_STEP = 15e-9
 
 
 def spans_the_range(problem: Problem) -> bool:
-    """Tell whether a mass of the reference, or a target, is so small a part of their total."""
-    return bool(
-        problem.reference.min() < _SMALL * problem.reference.sum() or problem.targets.min() < _SMALL * problem.total
-    )
+    """Tell whether a mass of the reference, or a target, is so small a part of their total, which is about 1."""
+    return bool(problem.reference.min() < _SMALL or problem.targets.min() < _SMALL)
 
 
 @dataclass(slots=True, eq=False)

@@ -163,7 +163,9 @@ class IPF:
         return _Sweeping(iterate.masses.copy(), iterate.potentials.copy(), np.ones(rows), sums, np.empty(rows), order)
 
     def _checked_order(self, constraints: int) -> IntArray:
-        order: Any = range(constraints) if self.order is None else self.order
+        if self.order is None:
+            return np.arange(constraints)
+        order: Any = self.order
         if sorted(order) != list(range(constraints)):
             raise InvalidOptionError(
                 f"order is a permutation of 0 .. {constraints - 1}, one number a constraint, this is {tuple(order)}"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import overload
+
 import numpy as np
 
 from purtensor._typing import FloatArray
@@ -25,8 +29,36 @@ def recorded_per_octave(problem: Problem) -> int:
     return 64 if problem.index.size <= _SMALL else 2
 
 
-def records_of(problem: Problem, rows: FloatArray, done: int) -> tuple[Record, ...]:
-    """Return the lines that a kernel wrote after `done` iterations of its run, numbered from 1."""
-    numbers = (rows[:, 0].astype(np.int64) - done).tolist()
-    residuals, residuals_l1, steps = (rows.T[1:4] / problem.total).tolist()
-    return tuple(map(Record._make, zip(numbers, residuals, residuals_l1, steps, rows[:, 4].tolist(), strict=True)))
+class Records(Sequence[Record]):
+    """The lines that a kernel wrote after `done` iterations of its run, numbered from 1, made when they are read."""
+
+    __slots__ = ("_done", "_rows", "_total")
+
+    def __init__(self, rows: FloatArray, done: int, total: float) -> None:
+        self._rows, self._done, self._total = rows, done, total
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Records: ...
+
+    def __getitem__(self, at: int | slice) -> Record | Records:
+        if isinstance(at, slice):
+            return Records(self._rows[at], self._done, self._total)
+        return self._record(*self._rows[at].tolist())
+
+    def __iter__(self) -> Iterator[Record]:
+        return itertools.starmap(self._record, self._rows.tolist())
+
+    def _record(self, number: float, largest: float, l1: float, gain: float, dual: float, mass: float) -> Record:
+        total = self._total
+        return Record(int(number) - self._done, largest / total, l1 / total, gain / total, dual)
+
+
+def records_of(problem: Problem, rows: FloatArray, done: int) -> Records:
+    """Return the lines that a kernel wrote after `done` iterations of its run."""
+    return Records(rows.copy(), done, problem.total)  # a copy, for most of the room is empty
