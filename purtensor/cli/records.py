@@ -14,7 +14,7 @@ from purtensor._typing import Table
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.tables.parquet import require_room_for_rows
 from purtensor.tables.present import require_file
-from purtensor.tables.reading import reading, require_room
+from purtensor.tables.reading import reading, require_even_rows, require_room
 from purtensor.tables.tabulate import MISSING_REMEDY, tabulate
 
 try:
@@ -139,6 +139,7 @@ def _read_text(path: Path, columns: list[str], missing_values: Sequence[str]) ->
         # index_col=False and the whole width: else pandas drops fields beyond the header without a word
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = _csv(path, index_col=False, na_values=["", *missing_values])
+    require_even_rows(path, _separator(path))
     return frame[columns].apply(_as_integers)
 
 
@@ -161,9 +162,12 @@ def _numbers(column: pd.Series, path: Path) -> pd.Series:
     return numbers
 
 
+def _separator(path: Path) -> str:
+    return "\t" if _kind(path) == ".tsv" else ","
+
+
 def _csv(path: Path, **options: object) -> pd.DataFrame:
-    separator = "\t" if _kind(path) == ".tsv" else ","
-    settings = {"sep": separator, "dtype": str, "keep_default_na": False, "na_values": [""], **options}
+    settings = {"sep": _separator(path), "dtype": str, "keep_default_na": False, "na_values": [""], **options}
     with reading(path):
         return pd.read_csv(path, **settings)  # type: ignore[call-overload, no-any-return]
 

@@ -15,7 +15,7 @@ from purtensor.datasets.census_income import census_wage
 from purtensor.datasets.pay_gap import gender_pay_gap
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.tables.present import require_file
-from purtensor.tables.reading import reading, require_room
+from purtensor.tables.reading import reading, require_even_rows, require_room
 
 YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
 STAND_IN = "CPS 1994-95"
@@ -60,6 +60,7 @@ def read_map(path: Path) -> dict[str, str]:
         Other columns, an empty field, or a category twice.
     """
     require_room(path, "a map (CSV with the columns category, group)")
+    require_even_rows(path)
     with reading(path):
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(frame.columns) != _MAP_COLUMNS:

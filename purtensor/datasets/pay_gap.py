@@ -24,7 +24,7 @@ from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.tables.domain import listed
 from purtensor.tables.present import require_file
-from purtensor.tables.reading import first_line, reading, require_short_lines
+from purtensor.tables.reading import first_line, reading, require_even_rows, require_short_lines
 
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
 """The attributes of the paper's wage study: response, two protected, three unprotected."""
@@ -122,6 +122,7 @@ def gender_pay_gap(
     parts: dict[str, list[IntArray]] = {name: [] for name in (*names, "row")}
     for chunk in _chunks(Path(path), needed):
         _check_numbers(chunk)
+        _refuse(chunk, (chunk["year"] % 1 != 0) & chunk["year"].notna(), "year is a whole number")
         years.update(chunk["year"].dropna().astype(int))
         rows = chunk if year is None else chunk[chunk["year"] == year]
         for name in names:
@@ -170,6 +171,7 @@ def _chunks(path: Path, needed: Sequence[str]) -> Iterator[pd.DataFrame]:
         else:
             present = next(csv.reader([first_line(path)], strict=True), [])
             require_short_lines(path, _LONGEST_LINE)  # a row is read whole
+            require_even_rows(path)
     without = [name for name in needed if name not in present]
     if without:
         alike = [name for name in present if name.lower() in {wanted.lower() for wanted in without}]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from purtensor.errors import FileFormatError, PurtensorError, TooLargeError
@@ -113,6 +115,38 @@ def first_line(path: Path, longest: int = 1 << 20) -> str:
     if "\0" in line:
         raise FileFormatError(f"{path} has a null character in its first line: it is damaged, or no text in UTF-8")
     return line
+
+
+def require_even_rows(path: str | os.PathLike[str], separator: str = ",") -> None:
+    """Refuse a text file, compressed or not, with a row of more or fewer cells than its first line has.
+
+    What reads tables in pieces or by column fills rows up, or cuts them, without a word. Empty lines are no rows.
+
+    Raises
+    ------
+    FileFormatError
+        There is such a row; the message says which.
+    """
+    opened = gzip.open if is_gzip(path) else open
+    with reading(path), opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape") as lines:
+        widths = _widths(iter(lines), separator)
+        named = next(widths, 0)
+        for row, width in enumerate(widths, start=1):
+            if width != named:
+                raise FileFormatError(
+                    f"{os.fspath(path)} has {width} cells in row {row} (its first line being row 0) where {named} are "
+                    "named: a line was cut, or lost its end"
+                )
+
+
+def _widths(lines: Iterator[str], separator: str) -> Iterator[int]:
+    """Yield the number of cells of each row; only those with a quote in them have to be parsed."""
+    blanks = " \t".replace(separator, "")
+    for line in lines:
+        if '"' in line:
+            yield len(next(csv.reader(chain([line], lines), delimiter=separator)))
+        elif line.rstrip("\n").strip(blanks):
+            yield line.count(separator) + 1
 
 
 def require_short_lines(path: Path, longest: int) -> None:

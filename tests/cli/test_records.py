@@ -170,3 +170,13 @@ def test_project__missing_values_of_a_reference_have_no_option(
     assert "take such rows out of other.csv, or fill them" in told
     assert "missing=" not in told
     assert "--missing" not in told
+
+
+@pytest.mark.parametrize("row", ["3,x", "3", "3,x,1,", "3,x,1,4,y,2"])
+@pytest.mark.parametrize("missing", ["raise", "drop", "category"])
+def test_read_counts__takes_no_cut_or_joined_row_for_missing_values(tmp_path: Path, row: str, missing: str) -> None:
+    path = written(tmp_path, f"a,b,c\n4,x,1\n{row}\n5,y,2\n")
+    with pytest.raises(pt.PurtensorError) as caught:
+        read_counts(path, Columns(missing=missing))
+    assert isinstance(caught.value, pt.FileFormatError)
+    assert "data.csv" in str(caught.value)

@@ -51,7 +51,17 @@ def test_surveys__the_embedded_one_in_other_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a,b\nx,y\n", "category,group\nx,\n", "category,group\nx,y\nx,z\n", "", 'category,group\n"x,y\n']
+    "text",
+    [
+        "a,b\nx,y\n",
+        "category,group\nx,\n",
+        "category,group\nx,y\nx,z\n",
+        "",
+        'category,group\n"x,y\n',
+        "category,group\nx,y,z\n",
+        "category,group\nx,y\nz\n",
+        "category,group\nx,y,u,v\nz,w,u,v\n",
+    ],
 )
 def test_read_map__refuses(tmp_path: Path, text: str) -> None:
     (tmp_path / "map.csv").write_text(text)

@@ -73,6 +73,27 @@ def test_gender_pay_gap__counts_as_by_hand(tmp_path, monkeypatch, suffix, year):
     assert table.attrs == {}
 
 
+@pytest.mark.parametrize("change", [lambda line: line[:-4], lambda line: line + ",1", lambda line: f"{line},{line}"])
+def test_gender_pay_gap__refuses_a_row_that_was_cut_or_joined(tmp_path, change):
+    """pandas fills the one up, and forgets the end of the other."""
+    path = write(records(20), tmp_path, ".csv")
+    lines = path.read_text().splitlines()
+    lines[3] = change(lines[3])
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(pt.FileFormatError, match=r"cps\.csv has \d+ cells in row 3 .* where 24 are named"):
+        gender_pay_gap(path)
+
+
+@pytest.mark.parametrize("year", ["inf", "1999.5"])
+def test_gender_pay_gap__refuses_a_year_that_is_none(tmp_path, year):
+    path = write(records(20), tmp_path, ".csv")
+    lines = path.read_text().splitlines()
+    lines[3] = ",".join([year, *lines[3].split(",")[1:]])
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(pt.InvalidTableError, match="year is a whole number, not so in row 2"):
+        gender_pay_gap(path)
+
+
 def test_gender_pay_gap__shares_names_and_categories_with_the_embedded_stand_in(tmp_path):
     ours = gender_pay_gap(write(records(), tmp_path, ".csv")).indexes["profile"]
     theirs = pt.datasets.census_wage().indexes["profile"]

@@ -103,7 +103,3 @@ def is_a_table(found: Any, content: bytes) -> None:
             return
         if not pt.load(Path(folder) / "again.nc").identical(table):
             raise WrongAnswerError("it does not come back as it was read")
-
-
-def anything(found: Any, content: bytes) -> None:
-    """Where no oracle is at hand: not failing is enough."""

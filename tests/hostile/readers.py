@@ -23,8 +23,17 @@ from purtensor.datasets import gender_pay_gap
 from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.experiments.members import run_members
 from tests.datasets.test_pay_gap import records as survey_records
-from tests.hostile.answers import anything, counted_rows, is_a_table, nothing_changed, same_rows
+from tests.hostile.answers import counted_rows, is_a_table, nothing_changed, same_rows
 from tests.hostile.callables import PUR, plain
+from tests.hostile.independent import (
+    asked,
+    complete_rows,
+    mapped,
+    same_part,
+    surveyed,
+    surveyed_in_stata,
+    unchanged,
+)
 from tests.hostile.mutations import mutated
 from tests.hostile.spoilt import foreign_parquet, retold_netcdf, retold_parquet, spoilt_inside
 
@@ -131,29 +140,30 @@ READERS: dict[str, Reader] = {
         ".csv.gz", packed(csv_records), lambda path: read_counts(path, Columns()), counted_rows(","), spoilt_inside
     ),
     "records.csv, missing dropped": Reader(
-        ".csv", csv_records, lambda path: read_counts(path, Columns(missing="drop", missing_values=("NA",))), anything
+        ".csv", csv_records, lambda path: read_counts(path, Columns(missing="drop", missing_values=("NA",))),
+        complete_rows
     ),
     "records.parquet": Reader(
         ".parquet", lambda: [b""], lambda path: read_counts(path, Columns()), is_a_table, foreign_parquet
     ),
     "tabulate(csv)": Reader(".csv", csv_records, lambda path: pt.tabulate(path), counted_rows(",", "no weights")),
     "tabulate(parquet)": Reader(".parquet", lambda: [b""], lambda path: pt.tabulate(path), is_a_table, foreign_parquet),
-    "question.csv": Reader(".csv", csv_records, read_as_question, anything),
-    "map.csv": Reader(".csv", lambda: [b"category,group\na,A\nb,B\nc,A\n"], read_map, anything),
+    "question.csv": Reader(".csv", csv_records, read_as_question, asked),
+    "map.csv": Reader(".csv", lambda: [b"category,group\na,A\nb,B\nc,A\n"], read_map, mapped),
     "survey.csv": Reader(
-        ".csv", lambda: [survey().to_csv(index=False).encode()], lambda path: gender_pay_gap(path), is_a_table
+        ".csv", lambda: [survey().to_csv(index=False).encode()], lambda path: gender_pay_gap(path), surveyed
     ),
     "survey.dta": Reader(
         ".dta", lambda: [file_of(lambda path: survey().to_stata(path, write_index=False), ".dta")],
-        lambda path: gender_pay_gap(path), is_a_table,
+        lambda path: gender_pay_gap(path), surveyed_in_stata,
     ),
     "members.npz": Reader(
         ".npz", lambda: [file_of(lambda path: run_members(one_member, 3, seed=1, store=path), ".npz")], read_members,
-        anything,
+        unchanged(lambda: run_members(one_member, 4, seed=1)["value"]),
     ),
     "part of a checkpoint": Reader(
         ".bin", lambda: [file_of(lambda path: write_packed(path, {"a": np.arange(9)}, {"k": 1}), ".bin")],
-        read_packed, anything,
+        read_packed, same_part({"a": np.arange(9)}, {"k": 1}),
     ),
 }  # fmt: skip
 

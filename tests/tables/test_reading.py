@@ -7,7 +7,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.tables import memory, reading
-from purtensor.tables.reading import first_line, require_room, require_short_lines
+from purtensor.tables.reading import first_line, require_even_rows, require_room, require_short_lines
 
 
 @pytest.mark.parametrize("error", [ValueError("spoilt\nhere"), OSError(22, "spoilt here"), KeyError("spoilt here")])
@@ -42,6 +42,55 @@ def test_reading__names_what_the_system_says_of_this_file_alone(kind):
     with pytest.raises(kind) as caught, reading.reading("x.bin"):
         raise kind(5, "so", "y.bin")
     assert type(caught.value) is kind
+
+
+EVEN = {
+    "plain": "a,b\n1,2\n3,4\n", "no last end": "a,b\n1,2", "empty lines": "a,b\n\n1,2\n  \n\n3,4\n\n",
+    "quoted comma": 'a,b\n"1,2",3\n', "quoted line end": 'a,b\n"1\n2",3\n4,"5\r\n6"\n',
+    "quoted quote": 'a,b\n"1"",",2\n', "returns": "a,b\r1,2\r\n3,4\r", "BOM": '\ufeff"a,a",b\n1,2\n',
+    "one column": "a\n1\n\n2\n", "a quote inside": 'a,b\n1",2\n3,4\n',
+    "not UTF-8": b"a,b\n\xff,\xe9\n", "form feeds": "a,b\n1\x0c,\x0b2\x852\n", "nothing": "",
+}  # fmt: skip
+UNEVEN = {
+    "one cell less": ("a,b\n1,2\n3\n", "1 cells in row 2 .* 2 are named"),
+    "one more": ("a,b\n1,2,\n", "3 cells in row 1"),
+    "a lost line end": ("a,b\n1,2\n3,4,5,6\n", "4 cells in row 2"),
+    "after a quoted line end": ('a,b\n"1\n2",3\n4\n', "1 cells in row 2"),
+    "in a quoted row": ('a,b\n"1,2"\n', "1 cells in row 1"),
+    "a return inside": ("a,b\n1,2\r3\n", "1 cells in row 2"),
+    "a quote that is never closed": ('a,b\n"1,2\n3,4\n', "1 cells in row 1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EVEN.values(), ids=EVEN)
+@pytest.mark.parametrize("separator", [",", "\t"], ids=["commas", "tabs"])
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_require_even_rows__lets_tables_pass(tmp_path, text, separator, name):
+    content = text if isinstance(text, bytes) else text.encode()
+    if separator == "\t" and b"\t" not in content:
+        content = content.replace(b",", b"\t")
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    require_even_rows(tmp_path / name, separator if separator.encode() in content else ",")
+
+
+@pytest.mark.parametrize(("text", "told"), UNEVEN.values(), ids=UNEVEN)
+def test_require_even_rows__names_the_row(tmp_path, text, told):
+    (tmp_path / "t.csv").write_text(text, newline="")
+    with pytest.raises(pt.FileFormatError, match=rf"t\.csv has {told}"):
+        require_even_rows(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(text.replace(",", "\t"), newline="")
+    with pytest.raises(pt.FileFormatError, match=rf"t\.csv has {told}"):
+        require_even_rows(tmp_path / "t.csv", "\t")
+
+
+@pytest.mark.parametrize("row", ["\t\n", "\t\t\n", " \n"])
+def test_require_even_rows__tabs_are_cells_where_they_separate(tmp_path, row):
+    (tmp_path / "t.tsv").write_text("a\tb\n1\t2\n" + row)
+    if row == "\t\t\n":
+        with pytest.raises(pt.FileFormatError, match="3 cells in row 2"):
+            require_even_rows(tmp_path / "t.tsv", "\t")
+    else:
+        require_even_rows(tmp_path / "t.tsv", "\t")
 
 
 @pytest.fixture
