@@ -6,7 +6,7 @@ import numpy as np
 
 import purtensor as pt
 from benchmarks.interleaved import interleaved_seconds, ratio
-from benchmarks.runs import skip_unless_heavy
+from benchmarks.runs import Brief, skip_unless_heavy
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.records import records_problem
 
@@ -14,12 +14,11 @@ HEAVY = ("d", "f", "h", "i")
 _ROUNDS = 5
 
 
-class Verdict:
+class Verdict(Brief):
     """Interior problems, and b_inf."""
 
     params = (("proxy", "a", "b_inf", "b_hard2", "i4", "c_hard2", "g", "i5", *HEAVY),)
     param_names = ("problem",)
-    timeout = 600
 
     def setup(self, name):
         skip_unless_heavy(name, HEAVY)
@@ -37,12 +36,11 @@ class Verdict:
         assert self.diagnosis.verify()
 
 
-class OverNewton:
+class OverNewton(Brief):
     """A verdict in units of the solve that it stands before."""
 
     params = (("a", "b_hard2", "c_hard2", "i5"),)
     param_names = ("problem",)
-    timeout = 600
 
     def setup(self, name):
         problem = pt.problems.load(name)
@@ -58,12 +56,11 @@ class OverNewton:
     track_diagnose_over_newton.unit = "ratio"
 
 
-class HiddenCut:
+class HiddenCut(Brief):
     """Observed profiles of which some cut keeps rows A within rows B: exactly full, or short of one record."""
 
     params = ((1_000, 10_000, 100_000), (0, 1))
     param_names = ("profiles", "short")
-    timeout = 600
 
     def setup(self, profiles, short):
         problem = with_cut(profiles, short)

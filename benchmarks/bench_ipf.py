@@ -8,18 +8,17 @@ from __future__ import annotations
 import purtensor as pt
 from benchmarks.baselines import NumbaCodes, numpy_loop
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
-from benchmarks.runs import Sweeps, skip_unless_heavy, solver_problem
+from benchmarks.runs import Brief, Sweeps, skip_unless_heavy, solver_problem
 
 HEAVY = ("d", "e", "f", "h", "i", "j")
 _ROUNDS = 9
 
 
-class SweepPace:
+class SweepPace(Brief):
     """One sweep, far enough in the run that the trace costs nothing."""
 
     params = (("a", "b", "i4", "c", "g", *HEAVY),)
     param_names = ("problem",)
-    timeout = 600
 
     def setup(self, name):
         skip_unless_heavy(name, HEAVY)
@@ -51,12 +50,11 @@ class SweepPace:
         return ratio(seconds, "ours", "other")
 
 
-class Labelled:
+class Labelled(Brief):
     """The whole way from labels to labels."""
 
     params = (("a", "b_lam0", "i4", "c", "i"),)
     param_names = ("problem",)
-    timeout = 600
 
     def setup(self, name):
         skip_unless_heavy(name, HEAVY)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from benchmarks.runs import Brief
 from purtensor.kernels.certificate import certificate_sums
 from purtensor.kernels.exponential import scale_by_exp
 from purtensor.kernels.ipf import scale_and_sum, sum_rows
@@ -47,7 +48,7 @@ KERNELS = {
 }
 
 
-class Kernel:
+class Kernel(Brief):
     params = ((10**3, 10**4, 10**5, 10**6), tuple(KERNELS))
     param_names = ("profiles", "kernel")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import purtensor as pt
-from benchmarks.runs import skip_unless_heavy, solver_problem
+from benchmarks.runs import Brief, skip_unless_heavy, solver_problem
 from purtensor.solving.linear_sweep import LinearSweep
 from purtensor.solving.loop import Stopping, run
 from purtensor.solving.rates import distinct_rates, spectrum_of
@@ -13,12 +13,11 @@ from purtensor.solving.rates import distinct_rates, spectrum_of
 HEAVY = ("c", "j")
 
 
-class Prediction:
+class Prediction(Brief):
     """The leading eigenvalues of the linearised sweep, by Arnoldi's method on the potentials."""
 
     params = (("a", "b_lam0", "b", "b_hard2", *HEAVY),)
     param_names = ("problem",)
-    timeout = 600
 
     def setup(self, name):
         skip_unless_heavy(name, HEAVY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import purtensor as pt
 from benchmarks.interleaved import interleaved_seconds, ratio
-from benchmarks.runs import Sweeps, solve, solver_problem
+from benchmarks.runs import Brief, Sweeps, solve, solver_problem
 from purtensor.solving.certificate import DualCertifier
 from purtensor.solving.iterate import Budget, iterate_at
 
@@ -19,12 +19,11 @@ def pur_problem(slabs):
     )
 
 
-class Parts:
+class Parts(Brief):
     """What a solve is made of, on arrays; per slab each should stay as it is."""
 
     params = (SLABS,)
     param_names = ("slabs",)
-    timeout = 600
 
     def setup(self, slabs):
         self.problem = solver_problem(pur_problem(slabs))
@@ -52,12 +51,11 @@ class Parts:
     track_certificate_over_newton_step.unit = "ratio"
 
 
-class Whole:
+class Whole(Brief):
     """From labels to a certified projection: seconds and memory."""
 
     params = (SLABS,)
     param_names = ("slabs",)
-    timeout = 600
 
     def setup(self, slabs):
         named = pur_problem(slabs)

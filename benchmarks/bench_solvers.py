@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import purtensor as pt
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
-from benchmarks.runs import skip_unless_heavy, solve, solver_problem
+from benchmarks.runs import Brief, skip_unless_heavy, solve, solver_problem
 from benchmarks.small_tables import simulated_tables
 from purtensor.solving.iterate import Solver
-from purtensor.solving.pur_tables import solve_tables
+from purtensor.solving.problem import Problem
+from purtensor.solving.pur_tables import CONDITIONS, solve_tables
 from purtensor.solving.solvers.automatic import Automatic
 
 SOLVERS: dict[str, Callable[[], Solver]] = {
@@ -22,24 +23,29 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "LBFGS": pt.LBFGS,
 }
 HEAVY = ("d", "e", "f", "h", "i", "j")
+PROBLEMS = ("a", "b_lam0", "b", "b_hard", "b_hard2", "i4", "c", "g", *HEAVY)
 ENDLESS = {("c", "GIS"), ("g", "GIS")}
 """These take minutes to 1e-6, and hours to 1e-10."""
 
 
-class ToTolerance:
+def _posed(name: str, solver: str) -> tuple[Problem, Solver]:
+    """Return a problem and a solver, both warm; skip what is heavy, and what has no end."""
+    skip_unless_heavy(name, HEAVY)
+    if (name, solver) in ENDLESS:
+        raise NotImplementedError("no end of it")  # asv's word for a parameter to skip
+    problem, made = solver_problem(pt.problems.load(name)), SOLVERS[solver]()
+    solve(problem, made, 0.5)
+    return problem, made
+
+
+class ToTolerance(Brief):
     """Whole solves on arrays, without certificate."""
 
-    params = (("a", "b_lam0", "b", "b_hard", "b_hard2", "i4", "c", "g", *HEAVY), tuple(SOLVERS), (1e-6, 1e-10))
+    params = (PROBLEMS, tuple(SOLVERS), (1e-6, 1e-10))
     param_names = ("problem", "solver", "tolerance")
-    timeout = 600
 
     def setup(self, name, solver, tolerance):
-        skip_unless_heavy(name, HEAVY)
-        if (name, solver) in ENDLESS:
-            raise NotImplementedError("no end of it")  # asv's word for a parameter to skip
-        self.problem = solver_problem(pt.problems.load(name))
-        self.solver = SOLVERS[solver]()
-        solve(self.problem, self.solver, 0.5)
+        self.problem, self.solver = _posed(name, solver)
 
     def time_solve(self, name, solver, tolerance):
         solve(self.problem, self.solver, tolerance)
@@ -47,38 +53,62 @@ class ToTolerance:
     def track_iterations(self, name, solver, tolerance):
         return solve(self.problem, self.solver, tolerance).iterations
 
-    def track_iteration_over_scaling(self, name, solver, tolerance):
-        """The cost of an iteration, all that the loop does included, in units of scaling the array in place."""
-        iterations = self.track_iterations(name, solver, tolerance)
+    track_iterations.unit = "iterations"
+
+
+class Pace(Brief):
+    """The cost of an iteration, all that the loop does included, in units of scaling the array in place."""
+
+    params = (PROBLEMS, tuple(SOLVERS))
+    param_names = ("problem", "solver")
+
+    def setup(self, name, solver):
+        self.problem, self.solver = _posed(name, solver)
+
+    def track_iteration_over_scaling(self, name, solver):
+        iterations = solve(self.problem, self.solver, 1e-6).iterations
         contenders = {
-            "solve": lambda: solve(self.problem, self.solver, tolerance),
+            "solve": lambda: solve(self.problem, self.solver, 1e-6),
             "scaling": scaling_in_place(self.problem.reference),
         }
         return ratio(interleaved_seconds(contenders, rounds=3), "solve", "scaling") / max(1, iterations)
 
-    track_iterations.unit = "iterations"
     track_iteration_over_scaling.unit = "ratio"
 
 
-class SmallTables:
-    """PUR of many simulated tables, each with its own support within a union, certificates included."""
+class SmallTables(Brief):
+    """Many simulated tables, each with its own support within a union, certificates included."""
 
-    params = ((10, 1000), (1e-4, 1e-12))
-    param_names = ("tables", "strength")
-    timeout = 600
+    params = ((10, 100, 1000), CONDITIONS)
+    param_names = ("tables", "conditions")
 
-    def setup(self, tables, strength):
-        self.union, self.references = simulated_tables(tables, strength)
+    def setup(self, tables, conditions):
+        self.union, self.references = simulated_tables(tables, 1e-4)
+        solve_tables(self.union, self.references[:1], conditions=conditions)
+
+    def time_solve(self, tables, conditions):
+        solve_tables(self.union, self.references, conditions=conditions)
+
+    def track_certified(self, tables, conditions):
+        return int(solve_tables(self.union, self.references, conditions=conditions).converged.sum())
+
+    track_certified.unit = "tables"
+
+
+class SmallTablesByStrength(Brief):
+    """PUR of such tables, whose pseudo-counts make it hard."""
+
+    params = ((1.0, 1e-4, 1e-8, 1e-12),)
+    param_names = ("strength",)
+
+    def setup(self, strength):
+        self.union, self.references = simulated_tables(100, strength)
         solve_tables(self.union, self.references[:1])
 
-    def time_solve(self, tables, strength):
+    def time_solve(self, strength):
         solve_tables(self.union, self.references)
 
-    def track_steps(self, tables, strength):
+    def track_steps(self, strength):
         return float(solve_tables(self.union, self.references).steps.mean())
 
-    def track_certified(self, tables, strength):
-        return int(solve_tables(self.union, self.references).converged.sum())
-
     track_steps.unit = "Newton steps"
-    track_certified.unit = "tables"

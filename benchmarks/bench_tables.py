@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 import purtensor as pt
+from benchmarks.runs import Brief
 
 ROWS = (10**3, 10**4, 10**5, 10**6)
 
@@ -22,7 +23,7 @@ def records(rows: int) -> pd.DataFrame:
     return pd.DataFrame(frame)
 
 
-class Records:
+class Records(Brief):
     """From records to counts."""
 
     params = (ROWS,)
@@ -43,7 +44,7 @@ class Records:
         pt.tabulate(self.frame)
 
 
-class Counts:
+class Counts(Brief):
     """From counts to everything else."""
 
     params = (ROWS,)

@@ -13,6 +13,18 @@ from purtensor.solving.problem import Problem, build_problem
 MOST_ITERATIONS = 100_000
 
 
+class Brief:
+    """What asv is told by default: one round of at most five samples in two seconds; `setup` has warmed up.
+
+    The whole suite then takes an hour of an idle processor at the most; `-a rounds=4` and `-a repeat=20` ask for more.
+    """
+
+    rounds = 1
+    repeat = (1, 5, 2.0)
+    warmup_time = 0.0
+    timeout = 600
+
+
 def solver_problem(named: NamedProblem) -> Problem:
     """Return a named problem as the solvers see it; labels are paid for here, before any clock runs."""
     return build_problem(named.reference, named.constraints).arrays
