@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from purtensor.distributed.passes import Tally
+from purtensor.distributed.slab_store import SlabStore
 from purtensor.errors import InfeasibleError
 from purtensor.tables.coded import described
 from purtensor.tables.domain import Domain
@@ -26,3 +30,12 @@ class BareRowError(InfeasibleError):
             f"no distribution meets the constraints: {self.row} has a positive target over ({', '.join(scope)}), but "
             "its support is empty"
         )
+
+
+def refuse_bare(store: SlabStore, tally: Tally, domain: Domain) -> None:
+    """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
+    bare = np.flatnonzero((store.outer_targets > 0) & ~(tally.sums["outer"] > 0))
+    if len(bare):
+        a, k = next((a, k) for a, k in enumerate(store.outside) if bare[0] < store.outer_blocks[k].stop)
+        row = int(bare[0]) - store.outer_blocks[k].start
+        raise BareRowError(domain, store.scopes[k], k, [code[row] for code in store.outer_codes[a]])

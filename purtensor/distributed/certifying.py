@@ -13,7 +13,7 @@ import numpy as np
 from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.engine import map_reduce
 from purtensor.distributed.passes import Tally, added, certificate_pass
-from purtensor.distributed.slab_store import SlabStore
+from purtensor.distributed.slab_store import SlabStore, made_folders
 from purtensor.kernels.certificate import unevenness
 from purtensor.solving.certificate import Certificate, proved, with_unevenness
 from purtensor.solving.hessian.cholesky import factorize
@@ -62,7 +62,7 @@ def certify(store: SlabStore, stand: Stand, witness: Path | None = None) -> tupl
         return Certificate(float("inf"), 1.0), divergence
     if witness is not None:
         shutil.rmtree(witness, ignore_errors=True)
-        witness.parent.mkdir(parents=True, exist_ok=True)
+        made_folders(witness.parent.parent, (witness.parent.name,))
         os.replace(store.state(best.token, 0).parent, witness)
     _forget(store, best.token)
     return _certificate(store, first, best.miss, best.tally), divergence

@@ -35,10 +35,13 @@ class Stand:
         So far; the sweeps of a warm-up do not count.
     warmed
         How many sweeps of the warm-up are made, and what the dual gained by them.
+    slow
+        How many of the last Newton steps in a row have each gained little.
     lines
         The trace.
     options
-        The solver and its stopping rule, as JSON has them.
+        The solver and its stopping rule, as JSON has them; `face`, where the run has found zeros that the constraints
+        force: the folder in which it goes on without them, and what went before.
     """
 
     token: str
@@ -48,6 +51,7 @@ class Stand:
     seconds: float = 0.0
     warmed: int = 0
     warm_gain: float = 0.0
+    slow: int = 0
     lines: list[TraceLine] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -72,7 +76,8 @@ def keep(store: SlabStore, stand: Stand) -> None:
     arrays["lines"] = np.array([_line(line) for line in stand.lines]).reshape(-1, 8)
     arrays["clock"] = np.array([stand.seconds, stand.warm_gain])
     facts = {
-        "token": stand.token, "iterations": stand.iterations, "warmed": stand.warmed, "options": stand.options,
+        "token": stand.token, "iterations": stand.iterations, "warmed": stand.warmed, "slow": stand.slow,
+        "options": stand.options,
         "numbers": list(numbers), "largest": list(stand.tally.largest),
     }  # fmt: skip
     write_packed(store.folder / "checkpoint", arrays, facts)
@@ -113,7 +118,7 @@ def _stand_of(arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> Stand:
     seconds, warm_gain = arrays["clock"].tolist()
     return Stand(
         facts["token"], arrays["outer"], tally, facts["iterations"], seconds, facts["warmed"], warm_gain,
-        [_line_of(row) for row in arrays["lines"].tolist()], facts["options"],
+        facts["slow"], [_line_of(row) for row in arrays["lines"].tolist()], facts["options"],
     )  # fmt: skip
 
 

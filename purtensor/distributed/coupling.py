@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from purtensor.constraints.echelon import Echelon, primes
 from purtensor.constraints.exact_rank import Explicit, Vectors, rank_profile
 from purtensor.constraints.slabs import Slabs
 from purtensor.distributed.engine import map_each
-from purtensor.distributed.gathering import structure_of
+from purtensor.distributed.layout import structure_of
 from purtensor.distributed.packed import read_packed
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.tables.grouping import group_profiles
@@ -66,11 +66,23 @@ class SpreadVectors(Vectors):
         return all(map_each(_satisfied, self.parts, weights))
 
 
-def independent_outer_rows(vectors: SpreadVectors) -> BoolArray:
-    """Mark the outer rows that the inside rows and the outer rows before them do not imply."""
-    kept = np.zeros(vectors.rows, dtype=bool)
-    if vectors.rows:
-        kept[rank_profile(vectors).independent] = True
+def independent_outer_rows(
+    scopes: Sequence[tuple[str, ...]], inside: Sequence[int], outside: Sequence[int],
+    outer_codes: Sequence[Sequence[IntArray]], parts: Mapping[Path, IntArray | None], prime: int,
+) -> BoolArray:  # fmt: skip
+    """Mark the outer rows that the inside rows and the outer rows before them do not imply.
+
+    Parameters
+    ----------
+    parts
+        The files of the parts, and a basis of the null vectors of each modulo `prime`; None where it has none.
+    """
+    rows = sum(len(codes[0]) for codes in outer_codes)
+    kept = np.zeros(rows, dtype=bool)
+    if rows:
+        highest = highest_rank(scopes, inside, outside, outer_codes)
+        bases = tuple(basis for basis in parts.values() if basis is not None)
+        kept[rank_profile(SpreadVectors(tuple(parts), bases, prime, rows, highest)).independent] = True
     return kept
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -11,21 +11,23 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import Table
-from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
+from purtensor.constraints.marginals import Marginal
 from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.coarse import coarse_contradiction
 from purtensor.distributed.diagnosis import Step, StoredDiagnosis
-from purtensor.distributed.engine import map_each, require_dask
+from purtensor.distributed.engine import map_each
 from purtensor.distributed.faces import Piece, of_proof, of_zero_targets, written
 from purtensor.distributed.prepare import slab_store_of
+from purtensor.distributed.restricting import restricted
 from purtensor.distributed.searching import Solved, searched
-from purtensor.distributed.slab_store import SlabStore
-from purtensor.distributed.targets import Constraint, in_store
+from purtensor.distributed.slab_store import SlabStore, made_folders
+from purtensor.distributed.targets import Constraint, stored_problem
 from purtensor.distributed.weighing import Proven, keep_weights
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.verdict import Verdict
 from purtensor.tables.coded import sparse_table
+from purtensor.tables.domain import Domain
 from purtensor.tables.stored import StoredTable, store_table
 
 _IN_MEMORY = 1 << 16
@@ -46,7 +48,7 @@ class _Search:
     """What the search came to: the steps that emptied profiles or refute, and its end."""
 
     steps: tuple[Step, ...]
-    store: SlabStore | None
+    store: SlabStore
     end: Solved | Proven | BareRowError | None
 
 
@@ -69,61 +71,74 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = _IN_ME
     TooLargeError, StoreError
         Memory or disk do not suffice.
     """
-    require_dask()
-    flat = flattened(constraints, (Marginal, StoredMarginal))
-    stored = in_store(reference)
-    found = _searched(stored, flat)
+    stored, flat = stored_problem(reference, constraints)
+    try:
+        store = slab_store_of(stored, flat, None)
+    except BareRowError as bare:
+        return without_profile(stored, flat, bare)
+    return diagnose_slabs(store, stored, flat, in_memory=in_memory)
+
+
+def diagnose_slabs(
+    store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], *, in_memory: int = _IN_MEMORY
+) -> StoredDiagnosis:
+    """Return the verdict on a problem that is cut already; a run that goes on from its states is not touched."""
+    found = _searched(store, reference.domain)
     if isinstance(found.end, BareRowError):
-        return _without_profile(stored, flat, found.end, found.steps)
+        return without_profile(reference, constraints, found.end, found.steps)
     if isinstance(found.end, Solved):
-        return _with_solution(stored, flat, found, found.end)
-    first = found.steps[0].store if found.steps else found.store
-    if first is not None:
-        outer = {name for k in first.outside for name in first.scopes[k]}
-        coarse = coarse_contradiction(stored, flat, sorted(outer), first.key)
-        if coarse is not None:
-            return _as_in_memory(stored, flat, coarse)
+        return _with_solution(store, reference, constraints, found, found.end)
+    outer = {name for k in store.outside for name in store.scopes[k]}
+    coarse = coarse_contradiction(reference, constraints, sorted(outer), store.key)
+    if coarse is not None:
+        return _as_in_memory(reference, constraints, coarse)
     if found.end is not None:
-        return _refuted(stored, flat, found.steps)
-    if stored.profiles <= in_memory:
-        alike = [c if isinstance(c, Marginal) else c.in_memory() for c in flat]
-        return _as_in_memory(stored, flat, diagnose(stored.to_table(), alike))
+        return _refuted(reference, constraints, found.steps)
+    if reference.profiles <= in_memory:
+        alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
+        return _as_in_memory(reference, constraints, diagnose(reference.to_table(), alike))
     told = Explanation((f"{Verdict.OPEN.sentence.capitalize()}.",))
-    return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", told, stored, flat)
+    return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", told, reference, constraints)
 
 
-def _searched(reference: StoredTable, constraints: Sequence[Constraint]) -> _Search:
+def _searched(store: SlabStore, domain: Domain) -> _Search:
     """Return where the search ends: each proof that empties profiles leaves a face, on which it begins again."""
     steps: list[Step] = []
-    current = reference
     while True:
+        aside = _aside(store)
         try:
-            store = _aside(slab_store_of(current, constraints, None))
-            end = searched(store, reference.domain)
+            end = searched(aside, domain)
+            if not isinstance(end, Proven):
+                _forget_states(aside, () if end is None else (end.stand.token, end.change.token))
+                return _Search(tuple(steps), aside, end)
+            folder = aside.folder / "verdict" / "proof"
+            made_folders(folder.parent, (folder.name,))
+            checksums = map_each(keep_weights, aside.parts, end, folder)
+            _forget_states(aside, (folder.name,))
+            steps.append(Step(domain, folder, end))
+            if end.infeasible:
+                return _Search(tuple(steps), aside, end)
+            store = restricted(aside, domain, folder, checksums)
         except BareRowError as bare:
-            return _Search(tuple(steps), None, bare)
-        if not isinstance(end, Proven):
-            return _Search(tuple(steps), store, end)
-        folder = store.folder / "verdict" / "proof"
-        folder.mkdir(parents=True, exist_ok=True)
-        map_each(keep_weights, store.parts, end, folder)
-        steps.append(Step(reference.domain, folder, end))
-        if end.infeasible:
-            return _Search(tuple(steps), store, end)
-        current = written(store.folder / "face.zarr", reference.domain, of_proof(store, folder, empty=False))
+            _forget_states(aside, ("proof",))
+            return _Search(tuple(steps), aside, bare)
 
 
 def _aside(store: SlabStore) -> _Aside:
     shutil.rmtree(store.folder / "verdict", ignore_errors=True)
-    return _Aside(**{one.name: getattr(store, one.name) for one in fields(store)})
+    return _Aside(**{one.name: getattr(store, one.name) for one in fields(SlabStore)})
+
+
+def _forget_states(aside: _Aside, needed: Collection[str]) -> None:
+    """Remove the states that the search has left, but for those that are needed still."""
+    for state in (aside.folder / "verdict").glob("*"):
+        if state.name not in needed:
+            shutil.rmtree(state, ignore_errors=True)
 
 
 def _with_solution(
-    reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, end: Solved
+    first: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, end: Solved
 ) -> StoredDiagnosis:
-    first = found.steps[0].store if found.steps else found.store
-    if first is None or found.store is None:
-        raise AssertionError("unreachable: a solution is of a store")
     zeros = written(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
     verdict = Verdict.BOUNDARY if zeros.profiles else Verdict.INTERIOR
     sentences = [f"{verdict.sentence.capitalize()}."]
@@ -144,7 +159,7 @@ def _with_solution(
 def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
     yield from of_zero_targets(first)
     for step in steps:
-        yield from of_proof(step.store, step.folder, empty=True)
+        yield from of_proof(step.store, step.folder)
 
 
 def _coupling_weights(reference: StoredTable, steps: Sequence[Step]) -> tuple[Table, ...]:
@@ -177,8 +192,8 @@ def _refuted(reference: StoredTable, constraints: tuple[Constraint, ...], steps:
     )  # fmt: skip
 
 
-def _without_profile(
-    reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError, steps: tuple[Step, ...]
+def without_profile(
+    reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError, steps: tuple[Step, ...] = ()
 ) -> StoredDiagnosis:
     """Return the diagnosis of a row that has a target and no profile."""
     tables = []

@@ -2,59 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from purtensor.distributed.checkpoint import Stand
-from purtensor.distributed.diagnose import diagnose_stored
+from purtensor.distributed.diagnose import diagnose_slabs
 from purtensor.distributed.diagnosis import StoredDiagnosis
-from purtensor.distributed.running import Stage
+from purtensor.distributed.on_face import has_face
+from purtensor.distributed.slab_store import SlabStore
 from purtensor.distributed.targets import Constraint
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.termination import Termination
 from purtensor.tables.stored import StoredTable
 
-_PATIENCE = {"steps": 32, "sweeps": 1000}
-"""Newton steps or sweeps before the first doubt; the next comes after twice as many."""
+_PATIENCE = 1000
+"""Iterations before a long run is doubted for the first time; the next comes after twice as many."""
 
-_LITTLE = 0.5
+_LITTLE = 0.3
 """A residual that the second half of the iterations leaves above this share of what it was raises doubts."""
+
+_SLOW_STEPS = 6
+"""So many slow steps of Newton's method in a row raise doubts, and again twice as many."""
 
 
 @dataclass(slots=True, eq=False)
 class Doubts:
-    """A callback that asks for the verdict, and ends a run that has no answer to converge to."""
+    """The verdict on the problem of one run, found at most once, when it is asked for."""
 
+    store: SlabStore
     reference: StoredTable
-    constraints: Sequence[Constraint]
-    stand: Stand
-    told: Callable[[Stage], Any] | None
+    constraints: tuple[Constraint, ...]
     diagnosis: StoredDiagnosis | None = None
-    next_doubt: int = 0
 
-    def __post_init__(self) -> None:
-        self.next_doubt = _PATIENCE["steps" if self.stand.options["newton"] else "sweeps"]
-
-    def __call__(self, stage: Stage) -> bool:
-        """Return whether the run is to end."""
-        if self.told is not None and self.told(stage):
-            return True
-        if stage.iteration < self.next_doubt:
-            return False
-        self.next_doubt = 2 * stage.iteration
-        half = [line for line in self.stand.lines if line.iteration <= stage.iteration // 2]
-        return bool(half) and stage.residual_l1 > _LITTLE * half[-1].record.residual_l1 and self.is_infeasible()
-
-    def is_infeasible(self) -> bool:
-        """Return whether it is proved that nothing meets the constraints; found at most once."""
+    def diagnosed(self) -> StoredDiagnosis:
+        """Return the diagnosis, made on the first call."""
         if self.diagnosis is None:
-            self.diagnosis = diagnose_stored(self.reference, self.constraints)
-        return self.diagnosis.verdict is Verdict.INFEASIBLE
+            self.diagnosis = diagnose_slabs(self.store, self.reference, self.constraints)
+        return self.diagnosis
+
+    def is_hopeless(self) -> bool:
+        """Tell whether it is proved that no positive solution exists, so that the potentials diverge."""
+        found = self.diagnosed()
+        return found.verdict is Verdict.INFEASIBLE or (found.verdict is Verdict.BOUNDARY and has_face(found))
+
+    def ask(self, stand: Stand) -> bool:
+        """Tell whether a run is to end where it stands: its progress raises doubts, and they are well-founded."""
+        return is_doubtful(stand) and self.is_hopeless()
 
     def ending(self, ending: Termination) -> Termination:
-        """Return how a run ended: one that stands still may have nothing to converge to."""
-        if ending in (Termination.STALLED, Termination.NOT_FINITE):
-            self.is_infeasible()
-        refuted = self.diagnosis is not None and self.diagnosis.verdict is Verdict.INFEASIBLE
-        return Termination.INFEASIBLE if refuted else ending
+        """Return how a run ended: one that stands still may have nothing to converge to.
+
+        HOPELESS is left where there is a face to go on with.
+        """
+        if ending in (Termination.STALLED, Termination.NOT_FINITE) and self.is_hopeless():
+            ending = Termination.HOPELESS
+        if ending is Termination.HOPELESS and self.diagnosed().verdict is Verdict.INFEASIBLE:
+            return Termination.INFEASIBLE
+        return ending
+
+
+def is_doubtful(stand: Stand) -> bool:
+    """Tell whether Newton's steps are slow, or a long run has gained little over its second half.
+
+    Nothing but where the run stands decides: one that is resumed there has the same doubts.
+    """
+    slow = stand.slow > 0 and stand.slow % _SLOW_STEPS == 0
+    times, rest = divmod(stand.iterations, _PATIENCE)
+    if slow or rest or times == 0 or times & (times - 1):
+        return slow
+    half = [line for line in stand.lines if line.iteration <= stand.iterations // 2]
+    return bool(half) and stand.lines[-1].record.residual_l1 > _LITTLE * half[-1].record.residual_l1

@@ -1,16 +1,16 @@
-"""The profiles that a proof empties, and those that it leaves: a stored table of each."""
+"""The profiles that zero targets and proofs empty, as pieces of a stored table."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.distributed.packed import read_packed
-from purtensor.distributed.part import read_part
+from purtensor.distributed.part import Part, read_part
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.tables.domain import Domain
 from purtensor.tables.stored import CHUNK, StoredTable, TableWriter
@@ -40,6 +40,19 @@ def labelled_codes(store: SlabStore, number: int) -> tuple[list[IntArray], int, 
     return codes, int(labels.facts["profiles"]), labels.arrays["left_out"]
 
 
+def codes_of_rows(
+    store: SlabStore, domain: Domain, part: Part, codes: Sequence[IntArray], k: int
+) -> tuple[IntArray, ...]:  # fmt: skip
+    """Return the codes of the rows of a constraint in a part, given those of its profiles.
+
+    Each row of an inside constraint has a profile there; of one outside these are all rows.
+    """
+    if k in store.outside:
+        return store.outer_codes[store.outside.index(k)]
+    _, first = np.unique(part.index[k], return_index=True)
+    return tuple(codes[domain.position(name)][first] for name in store.scopes[k])
+
+
 def of_zero_targets(store: SlabStore) -> Iterator[Piece]:
     """Yield the profiles with mass that targets of zero empty."""
     for number in store.label_parts:
@@ -49,11 +62,11 @@ def of_zero_targets(store: SlabStore) -> Iterator[Piece]:
             yield [code[begin:][kept] for code in codes], values[kept]
 
 
-def of_proof(store: SlabStore, folder: Path, *, empty: bool) -> Iterator[Piece]:
-    """Yield the profiles that kept weights empty, or those that they leave, with the reference's values."""
+def of_proof(store: SlabStore, folder: Path) -> Iterator[Piece]:
+    """Yield the profiles that kept weights empty, with the reference's values."""
     for number in store.parts:
         codes, count, _ = labelled_codes(store, number)
-        chosen = (read_packed(folder / f"{number:06d}").arrays["costs"] > 0) == empty
+        chosen = read_packed(folder / f"{number:06d}").arrays["costs"] > 0
         if chosen.any():
             reference = read_part(store.part(number), store.kept).reference[chosen]
             values = np.ldexp(reference, store.reference_exponent)

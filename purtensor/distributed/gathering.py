@@ -1,4 +1,4 @@
-"""From the profiles of a part to its slabs: rows numbered, slabs arranged, Newton's equations laid out."""
+"""From the scattered profiles of a part to its rows: numbered, compared, and laid out in slabs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,11 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.consistency import ROUNDING
-from purtensor.constraints.echelon import primes
-from purtensor.constraints.exact_rank import Vectors
-from purtensor.constraints.graph import couple, grow_forest
-from purtensor.constraints.slabs import Slabs, arrange
-from purtensor.constraints.slabwise import NullVectors
 from purtensor.constraints.system import System
 from purtensor.distributed.cutting import gather
+from purtensor.distributed.layout import laid_out
 from purtensor.distributed.packed import write_packed
-from purtensor.distributed.part import Part, write_part
 from purtensor.kernels.sums import group_sums
-from purtensor.solving.hessian.arrowhead import build_arrowhead
-from purtensor.solving.hessian.bipartite import build_bipartite
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
 
@@ -134,19 +127,14 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
     if not len(profiles):
         _write_labels(recipe, number, columns, values, profiles, alive)
         return Gathered(stored=len(values), rows=(0,) * len(recipe.scopes))
-    system, slabs, moved = arrange(found.system(recipe, profiles), recipe.key)
-    profiles = profiles[moved]
     reference = np.ldexp(values[profiles], -recipe.reference_exponent)
-    independent, vectors = structure_of(system.index, system.offsets, slabs)
-    _write_labels(recipe, number, columns, values, profiles, alive)
-    form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
-    part = Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form)
     path = recipe.folder / "parts" / f"{number:06d}"
-    write_part(path, part)
+    system = found.system(recipe, profiles)
+    laid = laid_out(path, system, reference, recipe.key, recipe.prime)
+    _write_labels(recipe, number, columns, values, profiles[laid.order], alive)
     return Gathered(
-        len(profiles), len(values), slabs.count, path.stat().st_size, float(reference.sum()),
-        tuple(np.diff(system.offsets).tolist()),
-        vectors.span(recipe.prime).basis if vectors is not None else None, form.note,
+        len(profiles), len(values), laid.slabs, laid.bytes, laid.mass, tuple(np.diff(system.offsets).tolist()),
+        laid.basis, laid.note,
     )  # fmt: skip
 
 
@@ -252,38 +240,6 @@ class _Rows:
             recipe.scopes,
             tuple(codes),
         )
-
-
-def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[BoolArray, Vectors | None]:
-    """Return independent rows, all outside ones among them, and the null vectors of the slabs summed over those.
-
-    Every row has a profile but, perhaps, outside ones. None where nothing couples the slabs.
-    """
-    rows = int(offsets[-1])
-    count = len(offsets) - 1
-    system = System(index, offsets, np.ones(rows), Domain((), ()), ((),) * count, ((),) * count)
-    outer = [np.arange(offsets[k], offsets[k + 1]) for k in slabs.outside]
-    outer_rows = np.concatenate(outer) if outer else np.empty(0, dtype=np.int64)
-    independent = np.ones(rows, dtype=bool)
-    if len(slabs.inside) == 2:
-        main, second = slabs.inside
-        forest = grow_forest(system, main, second, independent)
-        independent[int(offsets[second]) + forest.roots - forest.first_rows] = False
-        return independent, couple(system, forest, slabs.outside, outer_rows) if outer else None
-    inside, outside = list(slabs.inside), list(slabs.outside)
-    places_of = np.full(rows, -1, dtype=np.int64)
-    places_of[outer_rows] = np.arange(len(outer_rows))
-    inner = independent.copy()
-    inner[outer_rows] = False
-    vectors = NullVectors(
-        slabs.slab_ptr, index[inside], offsets[inside], inner, index[outside], offsets[outside], outer_rows,
-        places_of, int(index.shape[1]), next(primes()),
-    )  # fmt: skip
-    marked = np.zeros(rows, dtype=bool)
-    for _ in vectors.passes(marked):
-        pass
-    marked[outer_rows] = True
-    return marked, vectors if outer else None
 
 
 def _write_labels(

@@ -15,7 +15,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.echelon import primes
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.bare import BareRowError
-from purtensor.distributed.coupling import SpreadVectors, highest_rank, independent_outer_rows
+from purtensor.distributed.coupling import independent_outer_rows
 from purtensor.distributed.cutting import (
     added_census,
     parts_of_buckets,
@@ -25,7 +25,7 @@ from purtensor.distributed.cutting import (
 from purtensor.distributed.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
 from purtensor.distributed.gathering import Gathered, Recipe, gather_part
 from purtensor.distributed.packed import write_packed
-from purtensor.distributed.slab_store import SlabStore, made_folders, read_store, write_store
+from purtensor.distributed.slab_store import SlabStore, form_note, made_folders, read_store, write_store
 from purtensor.distributed.targets import (
     Constraint,
     aligned_target,
@@ -215,12 +215,9 @@ def _finished(
         raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
     outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
     targets = [targets for targets in recipe.outer_targets if targets is not None]
-    rows = sum(len(own) for own in targets)
     kept_mass = math.fsum(one.mass for one in made)
-    highest = highest_rank(recipe.scopes, inside, outside, outer_codes) if rows else 0
-    paths = tuple(recipe.folder / "parts" / f"{n:06d}" for n in parts)
-    bases = tuple(basis for n in parts if (basis := made[n].basis) is not None)
-    kept = independent_outer_rows(SpreadVectors(paths, bases, recipe.prime, rows, highest))
+    bases = {recipe.folder / "parts" / f"{n:06d}": made[n].basis for n in parts}
+    kept = independent_outer_rows(recipe.scopes, inside, outside, outer_codes, bases, recipe.prime)
     slabs = sum(one.slabs for one in made)
     store = SlabStore(
         folder=recipe.folder, table=reference.path, scopes=recipe.scopes, key=recipe.key, inside=tuple(inside),
@@ -230,8 +227,7 @@ def _finished(
         lost=max(0.0, 1.0 - kept_mass / math.ldexp(mass, -recipe.reference_exponent)),
         reference_exponent=recipe.reference_exponent, target_exponent=recipe.target_exponent,
         profiles=sum(one.profiles for one in made), slabs=slabs, largest=max(one.bytes for one in made),
-        note=f"arrowhead over {' x '.join(recipe.key)}: {slabs} slabs in {len(parts)} parts, "
-        f"{int(kept.sum())} coupling rows", sources=sources,
+        note=form_note(recipe.key, slabs, len(parts), kept), sources=sources,
     )  # fmt: skip
     write_store(store)
     return store

@@ -5,26 +5,34 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
+from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.by_rows import RowProjection, project_by_rows
 from purtensor.distributed.certifying import certify
-from purtensor.distributed.checkpoint import Stand, recalled
-from purtensor.distributed.diagnose import diagnose_stored
+from purtensor.distributed.checkpoint import Stand
+from purtensor.distributed.diagnose import without_profile
 from purtensor.distributed.doubts import Doubts
 from purtensor.distributed.engine import require_dask
+from purtensor.distributed.on_face import (
+    before_face,
+    begun_on,
+    ending_on_face,
+    face_of,
+    is_on_face,
+    notes_of,
+    recalled_on,
+)
 from purtensor.distributed.prepare import slab_store_of
 from purtensor.distributed.result import StoredProjection, witness_of
 from purtensor.distributed.running import Plan, begun, residuals, run_on
 from purtensor.distributed.saved import constraints_of, keep_result
 from purtensor.distributed.slab_store import SlabStore, read_store
-from purtensor.distributed.targets import in_store
+from purtensor.distributed.targets import Constraint, stored_problem
 from purtensor.distributed.warm import begun_from
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
 from purtensor.projection.progress import progress_callback
@@ -78,27 +86,25 @@ def project_stored(
     TooLargeError, StoreError
         Memory or disk do not suffice.
     """
-    require_dask()
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    flat = flattened(constraints, (Marginal, StoredMarginal))
-    stored = in_store(reference)
+    stored, flat = stored_problem(reference, constraints)
     if isinstance(solver, LBFGS):
         with progress_callback(progress, callback) as told:
-            found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # as below
+            found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # counts
         return delivered(found, on_failure)
     options = _options(solver, len(flat), stopping, certificate)
     try:
         store = slab_store_of(stored, flat, part_profiles)
         if start is None:
             (store.folder / "checkpoint").unlink(missing_ok=True)
-            stand = begun(store, options)
+            stand = begun(store, stored.domain, options)
         else:
             options["run"] = secrets.token_hex(4)  # no run before began there
             stand = begun_from(store, stored.domain, start, options)
-    except InfeasibleError as error:
-        raise InfeasibleError(str(error), diagnose_stored(stored, flat)) from None
-    return _carried_on(store, stand, stored, flat, on_failure, progress, callback)
+    except BareRowError as bare:
+        raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
+    return _carried_on(store, store, stand, stored, flat, on_failure, progress, callback)
 
 
 def resume(
@@ -135,12 +141,12 @@ def resume(
     """
     require_dask()
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    store = read_store(_run_folder(Path(path)))
-    stand = recalled(store)
+    root = read_store(_run_folder(Path(path)))
+    store, stand = recalled_on(root)
     if max_iterations is not None:
         stand.options["stopping"]["max_iterations"] = max_iterations
-    reference = open_table(store.table, workspace=store.folder.parent)
-    return _carried_on(store, stand, reference, constraints_of(store), on_failure, progress, callback)
+    reference = open_table(root.table, workspace=root.folder.parent)
+    return _carried_on(root, store, stand, reference, constraints_of(root), on_failure, progress, callback)
 
 
 def _run_folder(path: Path) -> Path:
@@ -175,25 +181,40 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
 
 
 def _carried_on(
-    store: SlabStore, stand: Stand, reference: StoredTable, constraints: Sequence[Marginal | StoredMarginal],
+    root: SlabStore, store: SlabStore, stand: Stand, reference: StoredTable, constraints: tuple[Constraint, ...],
     on_failure: str, progress: bool, callback: Any,
 ) -> StoredProjection:  # fmt: skip
-    options = stand.options
-    plan = Plan(options["newton"], options["warm_up"], tuple(options["order"]), Stopping(**options["stopping"]))
-    with progress_callback(progress, callback) as told:
-        doubts = Doubts(reference, constraints, stand, told)  # type: ignore[arg-type]  # it reads counts and residuals
-        ending = doubts.ending(run_on(store, stand, plan, doubts))
+    """Go on with a run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
+    doubts = Doubts(root, reference, constraints)
+    with progress_callback(progress, callback) as given:
+        told: Any = given  # it reads counts and residuals
+        if not is_on_face(stand):
+            ending = doubts.ending(run_on(store, stand, _plan(stand), told, doubts.ask))
+            if ending is Termination.HOPELESS:
+                store = face_of(root, reference.domain, doubts.diagnosed())
+                stand = begun_on(store, root, reference.domain, stand)
+        if is_on_face(stand):
+            ending = ending_on_face(run_on(store, stand, _plan(stand), told))
     proof, divergence = Certificate(float("inf"), 1.0), float("nan")
-    if options["certificate"] and ending is not Termination.NOT_FINITE:
+    if stand.options["certificate"] and ending is not Termination.NOT_FINITE:
         proof, divergence = certify(store, stand, witness_of(store, stand.token))
     residual, residual_l1 = residuals(store, stand.tally)
+    iterations, seconds = before_face(stand)
     result = StoredProjection(
         termination=ending, certified=proof.certified, residual=residual, residual_l1=residual_l1,
-        divergence=divergence, bound=proof.bound, tv_bound=proof.tv_bound, iterations=stand.iterations,
-        seconds=stand.seconds, notes=(store.note,),
+        divergence=divergence, bound=proof.bound, tv_bound=proof.tv_bound, iterations=iterations + stand.iterations,
+        seconds=seconds + stand.seconds, notes=notes_of(root, store, stand),
         trace=trace_of(stand.lines, proof.bound, -float(np.log1p(-store.lost))), reference=reference,
-        constraints=tuple(constraints), path=store.folder, store=store, token=stand.token, outer=stand.outer,
+        constraints=constraints, path=root.folder, store=store, token=stand.token, outer=stand.outer,
         diagnosis=doubts.diagnosis,
     )  # fmt: skip
     keep_result(result)
     return delivered(result, on_failure)
+
+
+def _plan(stand: Stand) -> Plan:
+    options, stopping = stand.options, Stopping(**stand.options["stopping"])
+    left = max(0, stopping.max_iterations - before_face(stand)[0])
+    return Plan(
+        options["newton"], options["warm_up"], tuple(options["order"]), replace(stopping, max_iterations=left)
+    )  # fmt: skip

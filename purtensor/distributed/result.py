@@ -12,10 +12,11 @@ import xarray as xr
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.diagnosis import StoredDiagnosis
-from purtensor.distributed.faces import labelled_codes, written
+from purtensor.distributed.faces import codes_of_rows, labelled_codes, written
 from purtensor.distributed.packed import read_packed
 from purtensor.distributed.part import Part
 from purtensor.distributed.passes import opened_part
+from purtensor.distributed.restricting import earlier_weights
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.errors import StoreError
 from purtensor.projection.outcome import Outcome
@@ -24,7 +25,16 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.stored import StoredTable, open_table, read_profiles
 from purtensor.verification.pieces import Piece, Rows
 
-_NONE = np.empty(0)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProvenRows(Rows):
+    """Rows with their targets in the units given, and whole numbers on them that empty profiles: a line a proof.
+
+    The first proof holds on all profiles whose targets are positive, each other on those that the ones before left.
+    """
+
+    targets: FloatArray
+    weights: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,6 +49,8 @@ class StoredProjection(Outcome):
         What was projected onto what.
     path
         The folder of the run: slabs, potentials, checkpoint; `resume` goes on from it.
+    store
+        The problem that the table solves, cut into parts: where the constraints force zeros, without these.
     diagnosis
         The verdict on feasibility where one was needed.
 
@@ -86,7 +98,8 @@ class StoredProjection(Outcome):
     def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
         """Yield the potentials part by part: a table for each constraint, on the rows that have a profile there.
 
-        Natural logarithms; table = reference * exp(C^T potentials). Rows with a target of zero are left out.
+        Natural logarithms; table = reference * exp(C^T potentials), but for zeros that the constraints force. Rows that
+        couple the parts are in each of them; those with a target of zero are left out.
         """
         for piece in self.pieces():
             yield tuple(
@@ -95,7 +108,10 @@ class StoredProjection(Outcome):
             )
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield what `verify` reads, part by part: profiles, their masses as written, potentials and the witness."""
+        """Yield what `verify` reads, part by part: profiles, their masses as written, potentials and what proves them.
+
+        Rows are `ProvenRows`: all with a positive target and a profile in the part, or that couple the parts.
+        """
         begin = 0
         table = self.table
         for number in self.store.label_parts:
@@ -104,33 +120,40 @@ class StoredProjection(Outcome):
             if any(not np.array_equal(own, other) for own, other in zip(codes, read, strict=True)):
                 raise StoreError(f"{table.path} is not the table of this run: its profiles are others")
             begin += len(codes[0])
-            reference, rows = (
-                left_out,
-                [Rows([np.empty(0, np.int64)] * len(s), _NONE, _NONE) for s in self.store.scopes],
-            )
+            reference, rows = left_out, [_no_rows(len(scope)) for scope in self.store.scopes]
             if count:
                 part, potentials = opened_part(self.store, number, self.token, self.outer)
                 reference = np.concatenate([np.ldexp(part.reference, self.store.reference_exponent), left_out])
                 rows = self._rows(number, part, potentials, codes)
             yield Piece(codes, reference, masses, rows)
 
-    def _rows(self, number: int, part: Part, potentials: FloatArray, codes: Sequence[IntArray]) -> list[Rows]:
+    def _rows(
+        self, number: int, part: Part, potentials: FloatArray, codes: Sequence[IntArray]
+    ) -> list[ProvenRows]:  # fmt: skip
         """Return the rows of a part by their codes: potentials in the units given, and the witness, NaN without one."""
         place = witness_of(self.store, self.token) / f"{number:06d}"
         made = read_packed(place).arrays["made"] if place.exists() else np.full_like(potentials, np.nan)
+        weights = earlier_weights(self.store, number, part)
         potentials = potentials.copy()
         potentials[part.block(0)] += (self.store.target_exponent - self.store.reference_exponent) * np.log(2.0)
         found = []
-        for k, scope in enumerate(self.store.scopes):
-            rows, first = np.unique(part.index[k], return_index=True)
-            columns = [codes[self.reference.domain.position(name)][first] for name in scope]
+        for k in range(len(self.store.scopes)):
             block = part.block(k)
-            found.append(Rows(columns, potentials[block][rows], made[block][rows]))
+            targets = part.targets[block]
+            on = targets > 0
+            columns = [code[on] for code in codes_of_rows(self.store, self.reference.domain, part, codes, k)]
+            given = np.ldexp(targets[on], self.store.target_exponent)
+            found.append(ProvenRows(columns, potentials[block][on], made[block][on], given, weights[:, block][:, on]))
         return found
 
     def _pieces(self) -> Iterator[tuple[list[IntArray], FloatArray]]:
         for number in self.store.label_parts:
             yield part_values(self.store, number, self.token, self.outer, self.reference.domain)
+
+
+def _no_rows(attributes: int) -> ProvenRows:
+    nothing = np.empty(0)
+    return ProvenRows([np.empty(0, np.int64)] * attributes, nothing, nothing, nothing, np.empty((0, 0), np.int64))
 
 
 def part_values(

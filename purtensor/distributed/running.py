@@ -9,15 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from purtensor.distributed.bare import refuse_bare
 from purtensor.distributed.certifying import certify
 from purtensor.distributed.checkpoint import Stand, keep
 from purtensor.distributed.passes import START, Tally
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.distributed.stepping import Moved, first_tally, newton_step, sweep, system_at
-from purtensor.errors import InfeasibleError
 from purtensor.solving.iterate import Record
 from purtensor.solving.loop import Stopping, TraceLine
 from purtensor.solving.termination import Termination
+from purtensor.tables.domain import Domain
+
+SLOW = 0.2
+"""A Newton step that leaves more than this share of the residual in L1 is slow; as in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +60,16 @@ def dual_of(store: SlabStore, stand: Stand) -> float:
     return float(linear / store.total - np.log(stand.tally.sums["mass"] / store.mass))
 
 
-def begun(store: SlabStore, options: dict[str, Any]) -> Stand:
+def begun(store: SlabStore, domain: Domain, options: dict[str, Any]) -> Stand:
     """Return the stand of a run that begins at the reference.
 
     Raises
     ------
-    InfeasibleError
+    BareRowError
         A row that couples the parts has a positive target and no profile.
     """
     outer, tally = first_tally(store)
-    bare = np.flatnonzero((store.outer_targets > 0) & ~(tally.sums["outer"] > 0))
-    if len(bare):
-        k = next(k for k, rows in store.outer_blocks.items() if rows.start <= bare[0] < rows.stop)
-        raise InfeasibleError(
-            f"no distribution meets the constraints: {len(bare)} profiles of ({', '.join(store.scopes[k])}) have "
-            "positive targets, but the reference has no profile there"
-        )
+    refuse_bare(store, tally, domain)
     stand = Stand(START, outer, tally, options=options)
     residual, residual_l1 = residuals(store, tally)
     stand.lines.append(TraceLine(Record(0, residual, residual_l1, 0.0, dual_of(store, stand)), 0, 0.0))
@@ -79,17 +77,24 @@ def begun(store: SlabStore, options: dict[str, Any]) -> Stand:
     return stand
 
 
-def run_on(store: SlabStore, stand: Stand, plan: Plan, callback: Callable[[Stage], Any] | None = None) -> Termination:
-    """Go on from where a run stands to one of its endings; the stand changes in place, with a checkpoint each time."""
+def run_on(
+    store: SlabStore, stand: Stand, plan: Plan, callback: Callable[[Stage], Any] | None = None,
+    is_hopeless: Callable[[Stand], bool] | None = None,
+) -> Termination:  # fmt: skip
+    """Go on from where a run stands to one of its endings; the stand changes in place, with a checkpoint each time.
+
+    `is_hopeless` is asked of every point from which a run would go on: whether it is proved that it works for a point
+    that does not exist. A run that was stopped there is asked again.
+    """
     started = time.perf_counter() - stand.seconds
     try:
         while True:
             within_first = stand.warmed > 0 and stand.iterations == 0  # a warm-up is part of the first iteration
-            ending = None if within_first else _ending(store, stand, plan.stopping)
+            ending = None if within_first else _ending(store, stand, plan.stopping, is_hopeless)
             if ending is not None:
                 return ending
             if _advance(store, stand, plan, started):
-                met = _ending(store, stand, plan.stopping) is Termination.CONVERGED
+                met = _judged(store, stand, plan.stopping) is Termination.CONVERGED
                 return Termination.CONVERGED if met else Termination.STALLED
             last = stand.lines[-1]
             stage = Stage(stand.iterations, stand.seconds, last.record.residual, last.record.residual_l1)
@@ -99,21 +104,33 @@ def run_on(store: SlabStore, stand: Stand, plan: Plan, callback: Callable[[Stage
         return Termination.INTERRUPTED
 
 
-def _ending(store: SlabStore, stand: Stand, stopping: Stopping) -> Termination | None:
+def _ending(
+    store: SlabStore, stand: Stand, stopping: Stopping, is_hopeless: Callable[[Stand], bool] | None
+) -> Termination | None:
+    """Return how a run ends here, None where it goes on; in the order in which a run in memory asks."""
+    ending = _judged(store, stand, stopping)
+    if ending is not None:
+        return ending
+    if stand.seconds > stopping.max_seconds:
+        return Termination.TIME_LIMIT
+    if is_hopeless is not None and is_hopeless(stand):
+        return Termination.HOPELESS
+    return Termination.ITERATION_LIMIT if stand.iterations >= stopping.max_iterations else None
+
+
+def _judged(store: SlabStore, stand: Stand, stopping: Stopping) -> Termination | None:
     residual, residual_l1 = residuals(store, stand.tally)
     if not np.isfinite(residual_l1):
         return Termination.NOT_FINITE
     if stopping.stop_on == "residual":
-        if residual <= stopping.residual and residual_l1 <= stopping.residual_l1:
-            return Termination.CONVERGED
-    elif residual_l1 <= 2 * stopping.tolerance:
+        met = residual <= stopping.residual and residual_l1 <= stopping.residual_l1
+        return Termination.CONVERGED if met else None
+    if residual_l1 <= 2 * stopping.tolerance:
         certificate, _ = certify(store, stand)
         stand.lines[-1].tv_bound = certificate.tv_bound
         if certificate.tv_bound <= stopping.tolerance:
             return Termination.CONVERGED
-    if stand.iterations >= stopping.max_iterations:
-        return Termination.ITERATION_LIMIT
-    return Termination.TIME_LIMIT if stand.seconds > stopping.max_seconds else None
+    return None
 
 
 def _advance(store: SlabStore, stand: Stand, plan: Plan, started: float) -> bool:
@@ -127,6 +144,7 @@ def _advance(store: SlabStore, stand: Stand, plan: Plan, started: float) -> bool
         return True
     gain = moved.gain / store.total
     before = dual_of(store, stand)
+    _, missed = residuals(store, stand.tally)
     stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
     stand.seconds = time.perf_counter() - started
     if warming:
@@ -140,6 +158,7 @@ def _advance(store: SlabStore, stand: Stand, plan: Plan, started: float) -> bool
     residual, residual_l1 = residuals(store, stand.tally)
     record = Record(1, residual, residual_l1, gain + stand.warm_gain, dual_of(store, stand))
     stand.warm_gain = 0.0
+    stand.slow = stand.slow + 1 if plan.newton and residual_l1 > SLOW * missed else 0
     stand.lines.append(TraceLine(record, stand.iterations, stand.seconds))
     keep(store, stand)
     return gain <= len(store.scopes) * 2.0**-100

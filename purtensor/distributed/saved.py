@@ -12,9 +12,11 @@ import numpy as np
 import xarray as xr
 
 from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.distributed.on_face import face_named
 from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.passes import START
 from purtensor.distributed.result import StoredProjection, table_place, witness_of
-from purtensor.distributed.slab_store import SlabStore, read_store
+from purtensor.distributed.slab_store import SlabStore, made_folders, read_store
 from purtensor.errors import StoreError
 from purtensor.solving.termination import Termination
 from purtensor.tables.stored import open_table
@@ -30,6 +32,7 @@ def keep_result(result: StoredProjection) -> None:
     facts = {
         "token": result.token, "termination": result.termination.name, "certified": bool(result.certified),
         "iterations": result.iterations, "notes": list(result.notes),
+        "face": result.store.folder.name if result.store.folder != result.path else "",
         "trace": {str(name): dict(own.attrs) for name, own in result.trace.data_vars.items()},
     }  # fmt: skip
     write_packed(result.path / "result", arrays, facts)
@@ -44,15 +47,16 @@ def load_stored(path: str | os.PathLike[str]) -> StoredProjection:
         The folder is none of a run that ended, or is damaged; or its reference is gone.
     """
     folder = Path(path)
-    store = read_store(folder)
+    root = read_store(folder)
     packed = read_packed(folder / "result")
     arrays, facts = packed.arrays, packed.facts
+    store = face_named(root, facts["face"])
     data = {name: ("record", arrays[f"trace_{name}"], attrs) for name, attrs in facts["trace"].items()}
     numbers = dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True))
     return StoredProjection(
         termination=Termination[facts["termination"]], certified=facts["certified"], iterations=facts["iterations"],
         notes=tuple(facts["notes"]), trace=xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])}),
-        reference=open_table(store.table, workspace=folder.parent), constraints=constraints_of(store), path=folder,
+        reference=open_table(root.table, workspace=folder.parent), constraints=constraints_of(root), path=folder,
         store=store, token=facts["token"], outer=arrays["outer"], **numbers,
     )  # fmt: skip
 
@@ -88,26 +92,29 @@ def save_stored(result: StoredProjection, path: str | os.PathLike[str]) -> None:
     try:
         for place in places:
             onto = partial / place.relative_to(result.path)
-            onto.parent.mkdir(parents=True, exist_ok=True)
+            made_folders(onto.parent.parent, (onto.parent.name,))
             if place.is_dir():
                 shutil.copytree(place, onto, copy_function=_linked)
             elif place.exists():
                 _linked(str(place), str(onto))
         os.replace(partial, target)
-    except OSError as error:
+    except (OSError, StoreError) as error:
         shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, StoreError):
+            raise
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
 
 
 def _needed(result: StoredProjection) -> Sequence[Path]:
+    """Return what a result is made of: files and folders, of which some may not be there."""
     store = result.store
     state = store.state(result.token, 0).parent
     table = table_place(store, result.token)
-    if not table.exists() and result.iterations and not state.exists():
+    if not table.exists() and result.token != START and not state.exists():
         raise StoreError(f"{result.path} holds another run by now: save a result before the next run of its problem")
-    folder = result.path
-    names = ("problem", "result", "checkpoint", "cut", "parts", "labels", "targets")
-    return [*(folder / name for name in names), state, witness_of(store, result.token), table]
+    of_run = [result.path / name for name in ("problem", "result", "checkpoint", "cut", "targets")]
+    of_slabs = [store.folder / name for name in ("problem", "checkpoint", "parts", "labels", "proof")]
+    return [*dict.fromkeys([*of_run, *of_slabs]), state, witness_of(store, result.token), table]
 
 
 def _linked(source: str, target: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.distributed.bare import BareRowError
+from purtensor.distributed.bare import refuse_bare
 from purtensor.distributed.certifying import Refined, refined
 from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.coupling import relations_of
@@ -93,15 +93,6 @@ def _begun(store: SlabStore, domain: Domain) -> Stand:
         stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
     stand.tally = system_at(store, stand)
     return stand
-
-
-def refuse_bare(store: SlabStore, tally: Tally, domain: Domain) -> None:
-    """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
-    bare = np.flatnonzero((store.outer_targets > 0) & ~(tally.sums["outer"] > 0))
-    if len(bare):
-        a, k = next((a, k) for a, k in enumerate(store.outside) if bare[0] < store.outer_blocks[k].stop)
-        row = int(bare[0]) - store.outer_blocks[k].start
-        raise BareRowError(domain, store.scopes[k], k, [code[row] for code in store.outer_codes[a]])
 
 
 def _remove_state(store: SlabStore, token: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,9 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.distributed.packed import read_own, write_packed
 from purtensor.errors import StoreError
+
+FACES = "faces"
+"""Where in the folder of a problem those lie that proofs leave of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +38,8 @@ class SlabStore:
     total
         Of the targets, as scaled.
     mass, lost
-        Of the reference on the profiles of the problem, as scaled; the share of the reference that zeros left out.
+        Of the reference on the profiles of the problem, as scaled; the share of the reference that zeros of the
+        targets, and on a face zeros that the constraints imply, left out.
     reference_exponent, target_exponent
         The reference and the targets were divided by two to these powers.
     profiles, slabs, largest
@@ -90,9 +94,23 @@ class SlabStore:
         return blocks
 
     @property
+    def run_folder(self) -> Path:
+        """The folder of the problem as it was given: its own, unless it is a face."""
+        return self.folder.parent.parent if self.folder.parent.name == FACES else self.folder
+
+    def face(self, name: str) -> Path:
+        """Return the folder of a face of the problem as it was given."""
+        return self.run_folder / FACES / name
+
+    @property
     def start_shift(self) -> float:
         """What is added to the potentials of the first constraint so that the start has the targets' total."""
         return float(np.log(self.total / self.mass))
+
+
+def form_note(key: Sequence[str], slabs: int, parts: int, kept: BoolArray) -> str:
+    """Return the form of Newton's equations in words."""
+    return f"arrowhead over {' x '.join(key)}: {slabs} slabs in {parts} parts, {int(kept.sum())} coupling rows"
 
 
 _ARRAYS = ("outer_targets", "kept")

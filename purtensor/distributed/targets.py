@@ -14,9 +14,9 @@ import pandas as pd
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.consistency import check_consistency
-from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
 from purtensor.distributed.cutting import bucket_of, scatter, write_scattered
-from purtensor.distributed.engine import map_each
+from purtensor.distributed.engine import map_each, require_dask
 from purtensor.distributed.slab_store import made_folders
 from purtensor.errors import NoSlabsError, UnknownCategoryError
 from purtensor.tables.domain import Domain, listed
@@ -27,6 +27,21 @@ Constraint: TypeAlias = "Marginal | StoredMarginal"
 
 _MOST_SHARED = 1 << 20
 """Marginals that two targets share are compared up to so many combinations of categories."""
+
+
+def stored_problem(reference: Any, constraints: Any) -> tuple[StoredTable, tuple[Constraint, ...]]:
+    """Return what a call on a stored table is about: the table, stored if it is of chunks of dask, and all constraints.
+
+    Raises
+    ------
+    ImportError
+        dask is not installed.
+    InvalidOptionError
+        Constraints that are none.
+    """
+    require_dask()
+    flat = flattened(constraints, (Marginal, StoredMarginal))
+    return in_store(reference), flat
 
 
 def in_store(table: Any) -> StoredTable:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from purtensor.distributed.by_rows import RowProjection
+from purtensor.distributed.proved_zeros import ProvedZeros, without
 from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.sources import misses_of, source_of, targets_of
 from purtensor.errors import InvalidOptionError
@@ -18,7 +21,8 @@ def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = Fal
     """Return a recomputation of everything that a projection on disk claims; what `verify` calls for those.
 
     The residuals are summed by label from its written table and the targets. The bound is proved by the witness that
-    the run left: potentials m whose change C^T m makes the table feasible, which is summed by label as well.
+    the run left: potentials m whose change C^T m makes the table feasible, which is summed by label as well. So are the
+    whole numbers that prove zeros which the constraints force.
 
     Raises
     ------
@@ -31,8 +35,15 @@ def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = Fal
         raise InvalidOptionError("exact=True is for small problems: verify the projection of table.to_table()")
     domain, scopes = result.reference.domain, result.scopes
     sums = Sums()
+    proved = ProvedZeros(result) if isinstance(result, StoredProjection) else None
+    emptied = 0
     for piece in result.pieces():
-        add_piece(sums, piece, domain, scopes)
+        empty = np.zeros(len(piece.masses), dtype=bool) if proved is None else proved.of(piece)
+        emptied += int(empty.sum())
+        for one in without(piece, empty):
+            add_piece(sums, one, domain, scopes)
+    if emptied and proved is not None and not proved.hold():
+        sums.lost += emptied
     total = result.constraints[0].total
 
     def changed() -> Iterator[Profiles]:

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.distributed.bare import refuse_bare
 from purtensor.distributed.by_rows import RowProjection
 from purtensor.distributed.checkpoint import Stand, keep
 from purtensor.distributed.cutting import bucket_of, gather, write_scattered
 from purtensor.distributed.engine import map_each, map_reduce
-from purtensor.distributed.faces import labelled_codes
+from purtensor.distributed.faces import codes_of_rows, labelled_codes
 from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.distributed.part import read_part
 from purtensor.distributed.passes import Tally, opened_part
 from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.running import dual_of, residuals
-from purtensor.distributed.searching import refuse_bare
 from purtensor.distributed.slab_store import SlabStore, made_folders
 from purtensor.distributed.stepping import system_at
 from purtensor.errors import InvalidOptionError
@@ -154,20 +154,13 @@ def move_potentials(
 ) -> None:  # fmt: skip
     """Bring the potentials of one part of an earlier run, of constraint `old_k`, to the parts of this one."""
     part, potentials = opened_part(old, number, *point)
-    codes = row_codes(old, old_domain, number, part.index[old_k], old_k)
+    codes = codes_of_rows(old, old_domain, part, labelled_codes(old, number)[0], old_k)
     columns = []
     for name in store.scopes[k]:
         categories = [onto.categories[onto.position(name)] for onto in (old_domain, domain)]
         columns.append(category_map(*categories)[codes[old.scopes[old_k].index(name)]])
     values = potentials[part.block(old_k)]
     _scatter_rows(store, domain, k, columns, values, folder / f"{number:06d}", part_of)
-
-
-def row_codes(store: SlabStore, domain: Domain, number: int, index: IntArray, k: int) -> list[IntArray]:
-    """Return the codes of the rows of an inside constraint in a part; each has a profile."""
-    codes, _, _ = labelled_codes(store, number)
-    _, first = np.unique(index, return_index=True)
-    return [codes[domain.position(name)][first] for name in store.scopes[k]]
 
 
 def start_pass(
@@ -182,17 +175,18 @@ def start_pass(
     """Write the potentials that a part starts from, the first constraint's raised by `shift`; return the mass there."""
     part = read_part(store.part(number), store.kept)
     potentials = np.zeros_like(part.targets)
+    codes, _, _ = labelled_codes(store, number)
     for k in store.inside:
         folder = brought[k]
         if folder is not None and any(folder.glob("*.where")):
-            wanted = row_codes(store, domain, number, part.index[k], k)
+            wanted = codes_of_rows(store, domain, part, codes, k)
             potentials[part.block(k)] = _matched(wanted, *gather(folder, number), domain.select(store.scopes[k]).sizes)
         if k == 0:
             potentials[part.block(k)] += shift
     potentials[~np.isfinite(potentials)] = 0.0
     potentials[part.outer_rows()] = outer
     path = store.state(token, number)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    made_folders(path.parent.parent, (path.parent.name,))
     write_packed(path, {"potentials": potentials}, {})
     return float(part.masses(potentials).sum())
 

@@ -22,7 +22,7 @@ from purtensor.distributed.slab_store import SlabStore
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.kernels.feasibility_sums import raise_to
 
-_LARGEST = 2.0**50
+LARGEST = 2.0**50
 """Weights beyond it are no candidates: sums of some of them have to fit into 64 bits."""
 
 _LARGEST_OF_FLOATS = 2**12
@@ -166,7 +166,7 @@ def _whole(direction: FloatArray, scale: float) -> IntArray | None:
     """Return minus a direction times a scale, rounded; None where it is no number or too large."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.rint(-direction * scale)
-    return values.astype(np.int64) if np.all(np.abs(values) <= _LARGEST) else None
+    return values.astype(np.int64) if np.all(np.abs(values) <= LARGEST) else None
 
 
 def weigh_pass(number: int, store: SlabStore, guess: Guess, outer: IntArray) -> Weighed:
@@ -193,12 +193,12 @@ def added_weights(parts: list[Weighed]) -> Weighed:
     )  # fmt: skip
 
 
-def keep_weights(number: int, proven: Proven, folder: Path) -> None:
-    """Write the weights of all rows of a part, and C^T t of its profiles, into a folder."""
+def keep_weights(number: int, proven: Proven, folder: Path) -> int:
+    """Write the weights of all rows of a part, and C^T t of its profiles, into a folder; return the file's checksum."""
     _, found = weights_on(number, proven.store, proven.guess, proven.outer)
     if found is None:
         raise AssertionError("unreachable: what is kept was weighed before")
-    write_packed(folder / f"{number:06d}", {"weights": found[0], "costs": found[1]}, {})
+    return write_packed(folder / f"{number:06d}", {"weights": found[0], "costs": found[1]}, {})
 
 
 def weights_on(
