@@ -56,7 +56,8 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d out/doctrees notes out/docs
 
 bench: $(VENV)/.installed-bench
-	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --show-stderr $(BENCH_ARGS)
+	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same \
+	  --set-commit-hash $$(git rev-parse HEAD) --show-stderr $(BENCH_ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-lowest out .pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/.asv
