@@ -34,6 +34,9 @@ _SWEEP_SECONDS = 4e-6
 """What a sweep costs beside its arithmetic: its share of the call, and of the measuring on tables that are small."""
 
 
+_SWEEPING, _STEPPING = IPF(), Newton(warm_up=0)
+
+
 @dataclass(slots=True, eq=False)
 class _History:
     """How IPF has fared: its own memory, the sweeps, the L1 residuals, the last largest residual, and the next look.
@@ -71,7 +74,7 @@ class Automatic:
             return _newton_step(problem, iterate, memory.memory, budget)
         history = memory if isinstance(memory, _History) else _History(look=_first_look(problem))
         sweeps = min(budget.iterations, history.look - history.sweeps)
-        swept = IPF().step(
+        swept = _SWEEPING.step(
             problem,
             iterate.with_memory(history.memory),
             Budget(sweeps, budget.residual, budget.residual_l1),
@@ -93,7 +96,7 @@ def _first_look(problem: Problem) -> int:
 
 
 def _newton_step(problem: Problem, iterate: Iterate, memory: Any, budget: Budget) -> Step:
-    stepped = Newton(warm_up=0).step(problem, iterate.with_memory(memory), budget)
+    stepped = _STEPPING.step(problem, iterate.with_memory(memory), budget)
     inner = stepped.iterate
     return stepped.at(inner.with_memory(_Switched(inner.memory)))
 
