@@ -67,7 +67,8 @@ def compare(
         one problem stay on one worker, in turns. Residuals, divergences, gaps and counts do not depend on it; times
         and budgets do, as others compute at the same time, and the result says so. Of solvers that share a process
         with others no memory is told; by the processor's clock they wait for each other. A worker that ends is the
-        ending of what it did. Solvers of your own, and problems, must be such that other processes can unpickle them.
+        ending of what it did; what threads do when Ctrl-C comes goes on to its limits. The certified answers of all
+        problems are kept meanwhile. Other processes must be able to unpickle problems, and solvers of your own.
     on_step
         Told the problem and the solver before each run; with an executor, after it.
 
