@@ -33,7 +33,7 @@ REMEDY = "give --missing drop to leave such rows out, or --missing category to c
 
 KINDS = ".csv, .tsv (also .gz) or .parquet"
 
-_INTEGER = r"(?:0|-?[1-9]\d{0,17})"
+_INTEGER = r"(?:0|-?[1-9][0-9]{0,17})"
 
 
 @dataclass(frozen=True, slots=True)

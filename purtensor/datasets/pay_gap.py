@@ -166,7 +166,8 @@ def _chunks(path: Path, needed: Sequence[str]) -> Iterator[pd.DataFrame]:
     require_file(path, "the survey as it was published")
     with reading(path, "the survey as it was published"):
         if stata:
-            with pd.read_stata(path, iterator=True) as reader:
+            # where a header is damaged, pandas lets numpy warn
+            with np.errstate(all="ignore"), pd.read_stata(path, iterator=True) as reader:
                 present = list(reader.variable_labels())
         else:
             present = next(csv.reader([first_line(path)], strict=True), [])

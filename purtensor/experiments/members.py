@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from purtensor.errors import InvalidOptionError
+from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.projection.executing import Failure, outcomes
 from purtensor.tables.atomic import replaced_file
 from purtensor.tables.reading import reading
@@ -78,6 +78,7 @@ def run_members(
     found = _stored(store, number)
     children = np.random.SeedSequence(seed).spawn(number)
     missing = [k for k in range(number) if k not in found]
+    stored = next(iter(found.values()), None)
     on_member(len(found))
     failures: list[Failure] = []
     written = time.monotonic()
@@ -92,6 +93,9 @@ def run_members(
                     raise outcome.error
                 on_failure(failures[-1])
             else:
+                if stored is not None and set(stored) != set(outcome):
+                    raise FileFormatError(f"{store} is damaged, or of another run: it has other findings than were "
+                                          "computed now; delete it, and they are computed again")  # fmt: skip
                 found[missing[n]] = outcome
             on_member(len(found) + len(failures))
             if time.monotonic() - written > _SECONDS_BETWEEN_WRITES:

@@ -7,6 +7,7 @@ used first, so that none loses more than it has.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -81,8 +82,9 @@ def exact_point(
     numbers = [int(value) for value in targets.numerators * scale]
     if len(arranged.scopes) > len(system.scopes):
         numbers.append(denominator)
+    whole = float(denominator) if denominator.bit_length() < 1024 else math.inf  # of targets next to nothing
     with np.errstate(over="ignore", invalid="ignore"):
-        base = np.maximum(np.rint(masses[order] * (float(denominator) / float(masses.sum()))), 1.0)
+        base = np.maximum(np.rint(masses[order] * (whole / float(masses.sum()))), 1.0)
     if not np.all(np.isfinite(base)):
         return None
     needs = _needs(arranged, numbers, base)

@@ -125,11 +125,11 @@ def require_even_rows(path: str | os.PathLike[str], separator: str = ",") -> Non
     Raises
     ------
     FileFormatError
-        There is such a row; the message says which.
+        There is such a row, which the message tells, or a quote that is never closed, or closed inside of a cell.
     """
     opened = gzip.open if is_gzip(path) else open
-    with reading(path), opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape") as lines:
-        widths = _widths(iter(lines), separator)
+    with reading(path), opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+        widths = _widths(iter(lines), separator, os.fspath(path))
         named = next(widths, 0)
         for row, width in enumerate(widths, start=1):
             if width != named:
@@ -139,13 +139,20 @@ def require_even_rows(path: str | os.PathLike[str], separator: str = ",") -> Non
                 )
 
 
-def _widths(lines: Iterator[str], separator: str) -> Iterator[int]:
+def _widths(lines: Iterator[str], separator: str, name: str) -> Iterator[int]:
     """Yield the number of cells of each row; only those with a quote in them have to be parsed."""
     blanks = " \t".replace(separator, "")
+    before = ""
     for line in lines:
+        if before.endswith("\r") and line.startswith(separator):
+            raise FileFormatError(
+                f"{name} has a line that ends with a carriage return alone before an empty cell, which pandas leaves "
+                "out: end lines with a line feed"
+            )
+        before = line
         if '"' in line:
-            yield len(next(csv.reader(chain([line], lines), delimiter=separator)))
-        elif line.rstrip("\n").strip(blanks):
+            yield len(next(csv.reader(chain([line], lines), delimiter=separator, strict=True)))
+        elif line.rstrip("\r\n").strip(blanks):
             yield line.count(separator) + 1
 
 

@@ -33,6 +33,7 @@ def categories(table: pt.Marginal, attribute: str) -> list[object]:
         (["True", "False"], ["False", "True"]),
         (["12345678901234567890", "1"], ["1", "12345678901234567890"]),
         (["-0", "0"], ["-0", "0"]),
+        (["1\u0663", "2"], ["1\u0663", "2"]),  # a digit of another script is text
     ],
 )
 def test_read_counts__keeps_labels(tmp_path: Path, texts: list[str], expected: list[object]) -> None:
@@ -180,3 +181,8 @@ def test_read_counts__takes_no_cut_or_joined_row_for_missing_values(tmp_path: Pa
         read_counts(path, Columns(missing=missing))
     assert isinstance(caught.value, pt.FileFormatError)
     assert "data.csv" in str(caught.value)
+
+
+def test_read_counts__names_a_weight_with_digits_of_another_script(tmp_path: Path) -> None:
+    with pytest.raises(pt.FileFormatError, match="column 'count' of data\\.csv has '1\u0663' in row 0"):
+        read_counts(written(tmp_path, "a,count\nu,1\u0663\nv,2\n"), Columns())

@@ -135,6 +135,13 @@ def test_run_members__refuses_a_damaged_store(tmp_path: Path) -> None:
             run_members(noisy, 6, seed=1, store=store)
 
 
+def test_run_members__refuses_a_store_of_other_findings(tmp_path: Path) -> None:
+    store = tmp_path / "members.npz"
+    np.savez(store, member=np.array([0, 2]), worth=np.ones((2, 3)))
+    with pytest.raises(pt.FileFormatError, match=r"members\.npz .* other findings than were computed now; delete it"):
+        run_members(noisy, 4, seed=1, store=store)
+
+
 @pytest.mark.parametrize(("number", "workers"), [(0, 1), (1, 0)])
 def test_run_members__refuses_none(number: int, workers: int) -> None:
     with pytest.raises(pt.InvalidOptionError, match="at least 1"):

@@ -58,7 +58,6 @@ UNEVEN = {
     "after a quoted line end": ('a,b\n"1\n2",3\n4\n', "1 cells in row 2"),
     "in a quoted row": ('a,b\n"1,2"\n', "1 cells in row 1"),
     "a return inside": ("a,b\n1,2\r3\n", "1 cells in row 2"),
-    "a quote that is never closed": ('a,b\n"1,2\n3,4\n', "1 cells in row 1"),
 }  # fmt: skip
 
 
@@ -81,6 +80,20 @@ def test_require_even_rows__names_the_row(tmp_path, text, told):
     (tmp_path / "t.csv").write_text(text.replace(",", "\t"), newline="")
     with pytest.raises(pt.FileFormatError, match=rf"t\.csv has {told}"):
         require_even_rows(tmp_path / "t.csv", "\t")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('a,b\n"1,2\n3,4\n', "unexpected end of data"),
+        ('a,b\n"1"x,2\n', "expected after"),
+        ("a,b\r,2\r", "a carriage return alone before an empty cell"),
+    ],
+)
+def test_require_even_rows__refuses_what_readers_take_for_something_else(tmp_path, text, told):
+    (tmp_path / "t.csv").write_text(text, newline="")
+    with pytest.raises(pt.FileFormatError, match=rf"t\.csv .*{told}"):
+        require_even_rows(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("row", ["\t\n", "\t\t\n", " \n"])
