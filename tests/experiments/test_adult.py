@@ -147,15 +147,11 @@ def test_study_adult__same_seed_same_numbers_whatever_the_workers(study: AdultSt
     assert again.identity == study.identity != study_adult(data_sets=0, seed=8).identity
 
 
-@pytest.mark.parametrize("kind", ["threads", "joblib", "a pool of processes"])
+@pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_study_adult__executors_change_no_number(study: AdultStudy, kind: str, tmp_path: Path) -> None:
-    if kind == "joblib":
-        again = study_adult(data_sets=3, seed=7, executor=2)
-    else:
-        pool = ThreadPoolExecutor(3) if kind == "threads" else ProcessPoolExecutor(2, get_context("spawn"))
-        with pool:
-            again = study_adult(data_sets=3, seed=7, executor=pool, folder=tmp_path)
-        assert len(list(tmp_path.glob("*.npz"))) == 2  # data sets and splits: computed by the executor, and kept
+    with ThreadPoolExecutor(3) if kind == "threads" else ProcessPoolExecutor(2, get_context("spawn")) as executor:
+        again = study_adult(data_sets=3, seed=7, executor=executor, folder=tmp_path)
+    assert len(list(tmp_path.glob("*.npz"))) == 2  # data sets and splits: computed by the executor, and kept
     assert again.disparities == study.disparities
     assert again.costs == study.costs
     assert again.utility_noise == study.utility_noise
