@@ -14,6 +14,7 @@ from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.engine import map_reduce
 from purtensor.distributed.passes import Tally, added, certificate_pass
 from purtensor.distributed.slab_store import SlabStore, made_folders
+from purtensor.errors import StoreError
 from purtensor.kernels.certificate import unevenness
 from purtensor.solving.certificate import Certificate, proved, with_unevenness
 from purtensor.solving.hessian.cholesky import factorize
@@ -61,11 +62,18 @@ def certify(store: SlabStore, stand: Stand, witness: Path | None = None) -> tupl
     if best is None:
         return Certificate(float("inf"), 1.0), divergence
     if witness is not None:
-        shutil.rmtree(witness, ignore_errors=True)
-        made_folders(witness.parent.parent, (witness.parent.name,))
-        os.replace(store.state(best.token, 0).parent, witness)
+        _put(store.state(best.token, 0).parent, witness)
     _forget(store, best.token)
     return _certificate(store, first, best.miss, best.tally), divergence
+
+
+def _put(state: Path, witness: Path) -> None:
+    shutil.rmtree(witness, ignore_errors=True)
+    made_folders(witness.parent.parent, (witness.parent.name,))
+    try:
+        os.replace(state, witness)
+    except OSError as error:
+        raise StoreError(f"{witness} cannot be written: {error.strerror or error}") from error
 
 
 def refined(store: SlabStore, stand: Stand) -> Refined | None:

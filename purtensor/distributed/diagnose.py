@@ -14,6 +14,7 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.coarse import coarse_contradiction
+from purtensor.distributed.combining import keep_bare, refuting
 from purtensor.distributed.diagnosis import Step, StoredDiagnosis
 from purtensor.distributed.engine import map_each
 from purtensor.distributed.faces import Piece, of_proof, of_zero_targets, written
@@ -32,6 +33,8 @@ from purtensor.tables.stored import StoredTable, store_table
 
 _IN_MEMORY = 1 << 16
 """Profiles up to which a question that the slabs leave open is asked again in memory."""
+
+_PROOF = "proof"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,19 +87,22 @@ def diagnose_slabs(
 ) -> StoredDiagnosis:
     """Return the verdict on a problem that is cut already; a run that goes on from its states is not touched."""
     found = _searched(store, reference.domain)
-    if isinstance(found.end, BareRowError):
-        return without_profile(reference, constraints, found.end, found.steps)
     if isinstance(found.end, Solved):
         return _with_solution(store, reference, constraints, found, found.end)
     outer = {name for k in store.outside for name in store.scopes[k]}
-    coarse = coarse_contradiction(reference, constraints, sorted(outer), store.key)
-    if coarse is not None:
-        return _as_in_memory(reference, constraints, coarse)
+    if not isinstance(found.end, BareRowError):
+        coarse = coarse_contradiction(reference, constraints, sorted(outer), store.key)
+        if coarse is not None:
+            return _as_in_memory(store, reference, constraints, coarse)
+    if isinstance(found.end, BareRowError) and not found.steps:
+        return without_profile(reference, constraints, found.end)
     if found.end is not None:
-        return _refuted(reference, constraints, found.steps)
+        refuting = _on_all_profiles(store, reference.domain, found)
+        if refuting is not None:
+            return _refuted(reference, constraints, refuting, found.end)
     if reference.profiles <= in_memory:
         alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
-        return _as_in_memory(reference, constraints, diagnose(reference.to_table(), alike))
+        return _as_in_memory(store, reference, constraints, diagnose(reference.to_table(), alike))
     told = Explanation((f"{Verdict.OPEN.sentence.capitalize()}.",))
     return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", told, reference, constraints)
 
@@ -111,21 +117,25 @@ def _searched(store: SlabStore, domain: Domain) -> _Search:
             if not isinstance(end, Proven):
                 _forget_states(aside, () if end is None else (end.stand.token, end.change.token))
                 return _Search(tuple(steps), aside, end)
-            folder = aside.folder / "verdict" / "proof"
+            folder = aside.folder / "verdict" / _PROOF
             made_folders(folder.parent, (folder.name,))
             checksums = map_each(keep_weights, aside.parts, end, folder)
-            _forget_states(aside, (folder.name,))
+            _forget_states(aside, (_PROOF,))
             steps.append(Step(domain, folder, end))
             if end.infeasible:
                 return _Search(tuple(steps), aside, end)
             store = restricted(aside, domain, folder, checksums)
         except BareRowError as bare:
-            _forget_states(aside, ("proof",))
+            _forget_states(aside, (_PROOF,))
             return _Search(tuple(steps), aside, bare)
 
 
 def _aside(store: SlabStore) -> _Aside:
     shutil.rmtree(store.folder / "verdict", ignore_errors=True)
+    return _as_aside(store)
+
+
+def _as_aside(store: SlabStore) -> _Aside:
     return _Aside(**{one.name: getattr(store, one.name) for one in fields(SlabStore)})
 
 
@@ -141,6 +151,7 @@ def _with_solution(
 ) -> StoredDiagnosis:
     zeros = written(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
     verdict = Verdict.BOUNDARY if zeros.profiles else Verdict.INTERIOR
+    weights = _coupling_weights(reference, found.steps[-1]) if found.steps else ()
     sentences = [f"{verdict.sentence.capitalize()}."]
     if zeros.profiles:
         by_target = sum(len(values) for _, values in of_zero_targets(first))
@@ -150,7 +161,7 @@ def _with_solution(
         if by_target:
             sentences.append(f"{by_target} of them lie in rows whose target is 0.")
     return StoredDiagnosis(
-        verdict, zeros if zeros.profiles else None, _coupling_weights(reference, found.steps),
+        verdict, zeros if zeros.profiles else None, weights,
         "boundary to rounding" if zeros.profiles else "interval", Explanation(tuple(sentences)), reference, constraints,
         found.steps, None, found.store, end,
     )  # fmt: skip
@@ -162,11 +173,20 @@ def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
         yield from of_proof(step.store, step.folder)
 
 
-def _coupling_weights(reference: StoredTable, steps: Sequence[Step]) -> tuple[Table, ...]:
-    """Return the last step's weights of the constraints that couple the slabs, nothing for the others."""
-    if not steps:
-        return ()
-    store, weights = steps[-1].store, steps[-1].proven.outer
+def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step | None:
+    """Return the step that refutes the constraints on all profiles; None where rounding may be all that it proves."""
+    if isinstance(found.end, BareRowError):
+        folder = found.store.folder / "verdict" / "bare"
+        made_folders(folder.parent, (folder.name,))
+        map_each(keep_bare, store.parts, found.store, domain, found.end, folder)
+        return refuting(_as_aside(store), domain, found.steps, folder)
+    *before, last = found.steps
+    return refuting(_as_aside(store), domain, before, last.folder) if before else last
+
+
+def _coupling_weights(reference: StoredTable, step: Step) -> tuple[Table, ...]:
+    """Return a step's weights of the constraints that couple the slabs, nothing for the others."""
+    store, weights = step.store, step.proven.outer
     tables = []
     for k, scope in enumerate(store.scopes):
         codes = [np.empty(0, dtype=np.int64)] * len(scope)
@@ -177,24 +197,30 @@ def _coupling_weights(reference: StoredTable, steps: Sequence[Step]) -> tuple[Ta
     return tuple(tables)
 
 
-def _refuted(reference: StoredTable, constraints: tuple[Constraint, ...], steps: tuple[Step, ...]) -> StoredDiagnosis:
-    proven = steps[-1].proven
-    missing = -proven.value * constraints[0].total
-    rows = int(np.count_nonzero(proven.outer))
+def _refuted(
+    reference: StoredTable, constraints: tuple[Constraint, ...], step: Step, end: Proven | BareRowError
+) -> StoredDiagnosis:
+    missing = -step.proven.value * constraints[0].total
+    rows = int(np.count_nonzero(step.proven.outer))
     sentences = [
         f"{Verdict.INFEASIBLE.sentence.capitalize()}: {missing:.4g} of {constraints[0].total:.4g} has no place.",
         f"The proof is a whole number for each row, {rows} of them for rows that couple the slabs; no contradiction of "
         "fewer attributes was found.",
     ]
+    if isinstance(end, BareRowError):
+        scope = ", ".join(constraints[end.constraint].scope)
+        sentences = [
+            f"{Verdict.INFEASIBLE.sentence.capitalize()}.",
+            f"{end.row} has a positive target over ({scope}), and the support has no profile there that the other "
+            "constraints leave.",
+        ]
     return StoredDiagnosis(
-        Verdict.INFEASIBLE, None, _coupling_weights(reference, steps), "interval", Explanation(tuple(sentences)),
-        reference, constraints, steps,
+        Verdict.INFEASIBLE, None, _coupling_weights(reference, step), "interval", Explanation(tuple(sentences)),
+        reference, constraints, (step,),
     )  # fmt: skip
 
 
-def without_profile(
-    reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError, steps: tuple[Step, ...] = ()
-) -> StoredDiagnosis:
+def without_profile(reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError) -> StoredDiagnosis:
     """Return the diagnosis of a row that has a target and no profile."""
     tables = []
     for k, constraint in enumerate(constraints):
@@ -204,27 +230,25 @@ def without_profile(
         values: Any = np.full(int(here), -1, dtype=np.int64)
         tables.append(sparse_table(reference.domain.select(constraint.scope), codes, values, name="certificate"))
     scope = ", ".join(constraints[bare.constraint].scope)
-    left = " that the other constraints leave" if steps else ""
     told = Explanation(
         (
             f"{Verdict.INFEASIBLE.sentence.capitalize()}.",
-            f"{bare.row} has a positive target over ({scope}), and the support has no profile there{left}.",
+            f"{bare.row} has a positive target over ({scope}), and the support has no profile there.",
         )
     )
-    exact = "interval" if steps else "rational"
-    return StoredDiagnosis(
-        Verdict.INFEASIBLE, None, tuple(tables), exact, told, reference, constraints, steps
-    )  # fmt: skip
+    return StoredDiagnosis(Verdict.INFEASIBLE, None, tuple(tables), "rational", told, reference, constraints)
 
 
-def _as_in_memory(reference: StoredTable, constraints: tuple[Constraint, ...], diagnosis: Diagnosis) -> StoredDiagnosis:
+def _as_in_memory(
+    store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], diagnosis: Diagnosis
+) -> StoredDiagnosis:
     """Return what a diagnosis in memory tells: of the whole question, or of a coarser one that cannot be met."""
     zeros = None
     if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
-        place = reference.workspace / "implied_zeros.zarr"
+        place = store.folder / "implied_zeros.zarr"
         shutil.rmtree(place, ignore_errors=True)
         zeros = store_table(diagnosis.implied_zeros, place)
     return StoredDiagnosis(
         diagnosis.verdict, zeros, diagnosis.certificate, diagnosis.exact, diagnosis.explanation, reference, constraints,
-        settled=diagnosis,
+        settled=diagnosis, store=store,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray, Table
+from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.faces import Piece, labelled_codes, written
 from purtensor.distributed.packed import read_packed
@@ -19,17 +19,18 @@ from purtensor.distributed.part import Part, read_part
 from purtensor.distributed.passes import opened_part
 from purtensor.distributed.searching import Solved
 from purtensor.distributed.slab_store import SlabStore
-from purtensor.distributed.sources import misses_of
+from purtensor.distributed.sources import misses_of, source_of
 from purtensor.distributed.weighing import Proven, spread_weights
-from purtensor.feasibility import checking
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.feasibility.verdict import Verdict
 from purtensor.kernels.spread import spread
-from purtensor.tables.coded import sparse_table
+from purtensor.projection.labels import looked_up
+from purtensor.tables.coded import domain_of, sparse_table, stored_codes
 from purtensor.tables.domain import Domain
-from purtensor.tables.stored import StoredTable, store_table, stored_marginal
+from purtensor.tables.stored import StoredTable, store_table
+from purtensor.verification.pieces import Fingerprint, fingerprint, joined
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +66,12 @@ class Step:
                 tables.append(sparse_table(self.domain.select(scope), columns, weights[part.block(k)][rows],
                                            name="certificate"))  # fmt: skip
             yield tuple(tables)
+
+    def left(self) -> Iterator[list[IntArray]]:
+        """Yield the codes of the profiles that the weights do not empty, part by part."""
+        for part, codes, weights in self.parts():
+            stays = spread_weights(part, weights) == 0
+            yield [code[stays] for code in codes]
 
     def holds(self) -> bool:
         """Return whether the weights prove what is said of them, recomputed in whole numbers and fractions."""
@@ -152,13 +159,14 @@ class StoredDiagnosis:
 
         Written when it is first asked for; None where there is none.
         """
-        if self.settled is not None and self.settled.solution is not None:
-            place = self.reference.workspace / "solution.zarr"
-            shutil.rmtree(place, ignore_errors=True)
-            return store_table(self.settled.solution, place)
-        if self.store is None or self.found is None:
+        if self.store is None:
             return None
         place = self.store.folder / "solution.zarr"
+        if self.settled is not None and self.settled.solution is not None:
+            shutil.rmtree(place, ignore_errors=True)
+            return store_table(self.settled.solution, place)
+        if self.found is None:
+            return None
         return written(place, self.reference.domain, self._solution_pieces(self.store, self.found))
 
     def _solution_pieces(self, store: SlabStore, found: Solved) -> Iterator[Piece]:
@@ -184,7 +192,7 @@ class StoredDiagnosis:
         Whole numbers are summed exactly against the targets as floats; the solution is summed from its table, by code
         that the search does not share. An open verdict has no witness.
         """
-        if self.verdict is Verdict.OPEN or not all(step.holds() for step in self.steps):
+        if self.verdict is Verdict.OPEN or not (all(step.holds() for step in self.steps) and self._follow()):
             return False
         if self.settled is not None:
             return self.settled.verify()
@@ -192,26 +200,82 @@ class StoredDiagnosis:
             return bool(self.steps) or self._is_bare()
         return self._is_solved()
 
+    def _follow(self) -> bool:
+        """Return whether each step is about the profiles that the ones before left, and the solution about the last."""
+        stores = [step.store for step in self.steps[1:]]
+        if self.found is not None and self.store is not None:
+            stores.append(self.store)
+        for step, store in zip(self.steps, stores, strict=False):
+            left = hashed_profiles(step.left())
+            if left != hashed_profiles(problem_codes(store)):
+                return False
+        return True
+
     def _is_bare(self) -> bool:
-        """Return whether the one row of the certificate has a target, and no profile in the reference."""
-        for table, constraint in zip(self.certificate, self.constraints, strict=True):
-            for profile, weight in checking.entries(table):
-                if weight:
-                    target = constraint if isinstance(constraint, Marginal) else constraint.in_memory()
-                    known = checking.support_of(stored_marginal(self.reference, constraint.scope))
-                    return profile not in known and profile in checking.support_of(target.target)
+        """Return whether the one row of the certificate has a target, and no profile that other targets leave."""
+        for k, table in enumerate(self.certificate):
+            if np.any(table.values):
+                row = table[np.flatnonzero(table.values)[:1]]
+                codes = [np.asarray(code, dtype=np.int64) for code in stored_codes(row, domain_of(row))]
+                return bool(_positive(self.constraints[k], self.reference.domain, codes).all()) and not self._has_room(
+                    k, codes
+                )
+        return False
+
+    def _has_room(self, k: int, row: Sequence[IntArray]) -> bool:
+        """Return whether a profile of a row of constraint k has mass in the reference, and targets everywhere else."""
+        domain = self.reference.domain
+        places = [domain.position(name) for name in self.constraints[k].scope]
+        for codes, values in source_of(self.reference).profiles():
+            room = values > 0
+            for place, code in zip(places, row, strict=True):
+                room &= np.asarray(codes[place], dtype=np.int64) == code
+            for j, other in enumerate(self.constraints):
+                if j != k and room.any():
+                    own = [np.asarray(codes[domain.position(name)], dtype=np.int64)[room] for name in other.scope]
+                    room[room] = _positive(other, domain, own)
+            if room.any():
+                return True
         return False
 
     def _is_solved(self) -> bool:
         solution = self.solution
         if solution is None:
             return False
-        emptied = 0 if self.implied_zeros is None else self.implied_zeros.profiles
         lowest = min(float(chunk.min()) for chunk in solution.chunks())
-        there = sum(int((chunk.values > 0).sum()) for chunk in self.reference.chunks())
+        with_mass = ([np.asarray(code)[values > 0] for code in codes]
+                     for codes, values in source_of(self.reference).profiles())  # fmt: skip
+        tables = [solution] if self.implied_zeros is None else [solution, self.implied_zeros]
+        told = (codes for table in tables for codes, _ in source_of(table).profiles())
         allowed = float(ROUNDING)
         return (
             lowest > 0.0
-            and solution.profiles + emptied == there
+            and hashed_profiles(told) == hashed_profiles(with_mass)
             and all(misses_of(solution, constraint)[0] <= allowed for constraint in self.constraints)
         )
+
+
+def hashed_profiles(pieces: Iterable[Sequence[IntArray]]) -> Fingerprint:
+    """Return how many profiles there are, and a hash of their codes that no order changes."""
+    found: Fingerprint = (0, 0)
+    for codes in pieces:
+        found = joined(found, fingerprint(codes, np.ones(len(codes[0]))))
+    return found
+
+
+def problem_codes(store: SlabStore) -> Iterator[list[IntArray]]:
+    """Yield the codes of the profiles of a problem, part by part."""
+    for number in store.parts:
+        codes, count, _ = labelled_codes(store, number)
+        yield [code[:count] for code in codes]
+
+
+def _positive(constraint: Marginal | StoredMarginal, domain: Domain, rows: Sequence[IntArray]) -> BoolArray:
+    """Mark the rows of a constraint, by their codes in a domain, that have a positive target."""
+    onto = domain.select(constraint.scope)
+    if isinstance(constraint, Marginal):
+        return np.asarray(looked_up(constraint.target, onto, rows) > 0)
+    found = np.zeros(len(rows[0]), dtype=bool)
+    for chunk in constraint.table.chunks():
+        found |= looked_up(chunk[chunk.values > 0], onto, rows) > 0
+    return found

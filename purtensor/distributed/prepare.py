@@ -102,9 +102,13 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
     check_stored_consistency(settled)
     shutil.rmtree(folder, ignore_errors=True)
-    made_folders(folder, ("parts", "labels", "states", "scattered"))
-    sources = tuple(_kept_target(folder, k, constraint) for k, constraint in enumerate(constraints))
-    store = _cut(reference, settled, folder, key, inside, most, sources)
+    try:
+        made_folders(folder, ("parts", "labels", "states", "scattered"))
+        sources = tuple(_kept_target(folder, k, constraint) for k, constraint in enumerate(constraints))
+        store = _cut(reference, settled, folder, key, inside, most, sources)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     for part in folder.glob("scattered*"):
         shutil.rmtree(part, ignore_errors=True)
     return store
@@ -129,8 +133,11 @@ def _name(reference: StoredTable, constraints: Sequence[Constraint], most: int) 
     """Return the name of a problem's folder: a hash of what it is made of."""
     digest = hashlib.sha256(f"{most}".encode())
     for table in [reference, *(c.table for c in constraints if isinstance(c, StoredMarginal))]:
-        told = table.path / "zarr.json"
-        digest.update(f"{table.path.resolve()} {told.stat().st_mtime_ns}".encode())
+        try:
+            written = (table.path / "zarr.json").stat().st_mtime_ns
+        except OSError as error:
+            raise StoreError(f"{table.path} cannot be read: {error.strerror or error}") from error
+        digest.update(f"{table.path.resolve()} {written}".encode())
     for constraint in constraints:
         digest.update(f"{constraint.scope}".encode())
         if isinstance(constraint, Marginal):

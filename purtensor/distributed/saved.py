@@ -13,7 +13,7 @@ import xarray as xr
 
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.on_face import face_named
-from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.packed import Packed, read_own, write_packed
 from purtensor.distributed.passes import START
 from purtensor.distributed.result import StoredProjection, table_place, witness_of
 from purtensor.distributed.slab_store import SlabStore, made_folders, read_store
@@ -48,17 +48,27 @@ def load_stored(path: str | os.PathLike[str]) -> StoredProjection:
     """
     folder = Path(path)
     root = read_store(folder)
-    packed = read_packed(folder / "result")
+    packed = read_own(folder / "result")
+    store = face_named(root, packed.facts["face"])
+    reference, constraints = open_table(root.table, workspace=folder.parent), constraints_of(root)
+    try:
+        told = _told(packed)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreError(f"{folder / 'result'} does not say how a run ended: {error}") from error
+    return StoredProjection(reference=reference, constraints=constraints, path=folder, store=store, **told)
+
+
+def _told(packed: Packed) -> dict[str, Any]:
+    """Return what a result tells beside what it is about."""
     arrays, facts = packed.arrays, packed.facts
-    store = face_named(root, facts["face"])
     data = {name: ("record", arrays[f"trace_{name}"], attrs) for name, attrs in facts["trace"].items()}
-    numbers = dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True))
-    return StoredProjection(
-        termination=Termination[facts["termination"]], certified=facts["certified"], iterations=facts["iterations"],
-        notes=tuple(facts["notes"]), trace=xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])}),
-        reference=open_table(root.table, workspace=folder.parent), constraints=constraints_of(root), path=folder,
-        store=store, token=facts["token"], outer=arrays["outer"], **numbers,
-    )  # fmt: skip
+    return {
+        **dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True)),
+        "termination": Termination[facts["termination"]], "certified": facts["certified"],
+        "iterations": facts["iterations"], "notes": tuple(facts["notes"]), "token": facts["token"],
+        "outer": arrays["outer"],
+        "trace": xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])}),
+    }  # fmt: skip
 
 
 def constraints_of(store: SlabStore) -> tuple[Marginal | StoredMarginal, ...]:

@@ -21,7 +21,7 @@ from purtensor.distributed.engine import map_reduce
 from purtensor.distributed.part import extended_from
 from purtensor.distributed.passes import START, Tally, added, opened_part
 from purtensor.distributed.slab_store import SlabStore
-from purtensor.distributed.stepping import first_tally, newton_step, sweep, system_at
+from purtensor.distributed.stepping import Moved, first_tally, newton_step, sweep, system_at
 from purtensor.distributed.weighing import Guess, Proven, weighed
 from purtensor.kernels.feasibility_sums import repair_price
 from purtensor.kernels.lanes import inner_product
@@ -76,8 +76,7 @@ def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
         moved = newton_step(store, stand)
         if moved is None:
             return None
-        _remove_state(store, stand.token)
-        stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
+        _move(store, stand, moved)
     return None
 
 
@@ -89,15 +88,18 @@ def _begun(store: SlabStore, domain: Domain) -> Stand:
     order = range(len(store.scopes))
     for _ in range(_SWEEPS):
         moved = sweep(store, stand, order)
-        _remove_state(store, stand.token)
-        stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
+        _move(store, stand, moved)
     stand.tally = system_at(store, stand)
     return stand
 
 
-def _remove_state(store: SlabStore, token: str) -> None:
-    if token != START:
-        shutil.rmtree(store.state(token, 0).parent, ignore_errors=True)
+def _move(store: SlabStore, stand: Stand, moved: Moved) -> None:
+    """Take a step; the states of other points, also of those that were only tried, are removed."""
+    stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
+    here = store.state(stand.token, 0).parent
+    for state in here.parent.iterdir():
+        if state != here:
+            shutil.rmtree(state, ignore_errors=True)
 
 
 def _solved(store: SlabStore, stand: Stand) -> FloatArray:

@@ -53,6 +53,30 @@ def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, 
     folder = store.folder / "start"
     token = f"00000000.{options['run']}.start"
     shutil.rmtree(folder, ignore_errors=True)
+    try:
+        outer, brought = _brought(store, domain, start, folder)
+        mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
+        if not 0.0 < mass < np.inf:
+            raise InvalidOptionError(
+                f"the potentials to start from give a total mass of {mass}; start from the reference"
+            )
+        shift = float(np.log(store.total / mass))
+        if 0 in store.outside:
+            outer[store.outer_blocks[0]] += shift
+        else:
+            map_each(start_pass, store.parts, store, domain, brought, outer, shift, token)
+        return _stand(store, domain, token, outer, options)
+    except BaseException:
+        shutil.rmtree(store.state(token, 0).parent, ignore_errors=True)
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _brought(
+    store: SlabStore, domain: Domain, start: Any, folder: Path
+) -> tuple[FloatArray, list[Path | None]]:  # fmt: skip
+    """Return the potentials of the rows that couple the parts, and the folders that have those of the others."""
     tables = _tables(start)
     outer = np.zeros(len(store.outer_targets))
     brought: list[Path | None] = [None] * len(store.scopes)
@@ -70,16 +94,7 @@ def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, 
             elif isinstance(start, StoredProjection):
                 _scatter_parts(store, domain, k, start, folder / f"{k}", part_of)
     outer[~np.isfinite(outer)] = 0.0
-    mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
-    if not 0.0 < mass < np.inf:
-        raise InvalidOptionError(f"the potentials to start from give a total mass of {mass}; start from the reference")
-    shift = float(np.log(store.total / mass))
-    if 0 in store.outside:
-        outer[store.outer_blocks[0]] += shift
-    else:
-        map_each(start_pass, store.parts, store, domain, brought, outer, shift, token)
-    shutil.rmtree(folder, ignore_errors=True)
-    return _stand(store, domain, token, outer, options)
+    return outer, brought
 
 
 def _stand(store: SlabStore, domain: Domain, token: str, outer: FloatArray, options: dict[str, Any]) -> Stand:

@@ -93,7 +93,7 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
         found = _bare_row(current, targets) or _examine(current, targets)
         zeros = np.ones(problem.system.profiles, dtype=bool)
         zeros[kept] = False
-        if found is None:
+        if found is None or (isinstance(found, Proof) and not (found.infeasible or found.zeros.any())):
             return Decision(Verdict.OPEN, targets, weights, zeros)
         if isinstance(found, Proof):
             if found.infeasible:

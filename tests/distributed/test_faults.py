@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import dask
 import pytest
 
 import purtensor as pt
+from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.distributed.project import project_stored
+from tests.distributed.test_boundary import forced_case
 from tests.distributed.test_project import SETS, people, targets
 
 pytest.importorskip("zarr")
@@ -74,3 +78,49 @@ def test_resume__knows_what_was_asked(run):
     assert result.converged
     assert [one.scope for one in result.constraints] == SETS["PUR"]
     assert result.reference.profiles == run.reference.profiles
+
+
+def full_at(monkeypatch, ending):
+    """Let folders whose name ends so find the disk full."""
+    real = Path.mkdir
+
+    def mkdir(path, *arguments, **options):
+        if path.name.endswith(ending):
+            raise OSError(28, "No space left on device")
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+
+
+FILLED = {
+    "witness": lambda run, _: pt.resume(run.path, max_iterations=50),
+    ".start": lambda run, _: pt.project(run.reference, run.constraints, start=run),
+    "proof": lambda _, folder: pt.diagnose(pt.open_table(folder / "forced.zarr"), forced_case(10)[1]),
+    "late.partial": lambda run, folder: pt.save(run, folder / "late"),
+}
+
+
+@pytest.mark.parametrize("ending", FILLED)
+def test_a_full_disk_where_a_folder_is_made_is_told(run, tmp_path, monkeypatch, ending):
+    pt.store_table(forced_case(10)[0], tmp_path / "forced.zarr")
+    full_at(monkeypatch, ending)
+    with pytest.raises(pt.StoreError, match="No space left"):
+        FILLED[ending](run, tmp_path)
+    assert not (tmp_path / "late").exists()
+
+
+def test_load__a_result_that_does_not_say_how_it_ended(run):
+    place = run.path / "result"
+    packed = read_packed(place)
+    for facts in ({"termination": "WELL"}, {"trace": 3}, {"face": "../elsewhere"}, {"notes": 1}):
+        write_packed(place, packed.arrays, {**packed.facts, **facts})
+        with pytest.raises(pt.StoreError):
+            pt.load(run.path)
+    write_packed(place, packed.arrays, packed.facts)
+    assert pt.load(run.path).iterations == 2
+
+
+def test_project__a_reference_that_is_gone(run):
+    shutil.rmtree(run.reference.path)
+    with pytest.raises(pt.StoreError, match="cannot be read"):
+        pt.project(run.reference, run.constraints)

@@ -242,3 +242,12 @@ def test_diagnose__b_inf_is_refuted_exactly():
     assert min(costs(diagnosis).values()) >= 0
     assert value(diagnosis) < 0
     assert diagnosis.verify()
+
+
+def test_diagnose__ends_where_rounding_hides_the_target_of_a_row_without_profiles() -> None:
+    # (y=1, s=0) is forced to zero where x=0; it is all that z=1 has, with a target that rounding could have made
+    table = pt.tabulate({"y": [0, 1, 1, 0, 1], "s": [0, 1, 0, 0, 1], "z": [0, 0, 1, 0, 0], "x": [0, 0, 0, 1, 1]})
+    goal = table.copy(data=np.where(table["z"].values == 1, 0.0, 1.0))
+    few = pt.tabulate({"z": [0, 1]}, weights=[4.0 - 1e-15, 1e-15])
+    found = pt.diagnose(table, [pt.Marginal(few), *pt.marginals_of(goal, [("y", "x"), ("s", "x")])])
+    assert found.verdict in ("open", "boundary")
