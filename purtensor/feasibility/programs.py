@@ -35,7 +35,7 @@ def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatA
     smallest L1 miss over these rows that any table on the support has, if it meets all others; with rows counted it is
     the smallest, or None.
     """
-    scaled = system.targets / np.median(system.targets[system.targets > 0])
+    scaled = system.targets / _unit(system.targets[system.targets > 0])
     matrix = coefficient_matrix(system).T.tocsr()
     lowest = np.full(system.rows, -1.0) if counted is None else np.where(counted, -1.0, -np.inf)
     found = linprog(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1),
@@ -43,6 +43,11 @@ def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatA
     if found.x is None or (counted is not None and found.status != 0):
         return None
     return np.asarray(found.x)
+
+
+def _unit(targets: FloatArray) -> float:
+    """Return the median of targets; where it is next to nothing, what leaves the largest within a program's range."""
+    return max(float(np.median(targets)), 1e-15 * float(targets.max()))
 
 
 def sparse_weights(system: System) -> FloatArray | None:
@@ -77,7 +82,7 @@ def _sparse(system: System, value: float, least: FloatArray) -> FloatArray | Non
 
 def emptying_weights(system: System) -> FloatArray | None:
     """Return weights with C^T t >= 0 and b.t = 0 that are positive at as many profiles as any; None on failure."""
-    scaled = system.targets / np.median(system.targets)
+    scaled = system.targets / _unit(system.targets)
     rows, profiles = system.rows, system.profiles
     matrix = coefficient_matrix(system).T.tocsr()
     flags = csr_array((np.ones(profiles), (np.arange(profiles), np.arange(profiles))), shape=(profiles, profiles))

@@ -14,6 +14,7 @@ from purtensor.kernels.exponential import excess
 from purtensor.kernels.ipf import dual_value, rebuild_masses, sum_rows
 from purtensor.kernels.judging import ENDED, PASSED_OVER, judge_sweep
 from purtensor.kernels.newton import curvature
+from purtensor.kernels.relaxation import log_of_ratio
 from purtensor.kernels.spread import spread
 
 
@@ -27,7 +28,7 @@ def take_roots(targets: FloatArray, sums: FloatArray, constraints: int, move: Fl
     for r in range(sums.size):
         move[r] = 0.0
         if sums[r] > 0.0:
-            move[r] = np.log1p((targets[r] - sums[r]) / sums[r]) / constraints
+            move[r] = log_of_ratio(targets[r], sums[r]) / constraints
             slope += (targets[r] - sums[r]) * move[r]
     return slope
 

@@ -17,6 +17,13 @@ from purtensor.kernels.judging import ENDED, PASSED_OVER, judge_sweep
 
 
 @compiled
+def log_of_ratio(target: float, total: float) -> float:
+    """Return log(target / total), to the last digits near ratio 1 and where a target is next to nothing."""
+    w = (target - total) / total
+    return float(np.log1p(w) if w > -0.5 else np.log(target / total))
+
+
+@compiled
 def relaxed_gain(log_ratio: float, omega: float) -> float:
     """Return omega l e^l - e^(omega l) + 1, l = log ratio: what the dual gains by a row of mass 1 at this exponent.
 
@@ -41,7 +48,7 @@ def take_relaxed_factors(
         factor[r] = 1.0
         if sums[r] > 0.0:
             w = (targets[r] - sums[r]) / sums[r]
-            log_ratio = np.log1p(w)
+            log_ratio = log_of_ratio(targets[r], sums[r])
             own = relaxed_gain(log_ratio, omega)
             factor[r] = fast_exp(omega * log_ratio)
             if not own > 0.0:

@@ -27,7 +27,7 @@ PANDAS_MISSING = {
 
 def even(header: list[str], rows: list[list[str]]) -> list[list[str]]:
     """The rows without those of blanks alone, which are empty lines; each has as many cells as the header."""
-    kept = [row for row in rows if len(row) > 1 or row[0].strip()]
+    kept = [row for row in rows if len(row) > 1 or not row[0] or row[0].strip(" \t")]  # an empty cell has quotes
     for row in kept:
         if len(row) != len(header):
             raise WrongAnswerError(f"a row of {len(row)} cells was accepted under {len(header)} names: {row}")

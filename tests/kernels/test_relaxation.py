@@ -8,11 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from purtensor.kernels.ipf import RECORD_WIDTH
-from purtensor.kernels.relaxation import relaxed_gain, run_relaxed_sweeps, take_relaxed_factors
+from purtensor.kernels.relaxation import log_of_ratio, relaxed_gain, run_relaxed_sweeps, take_relaxed_factors
 from tests.kernels.drawn import Arrays, both
 from tests.oracles import DIGITS
 
 OMEGAS = st.sampled_from((0.3, 0.9, 1.2, 1.5, 1.9))
+
+
+@both(log_of_ratio)
+@pytest.mark.parametrize(
+    ("target", "found"), [(1e-30, 1.0), (1e-300, 2.0), (1.0 + 2**-40, 1.0), (0.4, 1.0), (0.6, 1.0), (7.0, 1e-300)]
+)
+def test_log_of_ratio__also_of_targets_below_the_last_digit_of_what_is_there(kernel, target, found):
+    """log1p((b - s) / s) is minus infinity there, and a row without mass for ever."""
+    with localcontext(prec=50):
+        exact = float((Decimal(target) / Decimal(found)).ln())
+    assert kernel(target, found) == pytest.approx(exact, rel=1e-14)
 
 
 @both(relaxed_gain)

@@ -8,7 +8,9 @@ from purtensor._typing import FloatArray
 from purtensor.kernels.gis import run_gis
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, row_sums
 from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.in_logarithms import InLogarithms, spans_the_range
 from purtensor.solving.solvers.records import empty_records, recorded_per_octave, records_of
+from purtensor.solving.solvers.sweeping import step_of
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +40,9 @@ class GIS:
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after at most `budget.iterations` iterations, all made inside compiled code."""
         state = iterate.memory
+        if isinstance(state, InLogarithms) or (state is None and spans_the_range(problem)):
+            sweeper = state if state is not None else InLogarithms.at_once(problem, iterate.potentials)
+            return step_of(problem, sweeper, budget)
         if not isinstance(state, _Scaling):
             masses = iterate.masses.copy()
             state = _Scaling(masses, iterate.potentials.copy(), row_sums(problem, masses))

@@ -1,4 +1,4 @@
-"""Sweeps of iterative proportional fitting in logarithms, for references and targets that span the range of float64.
+"""Sweeps and iterative scaling in logarithms, for references and targets that span the range of float64.
 
 Factors and sums of other sweeps are float64 numbers, of which there are none beyond 2^1024, and ever fewer digits
 below 2^-1022. These take some ten times as long.
@@ -6,14 +6,21 @@ below 2^-1022. These take some ten times as long.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.goal import Goal
 from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.log_sweep import sweep_in_logarithms
+from purtensor.kernels.log_sweep import (
+    relaxed_sweep_in_logarithms,
+    scaling_in_logarithms,
+    sweep_in_logarithms,
+)
 from purtensor.solving.iterate import iterate_at, residual_of
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.sweeping import Measured, make_sweeps
@@ -30,12 +37,24 @@ def spans_the_range(problem: Problem) -> bool:
     return bool(problem.reference.min() < _SMALL or problem.targets.min() < _SMALL)
 
 
+def _relaxed(relaxation: float, *arguments: Any) -> float:
+    make: Callable[..., float] = relaxed_sweep_in_logarithms
+    return make(*arguments, relaxation)
+
+
 @dataclass(slots=True, eq=False)
 class InLogarithms:
-    """Sweeps in logarithms: the state between two calls is the potentials."""
+    """Sweeps in logarithms: the state between two calls is the potentials.
+
+    Attributes
+    ----------
+    make
+        One of the kernels of `purtensor.kernels.log_sweep`, or what calls one.
+    """
 
     problem: Problem
     order: IntArray
+    make: Callable[..., float]
     t: FloatArray
     log_reference: FloatArray
     log_targets: FloatArray
@@ -44,10 +63,22 @@ class InLogarithms:
     gained: float = 0.0
 
     @classmethod
-    def at(cls, problem: Problem, order: IntArray, potentials: FloatArray) -> InLogarithms:
+    def at(cls, problem: Problem, order: IntArray, potentials: FloatArray, relaxation: float = 1.0) -> InLogarithms:
         """Return the sweeps that start at the given potentials."""
+        make = sweep_in_logarithms if relaxation == 1.0 else partial(_relaxed, relaxation)
+        return cls._made(problem, order, potentials, make)
+
+    @classmethod
+    def at_once(cls, problem: Problem, potentials: FloatArray) -> InLogarithms:
+        """Return the iterations of generalised iterative scaling that start at the given potentials."""
+        return cls._made(problem, np.arange(len(problem.index)), potentials, scaling_in_logarithms)
+
+    @classmethod
+    def _made(
+        cls, problem: Problem, order: IntArray, potentials: FloatArray, make: Callable[..., float]
+    ) -> InLogarithms:
         return cls(
-            problem, order, potentials.copy(), np.log(problem.reference), np.log(problem.targets),
+            problem, order, make, potentials.copy(), np.log(problem.reference), np.log(problem.targets),
             float(problem.reference.sum()),
         )  # fmt: skip
 
@@ -73,7 +104,7 @@ class InLogarithms:
         """Make one more sweep."""
         problem = self.problem
         rows, profiles = len(self.t), len(self.log_reference)
-        self.gained = sweep_in_logarithms(
+        self.gained = self.make(
             self.log_reference, problem.index, problem.offsets, problem.targets, self.log_targets, self.order, self.t,
             np.empty(profiles), np.empty(rows), np.empty(rows),
         )  # fmt: skip

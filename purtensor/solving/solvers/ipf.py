@@ -113,7 +113,8 @@ class IPF:
             sweeper = self._sweeper(problem, iterate, few=few)
             return self._swept(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
         depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration)
-        return accelerated_step(self._swept, depth, problem, iterate)
+        sweep = self._swept_in_logarithms if spans_the_range(problem) else self._swept
+        return accelerated_step(sweep, depth, problem, iterate)
 
     def _sweeper(
         self, problem: Problem, iterate: Iterate, *, few: bool
@@ -121,17 +122,24 @@ class IPF:
         """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass a step."""
         if isinstance(iterate.memory, (OnePass, MergedSweeps, InLogarithms)):
             return iterate.memory
-        if self.relaxation != 1.0 or isinstance(iterate.memory, _Sweeping):
+        if isinstance(iterate.memory, _Sweeping):
             return None
         checked = self._checked_order(len(problem.index))
         if spans_the_range(problem):
-            return InLogarithms.at(problem, checked, iterate.potentials)
+            return InLogarithms.at(problem, checked, iterate.potentials, self.relaxation)
+        if self.relaxation != 1.0:
+            return None
         order = tuple(checked.tolist())
         crossing = None if few else crossing_of(problem, order)
         if crossing is not None:
             return OnePass.at(crossing, iterate.potentials)
         merged = merged_of(problem, order)
         return None if merged is None else MergedSweeps.at(problem, merged, iterate.potentials)
+
+    def _swept_in_logarithms(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+        order = self._checked_order(len(problem.index))
+        sweeper = InLogarithms.at(problem, order, iterate.potentials, self.relaxation)
+        return step_of(problem, sweeper, budget)
 
     def _swept(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after the sweeps, all made inside compiled code."""

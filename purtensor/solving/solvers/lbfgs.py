@@ -21,6 +21,9 @@ LARGEST_CHANGE = 40.0
 
 SHORTEST_CHANGE = 2.0**-60
 
+_SMALLEST_TARGET = 2.0**-1000
+"""Below, one over a target may be beyond float64: such rows are scaled alike."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
@@ -104,7 +107,8 @@ def _is_rounding(problem: Problem, move: _Move | None) -> bool:
 
 def _best_move(problem: Problem, memory: _Memory) -> _Move | None:
     """Return the move from the memory's point by what it has learnt; None where rounding forbids any."""
-    wanted = two_loops(memory.pairs, memory.point.miss, 1.0 / problem.targets)
+    scale = 1.0 / np.maximum(problem.targets, _SMALLEST_TARGET)
+    wanted = two_loops(memory.pairs, memory.point.miss, scale)
     direction = direction_from(problem, memory.point, wanted)
     found = search_step(problem, memory.point, direction)
     if found is None:
