@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 
 from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.engine import map_reduce
-from purtensor.distributed.passes import Tally, added, certificate_pass
+from purtensor.distributed.passes import Tally, added, certificate_pass, divergence_pass
 from purtensor.distributed.slab_store import SlabStore, made_folders
 from purtensor.errors import StoreError
 from purtensor.kernels.certificate import unevenness
@@ -57,14 +58,28 @@ def certify(store: SlabStore, stand: Stand, witness: Path | None = None) -> tupl
     first, best = _refined(store, stand)
     if first is None:
         return Certificate(float("inf"), 1.0), float("nan")
-    rest = store.lost / (1.0 - store.lost)
-    divergence = max(0.0, float(first.sums["divergence"]) + np.log1p(rest))
+    divergence = _divergence(store, first.sums["divergence"])
     if best is None:
         return Certificate(float("inf"), 1.0), divergence
     if witness is not None:
         _put(store.state(best.token, 0).parent, witness)
     _forget(store, best.token)
     return _certificate(store, first, best.miss, best.tally), divergence
+
+
+def divergence_at(store: SlabStore, stand: Stand) -> float:
+    """Return the divergence from the reference of the point where a run stands, in nats; NaN where it is no number."""
+    mass = float(stand.tally.sums["mass"])
+    if not 0.0 < mass < float("inf"):
+        return float("nan")
+    scale = store.total / mass
+    terms = map_reduce(divergence_pass, math.fsum, store.parts, store, stand.token, stand.outer, scale)
+    return _divergence(store, terms)
+
+
+def _divergence(store: SlabStore, terms: float) -> float:
+    rest = store.lost / (1.0 - store.lost)
+    return max(0.0, float(terms) + float(np.log1p(rest)))
 
 
 def _put(state: Path, witness: Path) -> None:

@@ -156,6 +156,12 @@ def certificate_pass(
     return Tally(found, worst)
 
 
+def divergence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, scale: float) -> float:
+    """Return a part's share of the divergence from the reference, `scale` as for the certificate."""
+    part, potentials = opened_part(store, number, token, outer)
+    return divergence_terms(part, store, scale * part.masses(potentials))
+
+
 def divergence_terms(part: Part, store: SlabStore, masses: FloatArray) -> float:
     """Return the sum of q phi(p / q - 1) over a part, p and q divided by their totals: its share of D(p || q)."""
     return divergence_sum(masses, part.reference, store.total, store.mass)

@@ -13,7 +13,7 @@ import numpy as np
 
 from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.by_rows import RowProjection, project_by_rows
-from purtensor.distributed.certifying import certify
+from purtensor.distributed.certifying import certify, divergence_at
 from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.diagnose import without_profile
 from purtensor.distributed.doubts import Doubts
@@ -68,7 +68,8 @@ def project_stored(
 
     The table is cut once into parts of whole slabs, which lie in its workspace; every iteration is one map and reduce
     over the parts, on whatever runs dask: threads, processes, or the Client that is active. After each there is a
-    checkpoint, from which `resume` goes on.
+    checkpoint, from which `resume` goes on. Where the constraints force zeros the run goes on without them, as in
+    memory; they stay in the table.
 
     Parameters
     ----------
@@ -196,8 +197,10 @@ def _carried_on(
         if is_on_face(stand):
             ending = ending_on_face(run_on(store, stand, _plan(stand), told))
     proof, divergence = Certificate(float("inf"), 1.0), float("nan")
-    if stand.options["certificate"] and ending is not Termination.NOT_FINITE:
+    if ending is not Termination.NOT_FINITE and stand.options["certificate"]:
         proof, divergence = certify(store, stand, witness_of(store, stand.token))
+    elif ending is not Termination.NOT_FINITE:
+        divergence = divergence_at(store, stand)
     residual, residual_l1 = residuals(store, stand.tally)
     iterations, seconds = before_face(stand)
     result = StoredProjection(

@@ -103,6 +103,7 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> None:
         "folder": folder, "parts": tuple(laid), "kept": kept, "mass": mass, "lost": left_out / (mass + left_out),
         "profiles": sum(one.profiles for one in made.values()), "slabs": slabs,
         "largest": max(one.bytes for one in laid.values()), "note": form_note(store.key, slabs, len(laid), kept),
+        "proofs": store.proofs + 1,
     }  # fmt: skip
     write_store(SlabStore(**{**same, **changed}))
 
@@ -153,8 +154,7 @@ def _scaled_sum(store: SlabStore, values: FloatArray) -> float:
 
 def earlier_weights(store: SlabStore, number: int, part: Part) -> IntArray:
     """Return the weights that made a problem a face, one line a proof: all rows of a part; no line where it is none."""
-    path = store.folder / "proof" / f"{number:06d}"
-    if store.folder == store.run_folder:
+    if not store.proofs:
         return np.empty((0, len(part.targets)), dtype=np.int64)
-    weights: IntArray = read_packed(path).arrays["weights"]
+    weights: IntArray = read_packed(store.folder / "proof" / f"{number:06d}").arrays["weights"]
     return weights

@@ -52,7 +52,7 @@ class StoredProjection(Outcome):
     store
         The problem that the table solves, cut into parts: where the constraints force zeros, without these.
     diagnosis
-        The verdict on feasibility where one was needed.
+        The verdict on feasibility where one was needed; a result that was loaded, or resumed on a face, has none.
 
     And those of every outcome, as in `Projection`.
     """

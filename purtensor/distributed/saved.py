@@ -122,9 +122,21 @@ def _needed(result: StoredProjection) -> Sequence[Path]:
     table = table_place(store, result.token)
     if not table.exists() and result.token != START and not state.exists():
         raise StoreError(f"{result.path} holds another run by now: save a result before the next run of its problem")
-    of_run = [result.path / name for name in ("problem", "result", "checkpoint", "cut", "targets")]
-    of_slabs = [store.folder / name for name in ("problem", "checkpoint", "parts", "labels", "proof")]
-    return [*dict.fromkeys([*of_run, *of_slabs]), state, witness_of(store, result.token), table]
+    of_run = [result.path / name for name in ("problem", "result", "cut", "targets")]
+    of_slabs = [store.folder / name for name in ("problem", "parts", "labels", "proof")]
+    return [*dict.fromkeys([*of_run, *of_slabs, *_checkpoints(result)]), state, witness_of(store, result.token), table]
+
+
+def _checkpoints(result: StoredProjection) -> list[Path]:
+    """Return the checkpoints of a result, none where a later run of its problem has put others in their place."""
+    path = result.store.folder / "checkpoint"
+    if not path.exists() or read_own(path).facts["token"] != result.token:
+        return []
+    if result.store.folder == result.path:
+        return [path]
+    first = result.path / "checkpoint"
+    leads = first.exists() and (read_own(first).facts["options"].get("face") or {}).get("folder")
+    return [first, path] if leads == result.store.folder.name else []
 
 
 def _linked(source: str, target: str) -> str:

@@ -48,6 +48,8 @@ class SlabStore:
         The form of Newton's equations.
     sources
         For each constraint the stored table of its target, and whether the constraint came in memory.
+    proofs
+        By how many proofs profiles were left out: 0 for the problem as it was given, else it is a face of that.
     """
 
     folder: Path
@@ -71,6 +73,7 @@ class SlabStore:
     largest: int
     note: str
     sources: tuple[tuple[str, bool], ...]
+    proofs: int = 0
 
     def part(self, number: int) -> Path:
         """Return the file of a part."""
@@ -96,7 +99,7 @@ class SlabStore:
     @property
     def run_folder(self) -> Path:
         """The folder of the problem as it was given: its own, unless it is a face."""
-        return self.folder.parent.parent if self.folder.parent.name == FACES else self.folder
+        return self.folder.parent.parent if self.proofs else self.folder
 
     def face(self, name: str) -> Path:
         """Return the folder of a face of the problem as it was given."""
@@ -165,7 +168,7 @@ def _store_of(folder: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any])
 
 _TUPLES = ("key", "inside", "outside", "parts", "label_parts", "sources")
 _PLAIN = (
-    "total", "mass", "lost", "reference_exponent", "target_exponent", "profiles", "slabs", "largest", "note",
+    "total", "mass", "lost", "reference_exponent", "target_exponent", "profiles", "slabs", "largest", "note", "proofs",
 )  # fmt: skip
 
 

@@ -31,14 +31,23 @@ def forced_goal(seed):
     """Counts on a random support, and other counts on a part of it that has all its pairs: no target is zero."""
     rng = np.random.default_rng(seed)
     sizes = (int(rng.integers(2, 4)), int(rng.integers(2, 5)), int(rng.integers(6, 20)))
-    profiles = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, 3)
-    profiles = profiles[rng.random(len(profiles)) < rng.choice([0.5, 0.7])]
+    return _thinned(rng, "ysx", sizes, SETS["PUR"], float(rng.choice([0.5, 0.7])), 0.5)
+
+
+def thinned(seed, names, sizes, scopes):
+    """Counts on 45 % of all profiles, and others on as few of them as have all rows of these scopes."""
+    return _thinned(np.random.default_rng(seed), names, sizes, scopes, 0.45, 1.0)
+
+
+def _thinned(rng, names, sizes, scopes, share, tried):
+    profiles = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, len(sizes))
+    profiles = profiles[rng.random(len(profiles)) < share]
     counts = rng.integers(1, 30, len(profiles)).astype(float)
-    table = pt.tabulate({name: profiles[:, k] for k, name in enumerate("ysx")}, weights=counts)
+    table = pt.tabulate({name: profiles[:, k] for k, name in enumerate(names)}, weights=counts)
     goal = np.ceil(table.values * np.exp(rng.normal(size=table.size)))
-    columns = [table[name].values for name in "ysx"]
-    for i in rng.permutation(len(goal))[: len(goal) // 2]:
-        alike = [(columns[a] == columns[a][i]) & (columns[b] == columns[b][i]) for a, b in ((0, 1), (0, 2), (1, 2))]
+    columns = {name: table[name].values for name in names}
+    for i in rng.permutation(len(goal))[: int(tried * len(goal))]:
+        alike = [np.all([columns[name] == columns[name][i] for name in scope], axis=0) for scope in scopes]
         if all((own & (goal > 0)).sum() > 1 for own in alike):
             goal[i] = 0.0
     return table, table.copy(data=goal)
@@ -189,3 +198,24 @@ def test_project__threads_and_processes_have_the_same_bits_on_a_face(tmp_path, k
         again = project_stored(stored(table, tmp_path / "again"), constraints, part_profiles=30)
     assert again.termination is ON_FACE
     assert_same_bits(again, alone)
+
+
+MORE_SETS = {
+    "two outside": ("ysx", (3, 3, 9), SETS["two outside"]),
+    "three inside": ("ysx", (3, 3, 9), SETS["three inside"]),
+    "four attributes": ("abcd", (4, 3, 3, 3), [("a", "b"), ("a", "c"), ("b", "c"), ("a", "d")]),
+}
+
+
+@pytest.mark.parametrize(("names", "sizes", "scopes"), MORE_SETS.values(), ids=MORE_SETS)
+def test_project__other_constraints_that_force_zeros(tmp_path, names, sizes, scopes):
+    table, goal = thinned(0, names, sizes, scopes)
+    constraints = pt.marginals_of(goal, scopes)
+    expected = pt.project(table, constraints, solver=pt.Newton(), certificate=False)
+    assert expected.termination is ON_FACE
+    place = stored(table, tmp_path)
+    assert_as_in_memory(project_stored(place, constraints, part_profiles=12, certificate=False), expected)
+    proved = project_stored(place, constraints, part_profiles=12, stop_on="tv_bound", tolerance=1e-9)
+    assert proved.termination is ON_FACE
+    assert proved.tv_bound <= 1e-9
+    assert pt.verify(proved).passed

@@ -13,16 +13,19 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.distributed import diagnose, doubts, on_face
+from purtensor.distributed import diagnose, doubts, on_face, running
 from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.solving.solvers import newton
 from tests.distributed.test_boundary import (
     ON_FACE,
     TWO_PROOFS,
+    assert_as_in_memory,
     forced_case,
     forced_goal,
     small_parts,  # noqa: F401
     stored,
 )
+from tests.distributed.test_diagnose import drawn_case
 from tests.distributed.test_kills import assert_same_bits
 from tests.distributed.test_project import SETS, by_profile
 
@@ -229,3 +232,47 @@ def test_resume__a_face_that_is_gone_or_named_wrongly(tmp_path):
         write_packed(place, packed.arrays, {**packed.facts, "options": options})
         with pytest.raises(pt.StoreError):
             pt.resume(result.path)
+
+
+def test_save__where_another_run_has_begun_there_is_nothing_to_resume(tmp_path):
+    table, constraints = forced_case(10)
+    place = stored(table, tmp_path)
+    result = pt.project(place, constraints)
+    bits = by_profile(result.table.to_table()).values
+    pt.project(place, constraints, max_iterations=2, on_failure="return")  # it does not come to the face
+    (tmp_path / "faces").mkdir()
+    pt.save(result, tmp_path / "faces" / "kept")  # a name that folders of faces have
+    kept = pt.load(tmp_path / "faces" / "kept")
+    assert np.array_equal(by_profile(kept.table.to_table()).values, bits)
+    assert pt.verify(kept).passed
+    with pytest.raises(pt.StoreError, match="holds no checkpoint"):
+        pt.resume(kept.path)
+
+
+def test_save__in_a_folder_of_the_name_that_those_of_faces_have(tmp_path):
+    problem = pt.problems.load("a")
+    result = pt.project(stored(pt.to_sparse(problem.reference), tmp_path), problem.constraints)
+    (tmp_path / "faces").mkdir()
+    pt.save(result, tmp_path / "faces" / "kept")
+    assert pt.verify(pt.load(tmp_path / "faces" / "kept")).passed
+    assert pt.resume(tmp_path / "faces" / "kept").converged
+
+
+def test_project__zeros_of_targets_alone_leave_the_problem_as_it_is(tmp_path, monkeypatch):
+    for module, slow in ((running, "SLOW"), (newton, "_SLOW")):
+        monkeypatch.setattr(module, slow, 0.0)  # every step is slow
+    for module in (doubts, newton):
+        monkeypatch.setattr(module, "_SLOW_STEPS", 2)
+    table, constraints = drawn_case(7)
+    expected = pt.project(table, constraints, solver=pt.Newton(warm_up=0), tolerance=1e-13)
+    place = stored(table, tmp_path)
+    with pytest.raises(StopError):
+        pt.project(place, constraints, solver=pt.Newton(warm_up=0), tolerance=1e-13, callback=stopping_at(4))
+    result = pt.resume(place.workspace)
+    assert result.store.folder == result.path
+    assert_as_in_memory(result, expected)
+    assert result.termination is ON_FACE
+    assert "after 2 iterations" in result.notes[1]
+    loaded = pt.load(result.path)
+    assert loaded.termination is ON_FACE
+    assert pt.verify(loaded).passed
