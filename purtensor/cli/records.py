@@ -159,6 +159,8 @@ def _numbers(column: pd.Series, path: Path) -> pd.Series:
             f"weights are numbers, but column {column.name!r} of {path.name} has {wrong.iloc[0]!r} "
             f"in row {wrong.index[0]}, the first row being 0"
         )
+    if numbers.dtype.kind == "f" and not pd.api.types.is_numeric_dtype(column):  # pandas 2 errs in the last digits
+        return column.map(float, na_action="ignore").astype(float)
     return numbers
 
 

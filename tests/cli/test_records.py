@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -54,6 +55,13 @@ def test_read_counts__sums_named_weights(tmp_path: Path) -> None:
 def test_read_counts__refuses_two_columns_of_counts(tmp_path: Path) -> None:
     with pytest.raises(pt.InvalidOptionError, match="'count' and the weights are 'w'"):
         read_counts(written(tmp_path, "a,w,count\nu,1,2\n"), Columns(weights="w"))
+
+
+def test_read_counts__reads_weights_to_the_last_digit(tmp_path: Path) -> None:
+    weights = np.exp(np.random.default_rng(3).uniform(-30, 30, 200))
+    rows = "".join(f"{k},{weight!r}\n" for k, weight in enumerate(weights.tolist()))
+    counts = read_counts(written(tmp_path, "a,w\n" + rows), Columns(weights="w"))
+    assert [float(counts.sel(a=k).item()) for k in range(200)] == weights.tolist()
 
 
 def test_read_counts__names_the_row_of_a_weight_that_is_no_number(tmp_path: Path) -> None:
