@@ -10,6 +10,8 @@ from purtensor.solving.iterate import Budget, iterate_at
 
 SLABS = (10, 100, 1_000, 10_000)
 _ROUNDS = 5
+_SWEEPS = 10
+"""As many at every size, or there would be no slope."""
 
 
 def pur_problem(slabs):
@@ -28,6 +30,7 @@ class Parts(Brief):
     def setup(self, slabs):
         self.problem = solver_problem(pur_problem(slabs))
         self.sweeps = Sweeps(self.problem)
+        self.sweeps.count = _SWEEPS
         self.newton = pt.Newton(warm_up=0)
         reached = solve(self.problem, pt.Newton(), 1e-6).iterate
         first = self.newton.step(self.problem, iterate_at(self.problem, reached.potentials), Budget(1, -1.0, -1.0))
@@ -35,7 +38,7 @@ class Parts(Brief):
         self.certifier = DualCertifier(self.problem)
         self.certifier.certify(self.iterate)
 
-    def time_sweeps(self, slabs):
+    def time_ten_sweeps(self, slabs):
         self.sweeps()
 
     def time_newton_step(self, slabs):

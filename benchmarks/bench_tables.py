@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 import purtensor as pt
 from benchmarks.runs import Brief
 
-ROWS = (10**3, 10**4, 10**5, 10**6)
+SIZES = (10**3, 10**4, 10**5, 10**6)
 
 
 def records(rows: int) -> pd.DataFrame:
@@ -23,10 +26,21 @@ def records(rows: int) -> pd.DataFrame:
     return pd.DataFrame(frame)
 
 
+def counts(profiles: int) -> xr.DataArray:
+    """Return counts of so many profiles, half of those that their six attributes could make or less."""
+    rng = np.random.default_rng(7)
+    categories = math.ceil((2 * profiles) ** (1 / 6))
+    cells = rng.choice(categories**6, profiles, replace=False)
+    codes = np.unravel_index(cells, (categories,) * 6)
+    return pt.tabulate(
+        dict(zip(("y", "x1", "x2", "x3", "x4", "x5"), codes, strict=True)), weights=rng.integers(1, 50, profiles)
+    )
+
+
 class Records(Brief):
     """From records to counts."""
 
-    params = (ROWS,)
+    params = (SIZES,)
     param_names = ("rows",)
 
     def setup(self, rows):
@@ -47,25 +61,25 @@ class Records(Brief):
 class Counts(Brief):
     """From counts to everything else."""
 
-    params = (ROWS,)
-    param_names = ("rows",)
+    params = (SIZES,)
+    param_names = ("profiles",)
 
-    def setup(self, rows):
-        self.counts = pt.tabulate(records(rows))
+    def setup(self, profiles):
+        self.counts = counts(profiles)
         self.dense = pt.to_dense(self.counts)
         pt.regularize(self.counts, response="y")
 
-    def time_regularize(self, rows):
+    def time_regularize(self, profiles):
         pt.regularize(self.counts, response="y")
 
-    def time_marginal(self, rows):
+    def time_marginal(self, profiles):
         pt.marginal(self.counts, ["x2", "x4"])
 
-    def time_marginal_of_dense(self, rows):
+    def time_marginal_of_dense(self, profiles):
         pt.marginal(self.dense, ["x2", "x4"])
 
-    def time_to_dense(self, rows):
+    def time_to_dense(self, profiles):
         pt.to_dense(self.counts)
 
-    def time_to_sparse(self, rows):
+    def time_to_sparse(self, profiles):
         pt.to_sparse(self.dense)

@@ -14,14 +14,13 @@ MOST_ITERATIONS = 100_000
 
 
 class Brief:
-    """What asv is told by default: one round of at most five samples in two seconds; `setup` has warmed up.
+    """What asv takes of each benchmark by default: one round of at most ten samples, in two seconds or few calls.
 
-    The whole suite then takes an hour of an idle processor at the most; `-a rounds=4` and `-a repeat=20` ask for more.
+    So the whole suite is done within the hour; `-a rounds=4` and `-a repeat=20` ask for more.
     """
 
     rounds = 1
-    repeat = (1, 5, 2.0)
-    warmup_time = 0.0
+    repeat = (1, 10, 2.0)
     timeout = 600
 
 
