@@ -15,7 +15,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.slabs import Slabs, in_slab_order
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
-from purtensor.solving.scaling import exponent_to_unit
+from purtensor.solving.scaling import exponent_to_unit, scaled_with
 from purtensor.tables.coded import encode, relaid
 
 
@@ -163,7 +163,7 @@ def build_problem(
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
     targets = np.ldexp(system.targets, -target_exponent)
     total = float(targets[system.block(0)].sum())
-    emptied = None if gone is None else Emptied(np.ldexp(gone.masses, -reference_exponent), gone.rows)
+    emptied = None if gone is None else Emptied(scaled_with(gone.masses, reference_exponent), gone.rows)
     arrays = Problem(scaled, system.with_targets(targets), total, slabs, emptied)
     return LabelledProblem(
         reference, positions, tuple(constraints), full, reduction.rows, profiles, arrays, float(values.sum()),

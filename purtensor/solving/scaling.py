@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from purtensor._typing import FloatArray
+from purtensor.errors import InvalidTableError
 
 _LOWEST = -1021
 """The exponent of the smallest number with all its digits, as frexp counts."""
@@ -12,11 +15,19 @@ _LOWEST = -1021
 _MOST = 1000
 """Totals stay below two to this power."""
 
+_WIDEST = 1960
+"""So many powers of two a total may be above its smallest mass: beyond, sums of scaled masses leave float64."""
+
 
 def exponent_to_unit(masses: FloatArray) -> int:
     """Return the power of two by which to divide positive masses to bring their total into [1/2, 1).
 
     It is less where the smallest mass would lose digits by that, or all of them.
+
+    Raises
+    ------
+    InvalidTableError
+        The smallest mass is less than 2^-1960 of the total, some 1e-590: no scale holds both.
 
     Examples
     --------
@@ -26,4 +37,27 @@ def exponent_to_unit(masses: FloatArray) -> int:
     """
     total = math.frexp(float(masses.sum()))[1]
     smallest = math.frexp(float(masses.min()))[1]
-    return max(min(total, smallest - _LOWEST), total - _MOST)
+    if total - smallest > _WIDEST:
+        raise InvalidTableError(
+            f"the smallest mass of the reference, {float(masses.min()):g}, is less than 1e-590 of its total, "
+            f"{float(masses.sum()):g}: no scale holds both; leave such profiles out, or give them more"
+        )
+    return min(total, smallest - _LOWEST)
+
+
+def scaled_with(masses: FloatArray, exponent: int) -> FloatArray:
+    """Return masses that targets of 0 empty, divided by the power of two that the others are divided by.
+
+    Raises
+    ------
+    InvalidTableError
+        One of them is more than float64 holds by that.
+    """
+    largest = float(masses.max(initial=0.0))
+    if math.frexp(largest)[1] - exponent > _MOST:
+        raise InvalidTableError(
+            f"a profile that targets of 0 empty has {largest:g}, more than 1e300 times all others: leave it out of the "
+            "reference"
+        )
+    scaled: FloatArray = np.ldexp(masses, -exponent)
+    return scaled

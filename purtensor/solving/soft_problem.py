@@ -25,6 +25,7 @@ from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.hessian.dense import build_dense
 from purtensor.solving.hessian.factored import Hessian
 from purtensor.solving.problem import Problem
+from purtensor.solving.scaling import exponent_to_unit
 from purtensor.tables.coded import CodedTable, encode
 
 _CONJUGATE_ACCURACY = 1e-6
@@ -125,7 +126,7 @@ def build_soft_problem(
     system, slabs, order = in_slab_order(system)
     profiles = reduction.profiles[order]
     values = coded.values[profiles]
-    reference_exponent = math.frexp(float(values.sum()))[1]
+    reference_exponent = exponent_to_unit(values)
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
     system = system.with_targets(np.ldexp(system.targets, -target_exponent))
     total = float(system.targets[system.block(0)].sum())

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from purtensor.solving.scaling import exponent_to_unit
+import purtensor as pt
+from purtensor.solving.scaling import exponent_to_unit, scaled_with
 
 
 @pytest.mark.parametrize("masses", [[3.0, 2.0], [1e-300, 1e-290], [5e-324, 5e-324], [1e300, 1.0], [1.0, 1e-300]])
@@ -20,6 +21,65 @@ def test_exponent_to_unit__is_less_where_the_smallest_would_lose_digits(masses):
     assert scaled.min() >= 2.0**-1022
 
 
-def test_exponent_to_unit__keeps_totals_in_range():
-    masses = np.array([1e308, 5e-324])
-    assert np.isfinite(np.ldexp(masses, -exponent_to_unit(masses)).sum() * 2.0**20)
+@pytest.mark.parametrize("power", [-1, -60, -1021, -1073])
+def test_exponent_to_unit__keeps_totals_in_range(power):
+    masses = np.ldexp(1.0, [power + 1958, power]) if power + 1958 < 1024 else np.ldexp(1.0, [1023, 1023 - 1958])
+    scaled = np.ldexp(masses, -exponent_to_unit(masses))
+    assert np.isfinite(scaled.sum() * 2.0**20)
+    assert scaled.min() >= 2.0**-1022
+
+
+@pytest.mark.parametrize("masses", [[1e308, 5e-324], [1e300, 1e-300], [1.0, 1e290, 1e-302]])
+def test_exponent_to_unit__refuses_what_no_scale_holds(masses):
+    with pytest.raises(pt.InvalidTableError, match=r"the smallest mass .* is less than 1e-590 of its total"):
+        exponent_to_unit(np.array(masses))
+
+
+CALLS = {"project": pt.project, "relax": lambda *tables: pt.relax(*tables, soft=1)}
+COUNTS = pt.tabulate({"y": ["no", "yes", "no", "yes"], "s": ["f", "f", "m", "m"]}, weights=[3.0, 1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize("smallest", [5e-324, 1e-310])
+def test_exponent_to_unit__no_profile_is_lost_without_a_word(smallest):
+    """The potential of a row takes its scale: the answer is that of a row of any other."""
+    constraints = pt.marginals_of(COUNTS, "y | s")
+    found = pt.project(COUNTS.copy(data=[1.0, 2e10, smallest, 3 * smallest]), constraints).table
+    plain = pt.project(COUNTS.copy(data=[1.0, 2e10, 1.0, 3.0]), constraints).table
+    assert found.values == pytest.approx(plain.values, rel=1e-6)
+    assert (found.values[2:] > 0.1).all()
+
+
+def test_exponent_to_unit__relaxations_lose_none_either():
+    """Where scaling made the smallest masses 0, nothing tied the table together, and the limit came first."""
+    counts = pt.tabulate({name: [k >> bit & 1 for k in range(8)] for bit, name in enumerate("abc")})
+    wanted = pt.marginals_of(
+        counts.copy(data=[5.0, 4.0, 3.0, 2.0, 2.0, 3.0, 4.0, 7.0]), [("a", "b"), ("b", "c"), ("a", "c")]
+    )
+    masses = np.array([40.0, 3.0, 1.0, 9.0, 2.0, 7.0, 5.0, 20.0])
+    results = {}
+    for smallest in (1e-30, 5e-324):
+        masses[[0, 3, 5]] = smallest
+        results[smallest] = pt.relax(counts.copy(data=masses), wanted, soft=0)
+    assert all(result.converged for result in results.values())
+    assert results[5e-324].table.values == pytest.approx(results[1e-30].table.values, abs=1e-7)
+
+
+def test_exponent_to_unit__a_relaxation_that_cannot_reach_a_row_says_so():
+    constraints = pt.marginals_of(COUNTS, "y | s")
+    result = pt.relax(COUNTS.copy(data=[1.0, 2e10, 1e-310, 3e-310]), constraints, soft=1, on_failure="return")
+    assert not result.converged
+    assert "rounding leaves no better step" in result.termination.value
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_exponent_to_unit__is_asked_before_anything_is_lost(call):
+    constraints = pt.marginals_of(COUNTS, "y | s")
+    with pytest.raises(pt.InvalidTableError, match=r"4\.94066e-324, is less than 1e-590"):
+        call(COUNTS.copy(data=[1.0, 2.0, 5e-324, 1e300]), constraints)
+
+
+def test_scaled_with__refuses_what_float64_does_not_hold():
+    assert scaled_with(np.array([3.0, 8.0]), 2).tolist() == [0.75, 2.0]
+    constraints = pt.marginals_of(COUNTS.copy(data=[3.0, 2.0, 0.0, 0.0]), "y")
+    with pytest.raises(pt.InvalidTableError, match=r"targets of 0 empty has 1e\+300, .* leave it out"):
+        pt.project(COUNTS.copy(data=[1e-310, 2e-310, 1e300, 1.0]), constraints)
