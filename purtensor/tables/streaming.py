@@ -153,8 +153,10 @@ def _scanned(paths: list[str]) -> nw.LazyFrame[Any]:
                 require_short_lines(Path(file), _LONGEST_LINE)
             relation = _scanned_text(connection, literal, names)
         else:
-            schema = connection.execute("SELECT name FROM parquet_schema(?)", [literal[0]]).fetchall()
-            _check_case([name for (name,) in schema[1:]], files[0])  # the first is that of the whole
+            asked = "SELECT name, num_children FROM parquet_schema(?)"
+            names = _columns_of(connection.execute(asked, [literal[0]]).fetchall())
+            _check_named_once(names, files[0])
+            _check_case(names, files[0])
             relation = connection.read_parquet(literal, hive_partitioning=False)
     frame: nw.LazyFrame[Any] = nw.from_native(relation)
     return frame
@@ -201,13 +203,30 @@ def _common_header(files: list[str]) -> list[str]:
             raise FileFormatError(f"{file} has the columns {other}, {files[0]} has {header}")
     if len(header) == 1 and re.search(r"[;\t|]", header[0]):
         raise FileFormatError(f"{files[0]} has the one column {header[0]!r}; the columns of a CSV have commas between")
-    unnamed = next((k for k, name in enumerate(header, start=1) if not name), None)
-    if not header or unnamed is not None:
-        raise FileFormatError(f"column {unnamed or 1} of {files[0]} has no name; name it or take it out")
-    twice = next((name for name in header if header.count(name) > 1), None)
-    if twice is not None:
-        raise FileFormatError(f"{files[0]} has the column {twice!r} twice")
+    _check_named_once(header, files[0])
     return header
+
+
+def _check_named_once(names: list[str], file: str) -> None:
+    """Refuse columns without a name, or of one name, to which DuckDB gives other names without a word."""
+    unnamed = next((k for k, name in enumerate(names, start=1) if not name), None)
+    if not names or unnamed is not None:
+        raise FileFormatError(f"column {unnamed or 1} of {file} has no name; name it or take it out")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise FileFormatError(f"{file} has the column {twice!r} twice")
+
+
+def _columns_of(schema: list[tuple[str, int | None]]) -> list[str]:
+    """Return the names of the columns in a Parquet schema, written in depth: the whole first, parts behind theirs."""
+    names, at = [], 1
+    while at < len(schema):
+        names.append(schema[at][0])
+        inside = 1
+        while inside and at < len(schema):
+            inside += (schema[at][1] or 0) - 1
+            at += 1
+    return names
 
 
 def recognised(column: nw.Series[Any]) -> nw.Series[Any]:

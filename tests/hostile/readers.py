@@ -29,6 +29,8 @@ from tests.hostile.independent import (
     asked,
     complete_rows,
     mapped,
+    one_of,
+    parquet_rows,
     same_part,
     surveyed,
     surveyed_in_stata,
@@ -63,6 +65,10 @@ def saved(what: Any, ending: str) -> bytes:
 
 def labelled() -> Any:
     return plain(y=[False, True], s=[3, 11], x=pd.IntervalIndex.from_breaks([0, 18, 30, 99], closed="left"))
+
+
+def our_tables() -> list[Any]:
+    return [plain(), labelled(), pt.to_sparse(plain())]
 
 
 def csv_tables() -> list[bytes]:
@@ -113,10 +119,11 @@ READERS: dict[str, Reader] = {
     ),
     "table.parquet, retold": Reader(
         ".parquet",
-        lambda: [saved(t, ".parquet") for t in (plain(), labelled(), pt.to_sparse(plain()))],
-        pt.load, is_a_table, retold_parquet,
+        lambda: [saved(t, ".parquet") for t in our_tables()], pt.load, one_of(our_tables), retold_parquet,
     ),
-    "table.parquet of another program": Reader(".parquet", lambda: [b""], pt.load, is_a_table, foreign_parquet),
+    "table.parquet of another program": Reader(
+        ".parquet", lambda: [b""], pt.load, parquet_rows(("count", "probability", "value")), foreign_parquet
+    ),
     "table.nc": Reader(
         ".nc", lambda: [saved(plain(), ".nc")], pt.load, nothing_changed(plain)
     ),
@@ -144,10 +151,12 @@ READERS: dict[str, Reader] = {
         complete_rows
     ),
     "records.parquet": Reader(
-        ".parquet", lambda: [b""], lambda path: read_counts(path, Columns()), is_a_table, foreign_parquet
+        ".parquet", lambda: [b""], lambda path: read_counts(path, Columns()), parquet_rows(("count",)), foreign_parquet
     ),
     "tabulate(csv)": Reader(".csv", csv_records, lambda path: pt.tabulate(path), counted_rows(",", "no weights")),
-    "tabulate(parquet)": Reader(".parquet", lambda: [b""], lambda path: pt.tabulate(path), is_a_table, foreign_parquet),
+    "tabulate(parquet)": Reader(
+        ".parquet", lambda: [b""], lambda path: pt.tabulate(path), parquet_rows(()), foreign_parquet
+    ),
     "question.csv": Reader(".csv", csv_records, read_as_question, asked),
     "map.csv": Reader(".csv", lambda: [b"category,group\na,A\nb,B\nc,A\n"], read_map, mapped),
     "survey.csv": Reader(

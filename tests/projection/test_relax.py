@@ -102,7 +102,6 @@ def test_relax__is_optimal_by_its_own_multipliers(penalty, seed, strength):
     check_optimal(result)
 
 
-@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_relax__smallest_l1_misses_are_those_of_the_linear_program(seed):
     case, constraints, soft = conflicting(seed)
@@ -147,7 +146,6 @@ def test_relax__tends_to_the_projection_as_the_strength_grows(penalty, strength,
         assert pt.total_variation(relaxed.table, exact.table) < 1e-9
 
 
-@COSTLY
 @given(seed=st.integers(0, 2**32))
 def test_relax__with_hardly_any_strength_is_the_projection_onto_the_hard_constraints(seed):
     case, constraints, soft = conflicting(seed)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import purtensor as pt
@@ -173,3 +175,26 @@ def test_tabulate__names_that_differ_by_case_alone(tmp_path, ending):
     getattr(pd.DataFrame({"sector": [1], "Sector": [2]}), f"to_{ending}")(path, index=False)
     with pytest.raises(pt.FileFormatError, match="'sector' and 'Sector', which differ by case alone"):
         pt.tabulate(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a", "b", "b"], r"t\.parquet has the column 'b' twice"),
+        (["a", "", "b"], r"column 2 of .*t\.parquet has no name"),
+        (["a", "A", "b"], r"t\.parquet has columns 'a' and 'A', which differ by case"),
+    ],
+)
+def test_tabulate__parquet_columns_that_duckdb_would_rename(tmp_path, names, told):
+    arrays = [pa.array(["x", "y"]), pa.array([1, 2]), pa.array(["k", "k"])]
+    pq.write_table(pa.Table.from_arrays(arrays, names=names), tmp_path / "t.parquet")
+    with pytest.raises(pt.FileFormatError, match=told):
+        pt.tabulate(tmp_path / "t.parquet")
+
+
+def test_tabulate__parquet_columns_beside_nested_ones(tmp_path):
+    """Names inside of lists and structs are none of columns."""
+    nested = pa.array([{"k": {"b": 1}}, {"k": {"b": 2}}]), pa.array([[1], []]), pa.array([[{"k": 1}], []])
+    arrays = [pa.array(["x", "y"]), *nested, pa.array(["k", "k"])]
+    pq.write_table(pa.Table.from_arrays(arrays, names=["a", "s", "l", "m", "b"]), tmp_path / "t.parquet")
+    assert pt.tabulate(tmp_path / "t.parquet", ["a", "b"]).to_series().to_dict() == {("x", "k"): 1.0, ("y", "k"): 1.0}
