@@ -175,6 +175,9 @@ def _foreign(stored: Any) -> Table:
         raise FileFormatError(f"row {again + 1} repeats a profile; sum such rows first with purtensor.tabulate")
     if not frame[places[0]].dtype.is_numeric():
         raise FileFormatError(f"column {places[0]!r} holds {frame[places[0]].dtype}, and no numbers")
+    absent = np.flatnonzero(frame[places[0]].is_null().to_numpy())
+    if len(absent):
+        raise FileFormatError(f"row {absent[0] + 1} has no {places[0]}")
     values = frame[places[0]].to_numpy().astype(np.float64)
     if places[0] != "value" and not (np.isfinite(values) & (values >= 0)).all():
         raise FileFormatError(f"column {places[0]!r} has an entry that is no finite number from 0 on")

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 
@@ -124,6 +125,8 @@ PARQUET = {
     "numbers as text": {"y": ["no"], "count": ["3"]},
     "no number": {"y": ["no"], "count": [None]},
     "no label": {"y": [None], "count": [3]},
+    "no value": {"y": ["no", "yes"], "value": [1.5, None]},
+    "no decimal": {"y": ["no", "yes"], "value": [Decimal("1.5"), None]},
     "profile twice": {"y": ["no", "no"], "count": [1, 2]},
     "no column of values": {"y": ["no"]},
     "negative": {"y": ["no"], "count": [-1.0]},
