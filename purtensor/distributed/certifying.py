@@ -50,10 +50,10 @@ class Refined:
         return -self.tally.largest["lowest"]
 
 
-def certify(store: SlabStore, stand: Stand, witness: Path | None = None) -> tuple[Certificate, float]:
+def certify(store: SlabStore, stand: Stand) -> tuple[Certificate, float]:
     """Return what can be proved of the point where a run stands, and its divergence from the reference.
 
-    What proves it, the change that makes the point feasible, is left at `witness`.
+    What proves it, the change that makes the point feasible, is left in the store as the point's witness.
     """
     first, best = _refined(store, stand)
     if first is None:
@@ -61,9 +61,7 @@ def certify(store: SlabStore, stand: Stand, witness: Path | None = None) -> tupl
     divergence = _divergence(store, first.sums["divergence"])
     if best is None:
         return Certificate(float("inf"), 1.0), divergence
-    if witness is not None:
-        _put(store.state(best.token, 0).parent, witness)
-    _forget(store, best.token)
+    _put(store.state(best.token, 0).parent, store.witness(stand.token))
     return _certificate(store, first, best.miss, best.tally), divergence
 
 

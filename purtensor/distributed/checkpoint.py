@@ -15,6 +15,7 @@ from purtensor.distributed.packed import read_own, write_packed
 from purtensor.distributed.passes import START, Tally
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.errors import StoreError
+from purtensor.solving.certificate import Certificate
 from purtensor.solving.iterate import Record
 from purtensor.solving.loop import TraceLine
 
@@ -42,6 +43,8 @@ class Stand:
     options
         The solver and its stopping rule, as JSON has them; `face`, where the run has found zeros that the constraints
         force: the folder in which it goes on without them, and what went before.
+    proof
+        What `certify` says of this point, where it was asked; not kept on disk.
     """
 
     token: str
@@ -54,6 +57,7 @@ class Stand:
     slow: int = 0
     lines: list[TraceLine] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    proof: tuple[Certificate, float] | None = None
 
 
 def keep(store: SlabStore, stand: Stand) -> None:

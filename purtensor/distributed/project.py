@@ -28,7 +28,7 @@ from purtensor.distributed.on_face import (
     recalled_on,
 )
 from purtensor.distributed.prepare import slab_store_of
-from purtensor.distributed.result import StoredProjection, witness_of
+from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.running import Plan, begun, residuals, run_on
 from purtensor.distributed.saved import constraints_of, keep_result
 from purtensor.distributed.slab_store import SlabStore, read_store
@@ -198,7 +198,7 @@ def _carried_on(
             ending = ending_on_face(run_on(store, stand, _plan(stand), told))
     proof, divergence = Certificate(float("inf"), 1.0), float("nan")
     if ending is not Termination.NOT_FINITE and stand.options["certificate"]:
-        proof, divergence = certify(store, stand, witness_of(store, stand.token))
+        proof, divergence = stand.proof or certify(store, stand)
     elif ending is not Termination.NOT_FINITE:
         divergence = divergence_at(store, stand)
     residual, residual_l1 = residuals(store, stand.tally)

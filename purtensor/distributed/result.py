@@ -131,7 +131,7 @@ class StoredProjection(Outcome):
         self, number: int, part: Part, potentials: FloatArray, codes: Sequence[IntArray]
     ) -> list[ProvenRows]:  # fmt: skip
         """Return the rows of a part by their codes: potentials in the units given, and the witness, NaN without one."""
-        place = witness_of(self.store, self.token) / f"{number:06d}"
+        place = self.store.witness(self.token) / f"{number:06d}"
         made = read_packed(place).arrays["made"] if place.exists() else np.full_like(potentials, np.nan)
         weights = earlier_weights(self.store, number, part)
         potentials = potentials.copy()
@@ -167,11 +167,6 @@ def part_values(
         part, potentials = opened_part(store, number, token, outer)
         values[: labels.facts["profiles"]] = np.ldexp(part.masses(potentials), store.target_exponent)
     return codes, values
-
-
-def witness_of(store: SlabStore, token: str) -> Path:
-    """Return the folder of what proves the bound of the point that a token names."""
-    return store.folder / "witness" / token
 
 
 def table_place(store: SlabStore, token: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -126,9 +127,9 @@ def _judged(store: SlabStore, stand: Stand, stopping: Stopping) -> Termination |
         met = residual <= stopping.residual and residual_l1 <= stopping.residual_l1
         return Termination.CONVERGED if met else None
     if residual_l1 <= 2 * stopping.tolerance:
-        certificate, _ = certify(store, stand)
-        stand.lines[-1].tv_bound = certificate.tv_bound
-        if certificate.tv_bound <= stopping.tolerance:
+        stand.proof = stand.proof or certify(store, stand)
+        stand.lines[-1].tv_bound = stand.proof[0].tv_bound
+        if stand.proof[0].tv_bound <= stopping.tolerance:
             return Termination.CONVERGED
     return None
 
@@ -145,6 +146,9 @@ def _advance(store: SlabStore, stand: Stand, plan: Plan, started: float) -> bool
     gain = moved.gain / store.total
     before = dual_of(store, stand)
     _, missed = residuals(store, stand.tally)
+    if stand.proof is not None:  # of a point that is left
+        stand.proof = None
+        shutil.rmtree(store.witness(stand.token), ignore_errors=True)
     stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
     stand.seconds = time.perf_counter() - started
     if warming:

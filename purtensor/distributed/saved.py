@@ -15,7 +15,7 @@ from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.on_face import face_named
 from purtensor.distributed.packed import Packed, read_own, write_packed
 from purtensor.distributed.passes import START
-from purtensor.distributed.result import StoredProjection, table_place, witness_of
+from purtensor.distributed.result import StoredProjection, table_place
 from purtensor.distributed.slab_store import SlabStore, made_folders, read_store
 from purtensor.errors import StoreError
 from purtensor.solving.termination import Termination
@@ -124,7 +124,7 @@ def _needed(result: StoredProjection) -> Sequence[Path]:
         raise StoreError(f"{result.path} holds another run by now: save a result before the next run of its problem")
     of_run = [result.path / name for name in ("problem", "result", "cut", "targets")]
     of_slabs = [store.folder / name for name in ("problem", "parts", "labels", "proof")]
-    return [*dict.fromkeys([*of_run, *of_slabs, *_checkpoints(result)]), state, witness_of(store, result.token), table]
+    return [*dict.fromkeys([*of_run, *of_slabs, *_checkpoints(result)]), state, store.witness(result.token), table]
 
 
 def _checkpoints(result: StoredProjection) -> list[Path]:

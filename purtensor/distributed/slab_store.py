@@ -87,6 +87,10 @@ class SlabStore:
         """Return the file of a part's potentials at the point that the token names."""
         return self.folder / "states" / token / f"{number:06d}"
 
+    def witness(self, token: str) -> Path:
+        """Return the folder of what proves the bound of the point that a token names."""
+        return self.folder / "witness" / token
+
     @property
     def outer_blocks(self) -> dict[int, slice]:
         """Where the rows of each outside constraint stand among the outer rows."""

@@ -11,7 +11,6 @@ import pytest
 
 import purtensor as pt
 from purtensor.distributed.project import project_stored
-from purtensor.distributed.result import witness_of
 from tests.distributed.test_project import SETS, by_profile, in_memory, people, targets
 
 pytest.importorskip("zarr")
@@ -88,12 +87,21 @@ def test_verify__does_not_believe_a_better_figure(tmp_path, name):
 
 def test_verify__no_witness_no_proof(tmp_path):
     result, _, _ = projected(tmp_path, 96, SETS["PUR"])
-    shutil.rmtree(witness_of(result.store, result.token))
+    shutil.rmtree(result.store.witness(result.token))
     found = pt.verify(result)
     assert found.tv_bound == 1.0
     assert {failure.split()[0] for failure in found.failures} == {"tv_bound", "bound"}
     plain, _, _ = projected(tmp_path / "plain", 96, SETS["PUR"], certificate=False)
     assert pt.verify(plain).passed
+
+
+def test_verify__the_proof_that_ended_the_run_is_made_once(tmp_path, monkeypatch):
+    monkeypatch.delattr("purtensor.distributed.project.certify")  # of ends that no proof was asked for
+    result, _, _ = projected(tmp_path, 98, SETS["PUR"], stop_on="tv_bound", tolerance=1e-4)
+    assert 0 < result.tv_bound <= 1e-4
+    assert result.trace["tv_bound"].values[-1] == result.tv_bound
+    assert pt.verify(result).passed
+    assert [folder.name for folder in (result.path / "witness").iterdir()] == [result.token]
 
 
 def test_verify__a_table_that_was_changed(tmp_path):
