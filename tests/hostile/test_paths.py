@@ -156,7 +156,9 @@ def test_readers__a_store_where_a_file_is_wanted(tmp_path):
     refused(read_csv, tmp_path / "t.csv", pt.NotAFileError, "a Zarr store, which purtensor.open_table opens")
 
 
-@pytest.mark.parametrize("given", [None, 3, b"people.csv", "", ["people.csv"], object()], ids=repr)
+@pytest.mark.parametrize(
+    "given", [None, 3, b"people.csv", "", ["people.csv"], object()], ids=lambda given: type(given).__name__
+)
 @pytest.mark.parametrize("read", [pt.load, pt.open_table], ids=["load", "open_table"])
 def test_readers__what_is_no_path(read, given):
     with pytest.raises(pt.InvalidOptionError, match=r"a path is text, or a pathlib\.Path, and not empty"):
