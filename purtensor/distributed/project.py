@@ -45,6 +45,7 @@ from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.termination import Termination
+from purtensor.tables.present import require_store
 from purtensor.tables.stored import StoredTable, open_table
 
 
@@ -125,6 +126,8 @@ def resume(
 
     Raises
     ------
+    MissingStoreError
+        Nothing is at that path.
     StoreError
         There is no checkpoint, or what it names is damaged or gone.
 
@@ -151,6 +154,7 @@ def resume(
 
 
 def _run_folder(path: Path) -> Path:
+    require_store(path, "a run")
     if (path / "problem").exists():
         return path
     found = sorted(one.parent for one in path.glob("*/checkpoint"))

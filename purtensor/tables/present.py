@@ -61,8 +61,8 @@ def require_file(path: str | os.PathLike[str], what: str = "a table") -> None:
     ), name)  # fmt: skip
 
 
-def require_store(path: str | os.PathLike[str]) -> None:
-    """Refuse a path at which there is nothing, or a file, where the folder of a stored table is wanted.
+def require_store(path: str | os.PathLike[str], what: str = "a stored table") -> None:
+    """Refuse a path at which there is nothing, or a file, where the folder of `what` is wanted.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def require_store(path: str | os.PathLike[str]) -> None:
     """
     name = path_text(path)
     if not os.path.lexists(name):
-        told = f"there is no stored table {name}{_where(Path(name), 'a stored table')}"
+        told = f"there is no {what.partition(' ')[2]} {name}{_where(Path(name), what)}"
         raise _about(MissingStoreError(told), name)
 
 

@@ -135,6 +135,14 @@ def test_project__no_permission_for_the_workspace(workspace, tmp_path, monkeypat
         pt.project(stored, targets(people(22), SETS["PUR"]))
 
 
+def test_resume__where_nothing_is(tmp_path):
+    (tmp_path / "away").mkdir()
+    with pytest.raises(pt.MissingStoreError, match="there is no run .*awya: .* names like it are away/"):
+        pt.resume(tmp_path / "awya")
+    with pytest.raises(pt.StoreError, match="holds 0 runs with a checkpoint"):
+        pt.resume(tmp_path / "away")
+
+
 def test_resume__no_room_for_another_folder(run, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
