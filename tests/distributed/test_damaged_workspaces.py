@@ -137,7 +137,7 @@ def test_project__no_permission_for_the_workspace(workspace, tmp_path, monkeypat
 
 def test_resume__where_nothing_is(tmp_path):
     (tmp_path / "away").mkdir()
-    with pytest.raises(pt.MissingStoreError, match="there is no run .*awya: .* names like it are away/"):
+    with pytest.raises(pt.MissingStoreError, match=r"there is no run .*awya: .* names like it are away/"):
         pt.resume(tmp_path / "awya")
     with pytest.raises(pt.StoreError, match="holds 0 runs with a checkpoint"):
         pt.resume(tmp_path / "away")
