@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy
 
 import purtensor as pt
 from purtensor.experiments.comparison.outcome import divergence_to
@@ -45,6 +46,8 @@ def two_way(name: str) -> PlainProblem:
 def test_peers__find_the_projection(peer: str, name: str) -> None:
     if PEERS[peer].missing():
         pytest.skip(f"needs {PEERS[peer].missing()}")
+    if peer == "trust-exact" and tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 17):
+        pytest.skip("before scipy 1.17 its search within a region may never end; compare ends it from outside")
     problem = two_way(name)
     if peer == "pot" and name != "matrix":
         with pytest.raises(NotApplicableError, match="two one-way marginals"):
