@@ -24,7 +24,7 @@ def run(folder: Path, text: str, out: str, *words: str) -> int:
 
 def test_curve__writes_what_parity_curve_returns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, DATA, "price.csv", "--strength", "0.5", "--slacks", "0", "0.02", "0.1") == 0
-    found = pd.read_csv(tmp_path / "price.csv", float_precision="round_trip")
+    found = pd.read_csv(tmp_path / "price.csv", dtype=str).map(float)  # pandas 2 errs in the last digits
     counts = pd.read_csv(tmp_path / "data.csv")
     f = pt.regularize(pt.tabulate(counts[["y", "s", "x"]], weights=counts["count"]), 0.5, response="y")
     curve = pt.parity_curve(f, response="y", protected="s", slacks=[0, 0.02, 0.1])
