@@ -66,7 +66,7 @@ def test_resume__a_full_disk_leaves_the_last_checkpoint(run, monkeypatch):
 
 
 def test_resume__nothing_to_go_on_from(tmp_path, run):
-    with pytest.raises(pt.StoreError, match="holds 0 runs"):
+    with pytest.raises(pt.StoreError, match="there is no run"):
         pt.resume(tmp_path / "elsewhere")
     (run.path / "checkpoint").unlink()
     with pytest.raises(pt.StoreError, match="holds no checkpoint"):
