@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import os
 import re
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,6 +159,7 @@ def _scanned(paths: list[str]) -> nw.LazyFrame[Any]:
             _check_named_once(names, files[0])
             _check_case(names, files[0])
             relation = connection.read_parquet(literal, hive_partitioning=False)
+    weakref.finalize(relation, connection.close)  # DuckDB 1.4 and before let it close while what is read is in use
     frame: nw.LazyFrame[Any] = nw.from_native(relation)
     return frame
 
