@@ -11,17 +11,10 @@ from purtensor.distributed.on_face import has_face
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.distributed.targets import Constraint
 from purtensor.feasibility.verdict import Verdict
+from purtensor.solving.loop import LITTLE, PATIENCE
+from purtensor.solving.solvers.newton import SLOW_STEPS
 from purtensor.solving.termination import Termination
 from purtensor.tables.stored import StoredTable
-
-_PATIENCE = 1000
-"""Iterations before a long run is doubted for the first time; the next comes after twice as many."""
-
-_LITTLE = 0.3
-"""A residual that the second half of the iterations leaves above this share of what it was raises doubts."""
-
-_SLOW_STEPS = 6
-"""So many slow steps of Newton's method in a row raise doubts, and again twice as many."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,9 +58,9 @@ def is_doubtful(stand: Stand) -> bool:
 
     Nothing but where the run stands decides: one that is resumed there has the same doubts.
     """
-    slow = stand.slow > 0 and stand.slow % _SLOW_STEPS == 0
-    times, rest = divmod(stand.iterations, _PATIENCE)
+    slow = stand.slow > 0 and stand.slow % SLOW_STEPS == 0
+    times, rest = divmod(stand.iterations, PATIENCE)
     if slow or rest or times == 0 or times & (times - 1):
         return slow
     half = [line for line in stand.lines if line.iteration <= stand.iterations // 2]
-    return bool(half) and stand.lines[-1].record.residual_l1 > _LITTLE * half[-1].record.residual_l1
+    return bool(half) and stand.lines[-1].record.residual_l1 > LITTLE * half[-1].record.residual_l1

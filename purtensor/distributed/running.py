@@ -18,11 +18,9 @@ from purtensor.distributed.slab_store import SlabStore
 from purtensor.distributed.stepping import Moved, first_tally, newton_step, sweep, system_at
 from purtensor.solving.iterate import Record
 from purtensor.solving.loop import Stopping, TraceLine
+from purtensor.solving.solvers.newton import SLOW
 from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
-
-SLOW = 0.2
-"""A Newton step that leaves more than this share of the residual in L1 is slow; as in memory."""
 
 
 @dataclass(frozen=True, slots=True)

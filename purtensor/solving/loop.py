@@ -33,8 +33,11 @@ from purtensor.solving.termination import Termination
 L1_FACTOR = 100
 """Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
 
-_PATIENCE = 1000
-_LITTLE = 0.3
+PATIENCE = 1000
+"""Iterations before a long run is doubted for the first time; the next comes after twice as many."""
+
+LITTLE = 0.3
+"""A residual that the second half of the iterations leaves above this share of what it was raises doubts."""
 
 _FIRST_CHUNK = (64, 1 << 16)
 """How many iterations the first step takes at most, and how many profiles of constraints it reads in all.
@@ -117,7 +120,7 @@ class _State:
     certificate: Certificate | None = None
     final: tuple[Iterate, Residual] | None = None
     doubtful: bool = False
-    next_doubt: int = _PATIENCE
+    next_doubt: int = PATIENCE
     emptying: float = 0.0
     asked_at: float = 0.0
 
@@ -132,7 +135,7 @@ class _State:
             self.next_doubt = 2 * self.iterations
             now = self.lines.last.record.residual_l1
             half = [line for line in self.lines if line.iteration <= self.iterations // 2]
-            slow = bool(half) and now > _LITTLE * half[-1].record.residual_l1
+            slow = bool(half) and now > LITTLE * half[-1].record.residual_l1
         return self.doubtful or slow
 
 

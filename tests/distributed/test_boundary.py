@@ -108,7 +108,7 @@ def test_project__where_zeros_are_forced_equals_the_answer_in_memory(tmp_path, s
 @pytest.mark.parametrize("name", ["and_gate", "haberman_boundary"])
 @pytest.mark.parametrize("solver", [pt.Newton(), pt.IPF()], ids=["Newton", "IPF"])
 def test_project__classical_boundaries(tmp_path, monkeypatch, name, solver):
-    monkeypatch.setattr(doubts, "_PATIENCE", 25)
+    monkeypatch.setattr(doubts, "PATIENCE", 25)
     problem = pt.problems.load(name)
     expected = pt.project(problem.reference, problem.constraints, solver=pt.Newton())
     place = stored(pt.to_sparse(problem.reference), tmp_path)
@@ -123,7 +123,7 @@ def test_project__classical_boundaries(tmp_path, monkeypatch, name, solver):
 
 
 def test_project__sweeps_find_the_face_when_they_are_slow(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubts, "_PATIENCE", 20)
+    monkeypatch.setattr(doubts, "PATIENCE", 20)
     table, constraints = forced_case(2)
     expected = pt.project(table, constraints, solver=pt.IPF(), tolerance=1e-13)
     result = pt.project(stored(table, tmp_path), constraints, solver=pt.IPF(), tolerance=1e-13)
@@ -157,11 +157,11 @@ def test_project__a_tolerance_or_limit_that_comes_first_is_as_in_memory(tmp_path
 
 
 def test_project__doubts_are_those_in_memory():
-    assert (doubts._PATIENCE, doubts._LITTLE) == (loop._PATIENCE, loop._LITTLE)
-    assert doubts._SLOW_STEPS == newton._SLOW_STEPS
+    assert (doubts.PATIENCE, doubts.LITTLE) == (loop.PATIENCE, loop.LITTLE)
+    assert doubts.SLOW_STEPS == newton.SLOW_STEPS
     from purtensor.distributed.running import SLOW
 
-    assert SLOW == newton._SLOW
+    assert SLOW == newton.SLOW
 
 
 def test_project__interior_problems_are_never_asked_about(tmp_path, monkeypatch):

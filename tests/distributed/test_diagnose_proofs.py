@@ -178,7 +178,7 @@ def test_project__a_start_that_is_refused_leaves_nothing(tmp_path):
 
 
 def test_project__open_questions_do_not_end_a_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubts, "_SLOW_STEPS", 1)
+    monkeypatch.setattr(doubts, "SLOW_STEPS", 1)
     monkeypatch.setattr(diagnose, "searched", lambda *_: None)
     monkeypatch.setattr(diagnose, "coarse_contradiction", lambda *_: None)
     monkeypatch.setattr(diagnose, "_IN_MEMORY", 0)

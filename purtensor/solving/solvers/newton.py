@@ -20,8 +20,12 @@ from purtensor.solving.solvers.counts import is_count
 from purtensor.solving.solvers.ipf import IPF
 
 _SUFFICIENT = 1e-4
-_SLOW = 0.2
-_SLOW_STEPS = 6
+SLOW = 0.2
+"""A step that leaves more than this share of the residual in L1 is slow."""
+
+SLOW_STEPS = 6
+"""So many slow steps in a row raise doubts, and again twice as many."""
+
 _LARGEST_STEP = 40.0
 """No mass changes by more than exp(40) in one step; beyond it the quadratic model says nothing."""
 
@@ -48,9 +52,9 @@ class _Memory:
         Near an interior solution Newton's steps are quadratic; on the boundary each divides the residual by e, and
         without a solution it stays.
         """
-        self.slow = self.slow + 1 if residual > _SLOW * self.residual else 0
+        self.slow = self.slow + 1 if residual > SLOW * self.residual else 0
         self.residual = residual
-        return self.slow > 0 and self.slow % _SLOW_STEPS == 0
+        return self.slow > 0 and self.slow % SLOW_STEPS == 0
 
     def shares_of(self, problem: Problem) -> FloatArray:
         """Return the part of the targets that falls to each profile where rows give all of theirs the same."""
