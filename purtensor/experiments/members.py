@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -153,5 +154,7 @@ def _write(store: Path | None, found: Mapping[int, Member]) -> None:
         return
     members = sorted(found)
     arrays: dict[str, Any] = {name: np.stack([found[k][name] for k in members]) for name in found[members[0]]}
-    with replaced_file(store) as path, path.open("wb") as file:
-        np.savez(file, member=np.array(members), **arrays)
+    archive = io.BytesIO()  # numpy 1 leaves an archive open where writing fails, which is told later
+    np.savez(archive, member=np.array(members), **arrays)
+    with replaced_file(store) as path:
+        path.write_bytes(archive.getbuffer())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -120,7 +120,8 @@ def first_line(path: Path, longest: int = 1 << 20) -> str:
 def require_even_rows(path: str | os.PathLike[str], separator: str = ",") -> None:
     """Refuse a text file, compressed or not, with a row of more or fewer cells than its first line has.
 
-    What reads tables in pieces or by column fills rows up, or cuts them, without a word. Empty lines are no rows.
+    What reads tables in pieces or by column fills rows up, or cuts them, without a word, and cells with null characters
+    too. Empty lines are no rows.
 
     Raises
     ------
@@ -129,7 +130,7 @@ def require_even_rows(path: str | os.PathLike[str], separator: str = ",") -> Non
     """
     opened = gzip.open if is_gzip(path) else open
     with reading(path), opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-        widths = _widths(iter(lines), separator, os.fspath(path))
+        widths = _widths(_whole(lines, os.fspath(path)), separator, os.fspath(path))
         named = next(widths, 0)
         for row, width in enumerate(widths, start=1):
             if width != named:
@@ -154,6 +155,14 @@ def _widths(lines: Iterator[str], separator: str, name: str) -> Iterator[int]:
             yield len(next(csv.reader(chain([line], lines), delimiter=separator, strict=True)))
         elif line.rstrip("\r\n").strip(blanks):
             yield line.count(separator) + 1
+
+
+def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the lines, refusing a null character: it ends cells for pandas 2."""
+    for line in lines:
+        if "\0" in line:
+            raise FileFormatError(f"{name} has a null character: it is damaged, or no text in UTF-8")
+        yield line
 
 
 def require_short_lines(path: Path, longest: int) -> None:

@@ -61,6 +61,7 @@ def test_surveys__the_embedded_one_in_other_groups(tmp_path: Path) -> None:
         "category,group\nx,y,z\n",
         "category,group\nx,y\nz\n",
         "category,group\nx,y,u,v\nz,w,u,v\n",
+        "category,group\nx\0 and more,y\n",
     ],
 )
 def test_read_map__refuses(tmp_path: Path, text: str) -> None:

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -280,6 +281,7 @@ print(*sorted(name for name in os.listdir(folder) if not name.endswith(".zarr"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are set on Linux only")
+@pytest.mark.skipif(pd.__version__ < "3", reason="pandas 2 crashes in factorize where it gets no memory")
 def test_computing__in_an_address_space_that_ends_soon(tmp_path):
     """The allocator is told to give memory back at once, so that each larger array asks the system for its own.
 

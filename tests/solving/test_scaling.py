@@ -59,7 +59,8 @@ def test_exponent_to_unit__relaxations_lose_none_either():
     results = {}
     for smallest in (1e-30, 5e-324):
         masses[[0, 3, 5]] = smallest
-        results[smallest] = pt.relax(counts.copy(data=masses), wanted, soft=0)
+        # some 1,000 iterations or 3,000: rounding alone chooses the way
+        results[smallest] = pt.relax(counts.copy(data=masses), wanted, soft=0, max_iterations=20_000)
     assert all(result.converged for result in results.values())
     assert results[5e-324].table.values == pytest.approx(results[1e-30].table.values, abs=1e-7)
 

@@ -275,7 +275,8 @@ def test_open_table__stores_that_xarray_wrote(path, tmp_path):
     """A copy with its attributes is a table still; a dataset of anything else, or values changed in type, are none."""
     with xr.open_zarr(path, consolidated=False, mask_and_scale=False, chunks=None) as opened:
         dataset = opened.load()
-    dataset.to_zarr(tmp_path / "copy.zarr", zarr_format=3, consolidated=False)
+    with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk that is not there may have been lost
+        dataset.to_zarr(tmp_path / "copy.zarr", zarr_format=3, consolidated=False)
     assert pt.open_table(tmp_path / "copy.zarr").to_table().equals(COUNTS)
     half = dataset.assign(values=dataset["values"].astype("f4"))
     half.to_zarr(tmp_path / "half.zarr", zarr_format=3, consolidated=False)

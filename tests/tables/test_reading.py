@@ -88,6 +88,8 @@ def test_require_even_rows__names_the_row(tmp_path, text, told):
         ('a,b\n"1,2\n3,4\n', "unexpected end of data"),
         ('a,b\n"1"x,2\n', "expected after"),
         ("a,b\r,2\r", "a carriage return alone before an empty cell"),
+        ("a,b\n1\0 and more,2\n", "a null character"),
+        ('a,b\n"1\n\0 and more",2\n', "a null character"),
     ],
 )
 def test_require_even_rows__refuses_what_readers_take_for_something_else(tmp_path, text, told):
