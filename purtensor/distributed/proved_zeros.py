@@ -33,15 +33,18 @@ class ProvedZeros:
         b.t and b.|t| of each proof so far.
     negative
         Whether a C^T t was negative on a profile that may have mass.
-    seen
-        Whether the rows that couple the parts are counted: every piece has them.
+    differ
+        Whether a piece has other numbers on the rows that couple the parts than the first one.
+    coupling
+        These rows of the first piece, by constraint: every piece has them, and they count once.
     """
 
     result: StoredProjection
     values: list[np.longdouble] = field(default_factory=list)
     absolutes: list[np.longdouble] = field(default_factory=list)
     negative: bool = False
-    seen: bool = False
+    differ: bool = False
+    coupling: dict[int, ProvenRows] = field(default_factory=dict)
 
     def of(self, piece: Piece) -> BoolArray:
         """Mark the profiles of a piece that the proofs empty, and take in what their rows add to b.t."""
@@ -54,12 +57,15 @@ class ProvedZeros:
             self.values.append(np.longdouble(0))
             self.absolutes.append(np.longdouble(0))
         for k, one in enumerate(rows):
-            if k in self.result.store.inside or not self.seen:
+            if k in self.coupling:
+                self.differ |= not _same(one, self.coupling[k])
+            else:
                 terms = one.targets.astype(np.longdouble) * one.weights
                 for j in range(proofs):
                     self.values[j] += terms[j].sum()
                     self.absolutes[j] += np.abs(terms[j]).sum()
-        self.seen = True
+                if k in self.result.store.outside:
+                    self.coupling[k] = one
         listed, costs = _costs(piece, rows, self.result.reference.domain, self.result.scopes)
         for cost in costs:
             alive = listed & ~empty & (piece.reference > 0)
@@ -69,8 +75,10 @@ class ProvedZeros:
 
     def hold(self) -> bool:
         """Tell whether all proofs hold, to what rounding of the targets allows; they are those that were given."""
+        if self.negative or self.differ:
+            return False
         pairs = zip(self.values, self.absolutes, strict=True)
-        if self.negative or not all(abs(value) <= 2 * float(ROUNDING) * absolute for value, absolute in pairs):
+        if not all(abs(value) <= 2 * float(ROUNDING) * absolute for value, absolute in pairs):
             return False
         return all(self._is_given(k) for k in range(len(self.result.scopes)))
 
@@ -94,6 +102,12 @@ class ProvedZeros:
 
 def _proven(piece: Piece) -> list[ProvenRows]:
     return [rows for rows in piece.rows if isinstance(rows, ProvenRows)]
+
+
+def _same(one: ProvenRows, other: ProvenRows) -> bool:
+    """Tell whether rows have the same codes, targets and weights."""
+    pairs = [*zip(one.codes, other.codes, strict=True), (one.targets, other.targets), (one.weights, other.weights)]
+    return all(np.array_equal(left, right) for left, right in pairs)
 
 
 def without(piece: Piece, empty: BoolArray) -> list[Piece]:

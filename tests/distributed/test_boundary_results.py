@@ -15,6 +15,7 @@ import pytest
 import purtensor as pt
 from purtensor.distributed import diagnose, doubts, on_face, running
 from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.part import read_part
 from purtensor.solving.solvers import newton
 from tests.distributed.test_boundary import (
     ON_FACE,
@@ -220,6 +221,20 @@ def test_verify__a_profile_that_was_emptied_without_reason(tmp_path):
     weights[0, -1] += 1
     write_packed(path, {"weights": weights}, {})
     assert not pt.verify(result).passed
+
+
+def test_verify__parts_that_weigh_a_row_that_couples_them_differently(tmp_path):
+    """The row has no profile in the part where its weight is changed: it empties none, but the proofs are two."""
+    table, constraints = forced_case(10)
+    result = pt.project(stored(table, tmp_path), constraints)
+    number = result.store.parts[-1]
+    part = read_part(result.store.part(number), result.store.kept)
+    unused = set(part.outer_rows()) - {row for k in part.outside for row in part.index[k]}
+    path = result.store.folder / "proof" / f"{number:06d}"
+    weights = read_packed(path).arrays["weights"]
+    weights[0, min(unused)] += 1
+    write_packed(path, {"weights": weights}, {})
+    assert not pt.verify(result).support
 
 
 def test_resume__a_face_that_is_gone_or_named_wrongly(tmp_path):
