@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import purtensor
 
 project = "purtensor"
@@ -33,6 +35,19 @@ def without_substitutions(app, what, name, thing, options, lines: list[str]) -> 
     lines[:] = [line.replace("|", "\\|") if "``" not in line and ">>>" not in line else line for line in lines]
 
 
+def one_field_a_name(app, what, name, thing, options, lines: list[str]) -> None:
+    """Say what is said of several attributes of each of them: Sphinx takes all but the last name for a type."""
+    fields = r"^:ivar (\w+(?:, \w+)*):(.*(?:\n[ ]+.*)*)"
+    lines[:] = re.sub(fields, each_named, "\n".join(lines), flags=re.MULTILINE).split("\n")
+
+
+def each_named(field: re.Match[str]) -> str:
+    """Return a field for each name; an underscore at its end would be a link."""
+    names = [name[:-1] + "\\_" if name.endswith("_") else name for name in field[1].split(", ")]
+    return "\n".join(f":ivar {name}:{field[2]}" for name in names)
+
+
 def setup(app) -> None:
-    """Register the step."""
+    """Register the steps."""
     app.connect("autodoc-process-docstring", without_substitutions)
+    app.connect("autodoc-process-docstring", one_field_a_name)
