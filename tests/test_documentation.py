@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 import doctest
+import importlib
 import inspect
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import purtensor as pt
-from tests.test_project_files import ROOT, fenced, public_objects, stub_names
+from purtensor import errors
+from purtensor.cli.arguments import build_parser
+from tests.test_project_files import PACKAGE, ROOT, equations, fenced, public_objects, stub_names
 
 NOTES = ROOT / "notes"
 ELSEWHERE = {"scikit_learn.md"}
@@ -86,3 +91,112 @@ def test_docstrings__name_every_parameter_and_the_errors(name: str) -> None:
     unnamed = [word for word in inspect.signature(FUNCTIONS[name]).parameters if not re.search(rf"\b{word}\b", text)]
     assert unnamed == [] or re.search(r"[Pp]arameters (?:and errors )?(?:are )?as in `", text), unnamed
     assert name in WITHOUT_ERRORS or re.search(r"\n *Raises\n *---|[Ee]rrors (?:are )?as in `", text)
+
+
+def test_failures__page_has_every_error_class_with_its_built_in_kinds() -> None:
+    page = (NOTES / "failures.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ((?:`\w+`(?:, )?)+) \|", page, re.M)
+    classes = {
+        name: thing
+        for name, thing in vars(errors).items()
+        if name[0] != "_" and getattr(thing, "__module__", "") == errors.__name__
+    }
+    named = [name for name in classes if name.endswith("Error") and name != "PurtensorError"]
+    assert sorted(name for name, _ in rows) == sorted(named)
+    for name, kinds in rows:
+        for kind in re.findall(r"\w+", kinds):
+            assert issubclass(classes[name], getattr(builtins, kind, None) or classes[kind]), f"{name} is no {kind}"
+    shown = set(re.findall(r"^(\w+(?:Error|Warning)): ", page, re.M))
+    wanted = {name for name in classes if name not in {"PurtensorError", "PurtensorWarning"}}
+    assert wanted - shown <= {"ForbiddenFileError", "UnreadableFileError"}  # who runs as root may open every file
+    assert {f"`{name}`" for name in wanted} <= set(re.findall(r"`\w+`", page))
+
+
+PLACE = re.compile(r"`((?:purtensor|tests|benchmarks|notes)/[\w./]*|[\w-]+\.(?:py|toml|txt|md))`")
+
+
+def unknown_places(text: str) -> list[str]:
+    """Return the paths in backticks that are not there; a name alone lies beside what its paragraph named before."""
+    missing = []
+    for paragraph in re.split(r"\n\s*\n|\n(?=[|-])", text):
+        folders = [ROOT, NOTES]
+        for name in PLACE.findall(paragraph):
+            found = next((path for folder in folders if (path := folder / name).exists()), None)
+            if name.startswith("purtensor/"):
+                found = PACKAGE.parent / name if (PACKAGE.parent / name).exists() else None
+            if found is None:
+                missing.append(name)
+            elif "/" in name:
+                folders.insert(0, found if found.is_dir() else found.parent)
+    return missing
+
+
+TEXTS = [*sorted(NOTES.rglob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))]
+each_text = pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.stem)
+
+
+@each_text
+def test_texts__name_files_that_are_there(page: Path) -> None:
+    assert unknown_places(page.read_text()) == []
+
+
+def test_texts__names_of_files_that_are_not_there_are_found() -> None:
+    text = (
+        "`purtensor/errors.py`, `information.py`, `errors.txt`\n\n`information.py`, `tests/test_none.py`, `README.md`"
+    )
+    assert unknown_places(text) == ["errors.txt", "information.py", "tests/test_none.py"]
+
+
+@each_text
+def test_texts__name_what_can_be_imported(page: Path) -> None:
+    options = {"purtensor.worker-seconds", "purtensor.part-profiles"}  # of dask
+    names = set(re.findall(r"`((?:purtensor|pt)\.[\w.-]+)", page.read_text()))
+    for name in names - options:
+        place, thing = name.rstrip(".").split(".")[1:], pt
+        for k, part in enumerate(place):
+            if inspect.ismodule(thing) and not hasattr(thing, part):
+                importlib.import_module(".".join(["purtensor", *place[: k + 1]]))
+            thing = getattr(thing, part)
+
+
+@each_text
+def test_texts__give_commands_that_exist(page: Path) -> None:
+    text = page.read_text()
+    shown = [line.removeprefix("$ ") for block in fenced(text, "") for line in block.splitlines()]
+    inline = [code for code in re.findall(r"`([a-z]+ [^`\n]+)`", text) if "..." not in code]
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for line in [*shown, *inline]:
+        match shlex.split(line, comments=True):
+            case ["purtensor", command, *options] if line in shown or "--response" in options:
+                assert build_parser().parse_args([command, *options]).command == command
+            case ["make", *words]:
+                assert {word for word in words if "=" not in word} <= targets, line
+            case ["python", "-m", module, *_] if module.startswith(("benchmarks.", "tests.")):
+                assert (ROOT / module.replace(".", "/")).with_suffix(".py").is_file(), line
+            case ["python", script, *_] if script.endswith(".py"):
+                assert (ROOT / script).is_file(), line
+
+
+DERIVATIONS = [note for note in sorted(NOTES.glob("*.md")) if equations(note)]
+
+
+@pytest.mark.parametrize("note", DERIVATIONS, ids=lambda note: note.stem)
+def test_derivations__say_where_they_are_implemented_and_tested(note: Path) -> None:
+    paragraph = re.search(r"^\*\*In the code\.\*\* (.+?)(?:\n\n|\Z)", note.read_text(), re.M | re.S)
+    assert paragraph, f"{note.name} has equations, and does not say where they are implemented"
+    assert "`purtensor/" in paragraph[1]
+    assert "`tests/" in paragraph[1]
+
+
+def test_derivations__are_those_with_equations() -> None:
+    assert {"ipf", "newton", "certificate", "duality", "rates"} <= {note.stem for note in DERIVATIONS}
+
+
+def test_paper__each_statement_is_implemented_and_tested() -> None:
+    rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", (NOTES / "paper.md").read_text(), re.M)[1:]
+    assert len(rows) >= 17
+    for statement, implemented, tested in rows:
+        names = re.findall(r"`(\w+)`", implemented)
+        assert all(hasattr(pt, name) for name in names), statement
+        assert names or re.search(r"`purtensor |\]\(\w+\.md\)", implemented), statement
+        assert "`tests/" in tested, statement
