@@ -20,7 +20,7 @@ def cube_problem(name: str, rng: np.random.Generator, *, categories: int) -> Nam
     return NamedProblem(
         name=name,
         kind="dense",
-        description=f"{categories}^3 cells with all three two-way marginals",
+        description=f"{categories}^3 profiles with all three two-way marginals",
         domain=numbered_domain(("x1", "x2", "x3"), shape),
         masses=masses,
         targets=marginal_targets(goal, [(0, 1), (0, 2), (1, 2)]),

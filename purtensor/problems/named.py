@@ -1,4 +1,4 @@
-"""A projection problem with a name: arrays for those who count cells, tables for those who read labels."""
+"""A projection problem with a name: arrays for those who take numbers, tables for those who read labels."""
 
 from __future__ import annotations
 

@@ -34,11 +34,6 @@ class Interval:
         ends = (self.low * number, self.high * number)
         return Interval(min(ends), max(ends))
 
-    @property
-    def magnitude(self) -> Fraction:
-        """The largest absolute value in it."""
-        return max(abs(self.low), abs(self.high))
-
 
 def log_enclosure(number: Fraction) -> Interval:
     """Return an interval of width below 2^-BITS times the size of the exponent around log(number), number > 0."""

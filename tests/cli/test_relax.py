@@ -11,7 +11,7 @@ import purtensor as pt
 from purtensor.cli.main import main
 
 DATA = "y,s,x,count\n0,0,0,7\n1,0,0,5\n0,1,1,3\n1,1,1,9\n0,0,1,2\n1,0,1,2\n0,1,0,2\n1,1,0,2\n"
-# the proxy of design.md, section 7, with 0.01 on all cells: the least violation is 0.32 / 1.08
+# the proxy problem with 0.01 on all profiles: the least violation is 0.32 / 1.08
 PROXY = "y,s,x,count\n0,0,0,31\n1,0,0,21\n0,1,1,11\n1,1,1,41\n0,0,1,1\n1,0,1,1\n0,1,0,1\n1,1,0,1\n"
 
 

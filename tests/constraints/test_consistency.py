@@ -29,7 +29,6 @@ def marginals(*tables: xr.DataArray) -> tuple[pt.Marginal, ...]:
 
 
 def test_check_consistency__totals_that_differ() -> None:
-    # shared/cases.md, 5
     rows = table([40, 60], row=["r1", "r2"])
     columns = table([50, 31, 20], column=["c1", "c2", "c3"])
     with pytest.raises(pt.InconsistentTargetsError) as caught:
@@ -38,7 +37,6 @@ def test_check_consistency__totals_that_differ() -> None:
 
 
 def test_check_consistency__shared_marginal_in_another_order() -> None:
-    # shared/cases.md, 2
     one = table([[30, 20], [22, 28]], i=["i1", "i2"], k=["k1", "k2"])
     two = table([[10, 30], [25, 35]], k=["k1", "k2"], j=["j1", "j2"])
     with pytest.raises(pt.InconsistentTargetsError) as caught:
@@ -47,7 +45,6 @@ def test_check_consistency__shared_marginal_in_another_order() -> None:
 
 
 def test_check_consistency__names_the_country_and_both_totals() -> None:
-    # shared/cases.md, 15
     sizes = table([[60, 40], [50, 50]], country=["AT", "BE"], size=["small", "large"])
     sectors = table([[70, 30], [50, 51]], country=["AT", "BE"], sector=["a", "b"])
     with pytest.raises(pt.InconsistentTargetsError) as caught:

@@ -43,7 +43,7 @@ def test_study_adult__sizes_of_the_paper_s_sample(study: AdultStudy) -> None:
     assert float(study.train.sum() + study.test.sum()) == 46_043
 
 
-# Computed once by an independent implementation in plain numpy from UCI's files; issue 2, figures to show.
+# Computed once by an independent implementation in plain numpy from UCI's files.
 @pytest.mark.parametrize(("name", "divergence"), [("P", 0.032925849), ("PU", 0.033979560), ("PUR", 0.039140317)])
 def test_study_adult__divergence_from_the_data(study: AdultStudy, name: str, divergence: float) -> None:
     cost = {cost.distribution: cost for cost in study.costs}[name]

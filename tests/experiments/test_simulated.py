@@ -139,7 +139,7 @@ class Fixed(Simulation):
 
 
 def test_simulation__on_the_boundary_it_is_solved_without_the_implied_zeros() -> None:
-    # design.md, section 7: the proxy with 0.05 on all cells is feasible, but only just
+    # the proxy problem with 0.05 on all profiles is feasible, but only just
     rows = [(y, s, x) for x in (0, 1) for s in (0, 1) for y in (0, 1)]
     weights = [70, 50, 10, 10, 10, 10, 30, 90]
     people = pt.tabulate({name: [row[k] for row in rows] for k, name in enumerate("ysx")}, weights=weights)

@@ -177,7 +177,7 @@ def test_parity_curve__two_slabs_by_hand():
 
 
 def test_parity_curve__proxy_that_never_reaches_parity():
-    # design.md, section 7: at a = 0.01 the smallest violation is 0.32 / 1.08
+    # at a = 0.01 the smallest violation is 0.32 / 1.08
     f = pt.problems.proxy(0.01).reference
     curve = pt.parity_curve(f, **PROXY, slacks=[0.1, 0.32 / 1.08, 0.35, 0.36])
     assert curve.attrs["smallest_violation"] == pytest.approx(0.32 / 1.08, abs=1e-12)
@@ -212,7 +212,7 @@ def test_parity_curve__counts_what_no_profile_can_reach():
 
 
 def test_parity_curve__adult_ends_at_the_paper_s_projection():
-    # design.md: KL 0.039140317 of the train split, lambda 1e-4, P + U + R
+    # KL 0.039140317 of the train split, lambda 1e-4, P + U + R
     f = pt.regularize(pt.datasets.adult(split="train"), response="income")
     curve = pt.parity_curve(f, **ADULT, slacks=[0.0, 1e-6, 0.05, 0.1, 0.15, 0.2])
     assert curve.kl.values[0] == pytest.approx(0.039140317, abs=5e-10)

@@ -28,7 +28,7 @@ def found(adult):
 
 
 def test_proxies__relationship_makes_parity_unreachable(found):
-    # design.md, section 5: with all four predictors the smallest L1 violation is 0.0826
+    # with all four predictors the smallest L1 violation is 0.0826
     whole = found.loc["age_group + workclass + education + relationship"]
     assert whole["verdict"] == "infeasible"
     assert whole["smallest_violation"] == pytest.approx(0.0825933423, abs=1e-9)
@@ -87,7 +87,7 @@ def test_proxies__size_is_limited_on_request(adult):
 
 
 def test_proxies__the_proxy_example():
-    # design.md, section 7, at a = 0: x equals s; z is of no consequence
+    # at a = 0 x equals s; z is of no consequence
     masses = {(y, s, s, z): m for (y, s), m in {(0, 0): 3, (1, 0): 2, (0, 1): 1, (1, 1): 4}.items() for z in (0, 1)}
     f = table_from(("y", "s", "x", "z"), ((0, 1),) * 4, masses)
     found = pt.proxies(f, response="y", protected="s")

@@ -190,7 +190,7 @@ def test_relax__proves_what_it_says(seed, penalty):
 
 
 def test_relax__proxy_example_reaches_the_smallest_violation():
-    # design.md, section 7: 0.4 at a = 0, feasible from 0.05 on exactly
+    # 0.4 at a = 0, feasible from 0.05 on exactly
     smallest = {}
     for added in (0.0, 0.01, 0.049, 0.05, 0.06):
         problem = pt.problems.proxy(added)
@@ -204,7 +204,7 @@ def test_relax__proxy_example_reaches_the_smallest_violation():
 
 
 def test_relax__adult_with_relationship():
-    # design.md, section 5: smallest L1 parity violation 0.0826 on the 46,043 rows
+    # smallest L1 parity violation 0.0826 on the 46,043 rows
     names = ("income", "gender", "race", "age_group", "workclass", "education", "relationship")
     f = pt.regularize(pt.datasets.adult(attributes=names), response="income")
     constraints = pt.pur(f, **ROLES)
@@ -216,7 +216,6 @@ def test_relax__adult_with_relationship():
 
 
 def test_relax__b_inf():
-    # design.md, section 7
     problem = pt.problems.load("b_inf")
     parity = next(c for c in problem.constraints if c.scope == ("y", "s"))
     result = pt.relax(problem.reference, problem.constraints, soft=parity, penalty="l1", strength=1000)

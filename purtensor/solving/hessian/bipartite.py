@@ -145,7 +145,7 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     per_chunk = max(_SLABS_PER_CHUNK, -(-count // _MOST_CHUNKS)) if count >= _SMALLEST_IN_CHUNKS else count
     chunks = chunks_of(count, per_chunk)
     note = (
-        f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs of {rows} x {columns} cells, "
+        f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs of {rows} x {columns} profiles, "
         f"{len(coupling_rows)} coupling rows"
     )
     return Bipartite(slabs, code, primary, other, used, shared, number.reshape(rows, columns), coupling_rows,

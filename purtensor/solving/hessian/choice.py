@@ -41,26 +41,26 @@ class Cost:
 def estimate(problem: Problem) -> Cost:
     """Return what one Newton step would cost in each form; numbers of operations, so that choices are reproducible."""
     system, slabs = problem.system, problem.slabs
-    constraints, cells = system.index.shape
+    constraints, profiles = system.index.shape
     rows = np.diff(system.offsets)
     arrowhead, ranks = float("inf"), 0.0
     if slabs is not None:
         coupling = int(sum(rows[k] for k in slabs.outside))
         inner = int(sum(rows[k] for k in slabs.inside[1:])) / slabs.count
-        reach = min(coupling, cells * len(slabs.outside) / slabs.count)
+        reach = min(coupling, profiles * len(slabs.outside) / slabs.count)
         if coupling <= LARGEST_DENSE and inner + reach <= LARGEST_DENSE:
             front = inner * (inner + reach) ** 2 / 4 + reach**2
             pairs = 12 * constraints + 0.75 * (constraints - 1) ** 2
-            unit = 0.6e-9 if len(slabs.inside) == 2 else 1e-9  # small matrices of cells go eight side by side
-            arrowhead = unit * (cells * pairs + slabs.count * front / 2 + coupling**3 / 30)
-            ranks = 1e-9 * (cells * constraints * 25 + 50 * coupling**2)
+            unit = 0.6e-9 if len(slabs.inside) == 2 else 1e-9  # small matrices of profiles go eight side by side
+            arrowhead = unit * (profiles * pairs + slabs.count * front / 2 + coupling**3 / 30)
+            ranks = 1e-9 * (profiles * constraints * 25 + 50 * coupling**2)
     rank = system.rows - len(rows) + 1
     dense = float("inf")
     if rank <= LARGEST_DENSE:
-        dense = 1e-9 * (cells * (2 * constraints + 0.1 * constraints**2) + rank**3 / 30)
-    conjugate = 1e-9 * cells * constraints * 4 * _SEARCH_ITERATIONS
+        dense = 1e-9 * (profiles * (2 * constraints + 0.1 * constraints**2) + rank**3 / 30)
+    conjugate = 1e-9 * profiles * constraints * 4 * _SEARCH_ITERATIONS
     if arrowhead >= dense:
-        ranks = 1e-9 * (cells * constraints * 5 + rank**2 * system.rows / 10)
+        ranks = 1e-9 * (profiles * constraints * 5 + rank**2 * system.rows / 10)
     algebra = 3e-4 + (ranks if conjugate >= min(arrowhead, dense) else 0.0)
     return Cost(arrowhead, dense, conjugate, algebra)
 
