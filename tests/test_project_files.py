@@ -177,15 +177,18 @@ OTHER_FIELDS = re.compile(
     r"sensitive attributes?|design matrix|control totals?|joint distributions?|lagrange|sample spaces?)\b",
     flags=re.IGNORECASE,
 )
-TRANSLATORS = ("compat", "sklearn", "peers")
-"""Folders that speak to packages of other fields, in their words."""
+TRANSLATORS = ("compat", "sklearn", "peers", "tutorials")
+"""Folders that speak to users and packages of other fields, in their words."""
+OF_WORDS = {"glossary.md", "first_steps.md", "README.md"}
+"""Texts that tell a newcomer which of our words stands for theirs."""
 
 
 def test_words__of_other_fields_stay_in_the_glossary() -> None:
+    texts = [*PACKAGE.rglob("*.py"), *(path for path in project_files() if path.suffix == ".md")]
     found = [
-        f"{path.relative_to(PACKAGE)}:{number}: {line.strip()}"
-        for path in PACKAGE.rglob("*.py")
-        if not set(TRANSLATORS) & set(path.relative_to(PACKAGE).parts)
+        f"{path.name}:{number}: {line.strip()}"
+        for path in texts
+        if not set(TRANSLATORS) & set(path.parts) and path.name not in OF_WORDS and "tests" not in path.parts
         for number, line in enumerate(path.read_text().splitlines(), start=1)
         if OTHER_FIELDS.search(line)
     ]
