@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.axes import Axes
 
 from purtensor.cli.info import versions
-from purtensor.cli.output import both, show_claims, show_facts, show_table
+from purtensor.cli.output import show_claims, show_facts, show_table
 from purtensor.cli.progress import bar
+from purtensor.cli.wage_exhibits import NAMES, UNIT, exhibits
 from purtensor.cli.wage_surveys import binning, surveys
 from purtensor.experiments.wage import REFERENCE, WageStudy, study_wage
-from purtensor.experiments.wage_numbers import claims, facts, frames, response_shares
-from purtensor.plots.boxes import plot_boxes
-from purtensor.plots.by_response import plot_by_response
-from purtensor.plots.figures import save_figure
-from purtensor.plots.prevalence import plot_prevalences
+from purtensor.experiments.wage_numbers import claims, facts, frames
 from purtensor.projection.files import save
-from purtensor.report.page import Exhibit, Part, Report, write_report
+from purtensor.report.page import Part, Report, write_report
 from purtensor.tables.content_hash import content_hash
 from purtensor.tables.table_dataset import table_to_dataset
 
-UNIT = "$/h"
-NAMES = {"train": "training data", "f": "f (no condition)", "P": "P", "PU": "P + U", "PUR": "P + U + R",
-         "MaxEnt": "MaxEnt-PUR"}  # fmt: skip
-ATTRIBUTES = {"wage_range": f"wage range ({UNIT})", "race4": "race", "age_group": "age group",
-              "education_group": "education"}  # fmt: skip
 SUMMARY = (
     "Hourly wages in five ranges are projected onto demographic parity (P), decision utility (U) and social realism "
     "(R): the nearest distribution in which wages do not depend on gender and race. Training and test sets of the "
@@ -107,95 +98,3 @@ def show_certificates(certificates: pd.DataFrame) -> None:
     ]  # fmt: skip
     show_table("projections of simulated sets; miss and proved distance for total mass 1",
                ("", "solved", "infeasible, proved", "not converged", "largest miss", "TV proved"), rows)  # fmt: skip
-
-
-def exhibits(study: WageStudy, numbers: Mapping[str, pd.DataFrame], folder: Path) -> Iterator[Exhibit]:
-    """Draw every figure of one survey, write it, and yield it for the report."""
-    responses = study.population.response_categories
-    parity, shares = dict.fromkeys(responses, 0.0), dict(zip(responses, response_shares(study), strict=True))
-    people = f"{study.survey}, {float(study.counts.sum()):,.0f} people"
-    deviation = f"one standard deviation over {study.sets:,} simulated sets"
-    difference = f"p(y | s) \u2212 p(y | {', '.join(REFERENCE.values())})"
-
-    def drawn(name: str, axes: Axes, title: str, text: str, paper: str) -> Exhibit:
-        vector, _ = save_figure(axes, folder / name, title=f"{title}; {people}")
-        return Exhibit(title, text, paper, vector, numbers=both(name))
-
-    title = f"Who is in the survey? {people}"
-    yield drawn(
-        "prevalences", plot_prevalences(numbers["prevalences"], names=ATTRIBUTES, title=title), "Prevalences",
-        "The share of people in each category of the response, the protected and the unprotected attributes.",
-        "prevalence of response and predictors",
-    )  # fmt: skip
-    title = "Wages given gender and race: the data f, and their PUR projection"
-    own = numbers["conditionals"].query("model in ('f', 'PUR')").rename(columns={"probability": "value"})
-    yield drawn(
-        "conditionals",
-        plot_by_response(own, lines=shares, line_label="f(y)", names=NAMES, title=f"{title}; {study.survey}", unit=UNIT,
-                         scale="p(y | s)", shared_scale=False),
-        title, "In the projection everyone has the wages of the whole population, f(y).", "f(y|s) with q(y|s)",
-    )  # fmt: skip
-    title = "Attributable disparity in the data and in their projections"
-    marks = numbers["own_disparities"].rename(columns={"disparity": "value", "standard_error": "deviation"})
-    yield drawn(
-        "own_disparities",
-        plot_by_response(marks, lines=parity, line_label="parity", names=NAMES, title=f"{title}; {study.survey}",
-                         unit=UNIT, scale=difference, deviation_label="one standard error (delta method)"),
-        title, "What the disparities would vary by if other people had been asked; exactly 0 where parity is stated.",
-        "",
-    )  # fmt: skip
-    title = "Attributable disparity on test data"
-    marks = numbers["disparities"].rename(columns={"mean": "value"})
-    yield drawn(
-        "disparities",
-        plot_by_response(marks, lines=parity, line_label="parity", names=NAMES, title=f"{title}; {study.survey}",
-                         unit=UNIT, scale=difference, deviation_label=deviation),
-        title, "Predicted by the natural classifiers of the training data and of their projections; beside them the "
-        "training data themselves.", "attributable disparity for train, P, PU, PUR",
-    )  # fmt: skip
-    title = "Natural prediction of PUR on test data"
-    marks = numbers["natural_predictions"].query("model == 'PUR'").rename(columns={"mean": "value"})
-    yield drawn(
-        "natural_predictions",
-        plot_by_response(marks, lines=shares, line_label="f(y)", names=NAMES, title=f"{title}; {study.survey}",
-                         unit=UNIT, scale="predicted p(y | s)", deviation_label=deviation, shared_scale=False),
-        title, "Mean prediction for each group against the share of the wage range in the data.",
-        "p_pred(y|s) against f(y)",
-    )  # fmt: skip
-    title = "Attributable disparity of generated data"
-    marks = numbers["generated"].rename(columns={"mean": "value"})
-    yield drawn(
-        "generated",
-        plot_by_response(marks, lines=parity, line_label="parity", names=NAMES, title=f"{title}; {study.survey}",
-                         unit=UNIT, scale=difference, deviation_label=deviation.replace("simulated", "generated")),
-        title, "Data sets of the survey's size, drawn from f and from its projections.", "control experiment",
-    )  # fmt: skip
-    title = "Utility-based generalisation error"
-    boxes = numbers["utility_errors"].rename(columns={"nats": "value"})
-    yield drawn(
-        "utility_errors",
-        plot_boxes(boxes, names=NAMES, title=f"{title}; {study.survey}",
-                   scale="KL(test data || prediction) of the marginals over wage range and unprotected (nats)"),
-        title, "How far the predicted relation of wages to unprotected attributes is from that of the test data.",
-        "box plots of the utility-based generalisation error",
-    )  # fmt: skip
-    yield Exhibit(
-        "Certificates", "Projections of the simulated training sets. Those that are infeasible or did not converge are "
-        "left out of all figures above.", table=numbers["certificates"], numbers=both("certificates"),
-    )  # fmt: skip
-    if len(numbers["left_out"]):
-        yield Exhibit("Sets that were left out", "Projections of simulated sets without an answer, with what is proved "
-                      "of their conditions.", table=numbers["left_out"], numbers=both("left_out"))  # fmt: skip
-    yield Exhibit("Projections of the survey itself", "Divergence from f in nats; residual and proved distance for "
-                  "total mass 1.", table=own_evidence(study))  # fmt: skip
-
-
-def own_evidence(study: WageStudy) -> pd.DataFrame:
-    """Return how the projections of the survey itself were solved."""
-    return pd.DataFrame(
-        [
-            (NAMES[name], q.divergence, q.residual, q.tv_bound, q.iterations, q.termination.value)
-            for name, q in study.projections.items()
-        ],
-        columns=["projection", "KL(q || reference)", "residual", "TV bound", "iterations", "ending"],
-    )

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.cli import reproduce_wage
+from purtensor.cli import wage_exhibits
 from purtensor.cli.main import BAD_INPUT, main
 from purtensor.datasets.sectors import CPS_SECTORS
 
@@ -82,7 +82,7 @@ def without_drawing(axes: object, path: Path, **_: object) -> tuple[Path, Path]:
 
 
 def test_reproduce_wage__again_it_takes_what_is_there(printed: str, out: Path, monkeypatch) -> None:
-    monkeypatch.setattr(reproduce_wage, "save_figure", without_drawing)
+    monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
     before = {name: (out / "wage" / f"{name}.csv").read_bytes() for name in FIGURES}
     report = (out / "wage" / "report.html").read_bytes()
     assert reproduced("--out", str(out), "--sets", "6", "--seed", "1", "--workers", "1") == printed
@@ -113,7 +113,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_reproduce_wage__every_year_of_the_users_file(survey: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(reproduce_wage, "save_figure", without_drawing)
+    monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
     said = reproduced("--cps", str(survey), "--out", str(tmp_path), "--sets", "2")
     assert [line for line in said.splitlines() if line.startswith("CPS")] == ["CPS 1990", "CPS 2013"]
     for year in ("1990", "2013"):
@@ -124,7 +124,7 @@ def test_reproduce_wage__every_year_of_the_users_file(survey: Path, tmp_path: Pa
 
 
 def test_reproduce_wage__another_count_is_another_report(survey: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(reproduce_wage, "save_figure", without_drawing)
+    monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
     reports = []
     frame = pd.read_csv(survey).query("year == 2013")
     for number, frame_now in enumerate((frame, frame.iloc[1:])):
