@@ -74,7 +74,11 @@ def run(arguments: argparse.Namespace) -> None:
     show_costs(study)
     show_claims(verdicts)
     report = write_report(as_report(study, verdicts, folder), folder / "report.html")
-    show_facts(f"written to {folder}", {"files": ", ".join(path.name for path in [*written, report])})
+    told = {
+        "files": ", ".join(path.name for path in written),
+        "report": f"{report.name}; its pictures as .png and .svg",
+    }
+    show_facts(f"written to {folder}", told)
 
 
 def facts(study: AdultStudy) -> dict[str, str]:
