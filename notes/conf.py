@@ -28,6 +28,7 @@ python_use_unqualified_type_names = True
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False  # the types stand in the signature
 
 
 def without_substitutions(app, what, name, thing, options, lines: list[str]) -> None:
@@ -47,7 +48,15 @@ def each_named(field: re.Match[str]) -> str:
     return "\n".join(f":ivar {name}:{field[2]}" for name in names)
 
 
+def public_bases(app, name, thing, options, bases: list[type]) -> None:
+    """Name what a private base class is made of in its place."""
+    for base in [base for base in bases if base.__name__.startswith("_")]:
+        at = bases.index(base)
+        bases[at : at + 1] = base.__bases__
+
+
 def setup(app) -> None:
     """Register the steps."""
     app.connect("autodoc-process-docstring", without_substitutions)
     app.connect("autodoc-process-docstring", one_field_a_name)
+    app.connect("autodoc-process-bases", public_bases)
