@@ -241,7 +241,7 @@ def one_of(seeds: Callable[[], list[Any]]) -> Callable[[Any, bytes], None]:
 
 
 def parquet_of(content: bytes) -> pa.Table:
-    """A Parquet file as pyarrow reads it; without what Arrow says in a comment where that is spoilt: DuckDB reads none."""
+    """What pyarrow reads of a Parquet file, without the comment by Arrow where that is spoilt: DuckDB reads none."""
     try:
         return pq.ParquetFile(io.BytesIO(content)).read()
     except (pa.ArrowInvalid, OSError):
