@@ -48,6 +48,13 @@ def each_named(field: re.Match[str]) -> str:
     return "\n".join(f":ivar {name}:{field[2]}" for name in names)
 
 
+def no_type_of_a_property(app, what, name, thing, options, lines: list[str]) -> None:
+    """Keep "Shape (D,): what it is" together: what stands before the colon is no type here."""
+    for line in [line for line in lines if what == "property" and line.startswith(":type: ")]:
+        lines.remove(line)
+        lines[0] = f"{line.removeprefix(':type: ')}: {lines[0]}"
+
+
 def public_bases(app, name, thing, options, bases: list[type]) -> None:
     """Name what a private base class is made of in its place."""
     for base in [base for base in bases if base.__name__.startswith("_")]:
@@ -59,4 +66,5 @@ def setup(app) -> None:
     """Register the steps."""
     app.connect("autodoc-process-docstring", without_substitutions)
     app.connect("autodoc-process-docstring", one_field_a_name)
+    app.connect("autodoc-process-docstring", no_type_of_a_property)
     app.connect("autodoc-process-bases", public_bases)

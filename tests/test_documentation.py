@@ -66,10 +66,20 @@ def test_public_names__of_the_contract_are_in_stub_package_and_reference() -> No
     assert sorted(pt.__all__) == sorted(stub_names()) == sorted(dir(pt))
 
 
-def test_reference__has_every_public_name_once_and_nothing_else() -> None:
+MADE_BY_OURS = {
+    "constraints.coefficients.Coefficients", "constraints.redundancy.RedundantRow", "feasibility.diagnose.Diagnosis",
+    "feasibility.explanation.Explanation", "feasibility.verdict.Verdict", "inference.delta_method.StandardErrors",
+    "projection.executing.Failure", "solving.iterate.Budget", "solving.iterate.Iterate", "solving.iterate.Step",
+    "solving.loop.Progress", "solving.problem.Problem", "verification.verify.Verification",
+}  # fmt: skip
+"""Classes that users are given and read; none of them is for users to make, but for a solver's `Step`."""
+
+
+def test_reference__has_every_public_name_once_and_what_users_are_given() -> None:
     modules = {key.split(".")[0] for key in public_objects() if "." in key}
-    wanted = sorted({*public_objects(), *stub_names()} - modules)
-    assert documented_names() == wanted
+    wanted = {*public_objects(), *stub_names()} - modules
+    assert not wanted & MADE_BY_OURS
+    assert documented_names() == sorted(wanted | MADE_BY_OURS)
 
 
 @pytest.mark.parametrize("page", sorted((NOTES / "reference").glob("*.md")), ids=lambda page: page.stem)
@@ -77,7 +87,7 @@ def test_reference__summaries_have_the_names_of_their_page(page: Path) -> None:
     text = page.read_text()
     for block in re.findall(r"\.\. autosummary::\n   :nosignatures:\n\n((?:   [\w.]+\n)+)", text):
         described = re.findall(r"^\.\. auto\w+:: purtensor\.([\w.]+)$", text, re.M)
-        assert block.split() == described
+        assert block.split() == [name for name in described if name not in MADE_BY_OURS]
 
 
 FUNCTIONS = {name: thing for name, thing in public_objects().items() if inspect.isfunction(thing)}
