@@ -8,6 +8,9 @@ from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.ipf import phi
 
+_SMALL = 2.0**-960
+"""Above such a share, ratios to it times their logarithms are in the range of float64."""
+
 
 @compiled
 def divergence_sum(p: FloatArray, q: FloatArray, p_total: float, q_total: float) -> float:
@@ -15,9 +18,11 @@ def divergence_sum(p: FloatArray, q: FloatArray, p_total: float, q_total: float)
     total = 0.0
     for i in range(p.size):
         one, other = p[i] / p_total, q[i] / q_total
-        change = (one - other) / other
-        if np.isinf(change):  # q is so small that the ratio is beyond float64
-            total += one * (np.log(one) - np.log(q[i]) + np.log(q_total)) - one + other
+        if other > _SMALL:
+            total += other * phi((one - other) / other)
+        elif p[i] > 0.0:  # q is so small a share that it has lost its digits, or the ratio is beyond float64
+            logs = (np.log(p[i]) - np.log(p_total)) - (np.log(q[i]) - np.log(q_total))
+            total += one * logs - one + other
         else:
-            total += other * phi(change)
+            total += other
     return total

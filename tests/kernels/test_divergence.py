@@ -34,6 +34,14 @@ def test_divergence_sum__totals_divide():
     assert divergence_sum(p, q, 4.0, 8.0) == pytest.approx(float(exactly(p, q, 4.0, 8.0)), rel=1e-14)
 
 
-def test_divergence_sum__ratios_beyond_float64():
-    p, q = np.array([0.75, 0.25]), np.array([5e-324, 1.0])
+@pytest.mark.parametrize("small", [5e-324, 1e-310, 1e-307, 1e-300, 1e-280])
+def test_divergence_sum__ratios_near_the_end_of_float64_and_beyond(small):
+    """Ratios of 1e306 and more times their logarithms were infinite."""
+    p, q = np.array([0.75, 0.25]), np.array([small, 1.0])
     assert divergence_sum(p, q, 1.0, 1.0) == pytest.approx(float(exactly(p, q, 1.0, 1.0)), rel=1e-14)
+
+
+def test_divergence_sum__masses_that_their_total_makes_zero():
+    """5e-324 of 8 is 0: the sum was no number, and the divergence 0."""
+    p, q = np.array([1.0, 0.0, 3.0]), np.array([5e-324, 5e-324, 8.0])
+    assert divergence_sum(p, q, 4.0, 8.0) == pytest.approx(float(exactly(p, q, 4.0, 8.0)), rel=1e-14)
