@@ -21,7 +21,14 @@ from purtensor.kernels.ipf import measure, rebuild_masses
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton import curvature
 from purtensor.kernels.spread import spread
-from purtensor.solving.solvers.lbfgs import LARGEST_CHANGE, SHORTEST_CHANGE, SUFFICIENT, Pair, two_loops
+from purtensor.solving.solvers.lbfgs import (
+    LARGEST_CHANGE,
+    SHORTEST_CHANGE,
+    SMALLEST_TARGET,
+    SUFFICIENT,
+    Pair,
+    two_loops,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,9 +48,17 @@ class Went:
     bend: float
 
 
-def place_at(problem: RowProblem, potentials: FloatArray) -> Place:
-    """Return the place at these potentials, a constant added so that the masses have the targets' total."""
-    told = map_reduce(sums_pass, added, problem.chunks, problem.folder / "chunks", problem.offsets, potentials)
+def sums_at(problem: RowProblem, potentials: FloatArray) -> Tally:
+    """Return the sums of the rows at these potentials, and the mass; of the reference, as scaled, where all are 0."""
+    return map_reduce(sums_pass, added, problem.chunks, problem.folder / "chunks", problem.offsets, potentials)
+
+
+def place_at(problem: RowProblem, potentials: FloatArray, told: Tally | None = None) -> Place:
+    """Return the place at these potentials, a constant added so that the masses have the targets' total.
+
+    `told` are the sums there, where they are known.
+    """
+    told = sums_at(problem, potentials) if told is None else told
     ratio = problem.total / told.sums["mass"]
     moved = potentials.copy()
     moved[problem.block(0)] += np.log(ratio)
@@ -53,7 +68,7 @@ def place_at(problem: RowProblem, potentials: FloatArray) -> Place:
 def step_from(problem: RowProblem, place: Place, pairs: deque[Pair]) -> Went | None:
     """Return the step that L-BFGS takes; None where rounding leaves none."""
     folder, total = problem.folder / "chunks", problem.total
-    direction = two_loops(pairs, place.miss, 1.0 / problem.targets)
+    direction = two_loops(pairs, place.miss, 1.0 / np.maximum(problem.targets, SMALLEST_TARGET))
     told = map_reduce(way_pass, added, problem.chunks, folder, problem.offsets, place.potentials, direction)
     mean = told.sums["moment"] / told.sums["mass"]
     largest = max(told.largest["highest"] - mean, told.largest["lowest"] + mean)
@@ -81,8 +96,7 @@ def divergence_at(problem: RowProblem, potentials: FloatArray) -> float:
         divergence_pass, added, problem.chunks, problem.folder / "chunks", problem.offsets, potentials, problem.total,
         problem.mass,
     )  # fmt: skip
-    rest = problem.lost / (1.0 - problem.lost)
-    return max(0.0, float(told.sums["divergence"]) + float(np.log1p(rest)))
+    return max(0.0, float(told.sums["divergence"]) + problem.nats_left_out)
 
 
 def masses_on(folder: Path, number: int, offsets: IntArray, potentials: FloatArray) -> tuple[Chunk, FloatArray]:

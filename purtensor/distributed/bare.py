@@ -34,7 +34,8 @@ class BareRowError(InfeasibleError):
 
 def refuse_bare(store: SlabStore, tally: Tally, domain: Domain) -> None:
     """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
-    bare = np.flatnonzero((store.outer_targets > 0) & ~(tally.sums["outer"] > 0))
+    has = np.isfinite(tally.logs["outer"]) if store.spans_the_range else tally.sums["outer"] > 0
+    bare = np.flatnonzero((store.outer_targets > 0) & ~has)
     if len(bare):
         a, k = next((a, k) for a, k in enumerate(store.outside) if bare[0] < store.outer_blocks[k].stop)
         row = int(bare[0]) - store.outer_blocks[k].start

@@ -15,7 +15,7 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
-from purtensor.distributed.ascending import Place, divergence_at, masses_on, place_at, step_from
+from purtensor.distributed.ascending import Place, divergence_at, masses_on, place_at, step_from, sums_at
 from purtensor.distributed.faces import Piece as Profiles
 from purtensor.distributed.faces import written
 from purtensor.distributed.rows import RowProblem, refuse_rows_without_profiles, row_problem_of
@@ -144,10 +144,9 @@ def project_by_rows(
     name = hashlib.sha256(repr([reference.path.resolve(), *(c.scope for c in constraints)]).encode()).hexdigest()[:16]
     problem = row_problem_of(reference, constraints, reference.workspace / f"rows-{name}")
     potentials = np.zeros(int(problem.offsets[-1]))
-    place = place_at(problem, potentials)
-    refuse_rows_without_profiles(problem, problem.targets - place.miss, reference.domain)
-    if start is not None:
-        place = place_at(problem, _started(problem, start))
+    told_there = sums_at(problem, potentials)
+    refuse_rows_without_profiles(problem, told_there.sums["rows"], reference.domain)
+    place = place_at(problem, potentials, told_there) if start is None else place_at(problem, _started(problem, start))
     place, lines, ending = _ascended(problem, place, solver, stopping, told)
     residual, residual_l1 = _residuals(problem, place)
     shift = (problem.target_exponent - problem.reference_exponent) * np.log(2.0)
@@ -159,7 +158,7 @@ def project_by_rows(
         termination=ending, certified=False, residual=residual, residual_l1=residual_l1,
         divergence=divergence_at(problem, place.potentials), bound=float("inf"), tv_bound=1.0,
         iterations=lines[-1].iteration, seconds=lines[-1].seconds, notes=(_NOTE,), potentials=tuple(tables),
-        trace=trace_of(lines, float("inf"), -float(np.log1p(-problem.lost))), reference=reference,
+        trace=trace_of(lines, float("inf"), problem.nats_left_out), reference=reference,
         constraints=constraints, path=problem.folder, problem=problem, values=place.potentials,
     )  # fmt: skip
 

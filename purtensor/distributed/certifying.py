@@ -13,12 +13,13 @@ import numpy as np
 
 from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.engine import map_reduce
-from purtensor.distributed.passes import Tally, added, certificate_pass, divergence_pass
+from purtensor.distributed.passes import Floor, Tally, added, certificate_pass, divergence_pass, profiles_pass
 from purtensor.distributed.slab_store import SlabStore, made_folders
 from purtensor.errors import StoreError
 from purtensor.kernels.certificate import unevenness
 from purtensor.solving.certificate import Certificate, proved, with_unevenness
 from purtensor.solving.hessian.cholesky import factorize
+from purtensor.solving.raised import FLOORS
 
 _MOST_REFINEMENTS = 20
 _UNIT = 2.0**-53
@@ -55,14 +56,24 @@ def certify(store: SlabStore, stand: Stand) -> tuple[Certificate, float]:
 
     What proves it, the change that makes the point feasible, is left in the store as the point's witness.
     """
+    nothing = Certificate(float("inf"), 1.0)
     first, best = _refined(store, stand)
     if first is None:
-        return Certificate(float("inf"), 1.0), float("nan")
+        return nothing, float("nan")
     divergence = _divergence(store, first.sums["divergence"])
-    if best is None:
-        return Certificate(float("inf"), 1.0), divergence
-    _put(store.state(best.token, 0).parent, store.witness(stand.token))
-    return _certificate(store, first, best.miss, best.tally), divergence
+    proof = nothing if best is None else _certificate(store, first, best.miss, best.tally)
+    profiles = None
+    for share in FLOORS:
+        if proof.certified:
+            break
+        if profiles is None:
+            profiles = map_reduce(profiles_pass, added, store.parts, store).sums["profiles"]
+        _, raised = _refined(store, stand, Floor(share, profiles))
+        if raised is not None:
+            best, proof = raised, _certificate(store, first, raised.miss, raised.tally)
+    if best is not None:
+        _put(store.state(best.token, 0).parent, store.witness(stand.token))
+    return proof, divergence
 
 
 def divergence_at(store: SlabStore, stand: Stand) -> float:
@@ -76,8 +87,7 @@ def divergence_at(store: SlabStore, stand: Stand) -> float:
 
 
 def _divergence(store: SlabStore, terms: float) -> float:
-    rest = store.lost / (1.0 - store.lost)
-    return max(0.0, float(terms) + float(np.log1p(rest)))
+    return max(0.0, float(terms) + store.nats_left_out)
 
 
 def _put(state: Path, witness: Path) -> None:
@@ -94,7 +104,9 @@ def refined(store: SlabStore, stand: Stand) -> Refined | None:
     return _refined(store, stand)[1]
 
 
-def _refined(store: SlabStore, stand: Stand) -> tuple[Tally | None, Refined | None]:
+def _refined(
+    store: SlabStore, stand: Stand, floor: Floor | None = None
+) -> tuple[Tally | None, Refined | None]:  # fmt: skip
     """Return what the first pass tells, None where the mass is no number, and the best change, None where none is.
 
     It is found by one elimination and refinement, until the miss no longer halves; each refinement is one pass.
@@ -107,7 +119,7 @@ def _refined(store: SlabStore, stand: Stand) -> tuple[Tally | None, Refined | No
     def passed(solved: Any, number: int) -> Tally:
         tokens = (_token(number - 1), _token(number))
         tally: Tally = map_reduce(
-            certificate_pass, added, store.parts, store, stand.token, stand.outer, scale, solved, tokens
+            certificate_pass, added, store.parts, store, stand.token, stand.outer, scale, solved, tokens, floor
         )
         return tally
 

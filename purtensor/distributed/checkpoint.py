@@ -43,6 +43,8 @@ class Stand:
     options
         The solver and its stopping rule, as JSON has them; `face`, where the run has found zeros that the constraints
         force: the folder in which it goes on without them, and what went before.
+    sweeps
+        How many sweeps are still to come before the next Newton step, because no step gained.
     proof
         What `certify` says of this point, where it was asked; not kept on disk.
     """
@@ -57,6 +59,7 @@ class Stand:
     slow: int = 0
     lines: list[TraceLine] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
+    sweeps: int = 0
     proof: tuple[Certificate, float] | None = None
 
 
@@ -75,13 +78,14 @@ def keep(store: SlabStore, stand: Stand) -> None:
             arrays[f"tally_{name}"] = value
         else:
             numbers[name] = float(value)
+    arrays.update({f"logs_{name}": value for name, value in stand.tally.logs.items()})
     arrays["numbers"] = np.array(list(numbers.values()))
     arrays["largest"] = np.array(list(stand.tally.largest.values()))
     arrays["lines"] = np.array([_line(line) for line in stand.lines]).reshape(-1, 8)
     arrays["clock"] = np.array([stand.seconds, stand.warm_gain])
     facts = {
         "token": stand.token, "iterations": stand.iterations, "warmed": stand.warmed, "slow": stand.slow,
-        "options": stand.options,
+        "sweeps": stand.sweeps, "options": stand.options,
         "numbers": list(numbers), "largest": list(stand.tally.largest),
     }  # fmt: skip
     write_packed(store.folder / "checkpoint", arrays, facts)
@@ -118,11 +122,13 @@ def recalled(store: SlabStore) -> Stand:
 def _stand_of(arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> Stand:
     sums: dict[str, Any] = dict(zip(facts["numbers"], arrays["numbers"].tolist(), strict=True))
     sums.update({name.removeprefix("tally_"): own for name, own in arrays.items() if name.startswith("tally_")})
-    tally = Tally(sums, dict(zip(facts["largest"], arrays["largest"].tolist(), strict=True)))
+    logs = {name.removeprefix("logs_"): own for name, own in arrays.items() if name.startswith("logs_")}
+    tally = Tally(sums, dict(zip(facts["largest"], arrays["largest"].tolist(), strict=True)), logs)
     seconds, warm_gain = arrays["clock"].tolist()
     return Stand(
         facts["token"], arrays["outer"], tally, facts["iterations"], seconds, facts["warmed"], warm_gain,
         facts["slow"], [_line_of(row) for row in arrays["lines"].tolist()], facts["options"],
+        sweeps=facts.get("sweeps", 0),
     )  # fmt: skip
 
 

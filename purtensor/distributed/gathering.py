@@ -15,6 +15,7 @@ from purtensor.constraints.system import System
 from purtensor.distributed.cutting import gather
 from purtensor.distributed.layout import laid_out
 from purtensor.distributed.packed import write_packed
+from purtensor.distributed.scale import NOTHING, Extent, scaled_targets
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
@@ -74,8 +75,10 @@ class Gathered:
     ----------
     profiles, stored, slabs, bytes
         Profiles of the problem and of the table, slabs, and the size of the part's file.
-    mass
-        Of the reference on the profiles of the problem, as scaled.
+    mass, smallest
+        Of the reference on the profiles of the problem; the smallest mass or target that is positive: as scaled.
+    extent
+        What the scale has to hold.
     rows
         Rows of each constraint in the part.
     basis
@@ -95,6 +98,8 @@ class Gathered:
     slabs: int = 0
     bytes: int = 0
     mass: float = 0.0
+    smallest: float = np.inf
+    extent: Extent = NOTHING
     rows: tuple[int, ...] = ()
     basis: IntArray | None = None
     note: str = ""
@@ -123,18 +128,18 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
         row = found.bare(k, alive)
         if row is not None:
             return Gathered(bare=(k, tuple(int(code[row]) for code in found.codes[k])))
-    profiles = np.flatnonzero(alive)
+    profiles, extent = np.flatnonzero(alive), Extent.of(values, alive)
     if not len(profiles):
         _write_labels(recipe, number, columns, values, profiles, alive)
-        return Gathered(stored=len(values), rows=(0,) * len(recipe.scopes))
+        return Gathered(stored=len(values), rows=(0,) * len(recipe.scopes), extent=extent)
     reference = np.ldexp(values[profiles], -recipe.reference_exponent)
     path = recipe.folder / "parts" / f"{number:06d}"
     system = found.system(recipe, profiles)
     laid = laid_out(path, system, reference, recipe.key, recipe.prime)
     _write_labels(recipe, number, columns, values, profiles[laid.order], alive)
     return Gathered(
-        len(profiles), len(values), laid.slabs, laid.bytes, laid.mass, tuple(np.diff(system.offsets).tolist()),
-        laid.basis, laid.note,
+        len(profiles), len(values), laid.slabs, laid.bytes, laid.mass, laid.smallest, extent,
+        tuple(np.diff(system.offsets).tolist()), laid.basis, laid.note,
     )  # fmt: skip
 
 
@@ -179,7 +184,7 @@ class _Rows:
         count = len(own[0])
         self.index.append(group[:count])
         self.codes.append(codes)
-        self.targets.append(np.ldexp(group_sums(masses, group[count:], len(codes[0])), -exponent))
+        self.targets.append(scaled_targets(group_sums(masses, group[count:], len(codes[0])), exponent))
 
     def _couple(self, own: Sequence[IntArray], sizes: Sequence[int], keys: IntArray, targets: FloatArray) -> None:
         wanted = np.zeros(len(own[0]), dtype=np.int64)

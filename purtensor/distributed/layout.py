@@ -30,8 +30,8 @@ class Laid:
         Which of the profiles given stands where.
     slabs, bytes
         How many slabs there are, and the size of the part's file.
-    mass
-        Of the reference.
+    mass, smallest
+        Of the reference; its smallest mass, or a target that is smaller still.
     basis
         Of the null vectors of the slabs, summed over the outer rows, modulo the prime; None where nothing couples them.
     note
@@ -42,6 +42,7 @@ class Laid:
     slabs: int
     bytes: int
     mass: float
+    smallest: float
     basis: IntArray | None
     note: str
 
@@ -54,7 +55,8 @@ def laid_out(path: Path, given: System, reference: FloatArray, key: tuple[str, .
     form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
     write_part(path, Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form))
     basis = vectors.span(prime).basis if vectors is not None else None
-    return Laid(order, slabs.count, path.stat().st_size, float(reference.sum()), basis, form.note)
+    smallest = min(float(reference.min()), float(system.targets[system.targets > 0].min()))
+    return Laid(order, slabs.count, path.stat().st_size, float(reference.sum()), smallest, basis, form.note)
 
 
 def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[BoolArray, Vectors | None]:

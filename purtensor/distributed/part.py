@@ -13,6 +13,8 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs
 from purtensor.distributed.packed import read_own, write_packed
 from purtensor.kernels.ipf import measure, miss, rebuild_masses
+from purtensor.kernels.log_sweep import add_in_logarithms
+from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.arrowhead import Arrowhead
 from purtensor.solving.hessian.bipartite import Bipartite
 
@@ -65,6 +67,31 @@ class Part:
         found = np.empty_like(self.targets)
         measure(masses, self.index, self.offsets, self.targets, found)
         return found
+
+    def outer_logarithms(self, potentials: FloatArray) -> FloatArray:
+        """Return the logarithms of the sums of rows that couple the parts, also where these are below float64."""
+        logs = np.empty_like(self.reference)
+        spread(self.index, self.offsets, potentials, logs)
+        logs += np.log(self.reference)
+        found, largest = np.empty_like(potentials), np.empty_like(potentials)
+        for k in self.outside:
+            add_in_logarithms(logs, self.index[k], largest[self.block(k)], found[self.block(k)])
+        return found[self.outer_rows()]
+
+    def even_shares(self, profiles: IntArray) -> FloatArray:
+        """Return for each profile the least of what its rows' targets give each of their profiles, as in memory.
+
+        `profiles` counts those of the rows that couple the parts.
+        """
+        counts = np.ones_like(self.targets)
+        for k in self.inside:
+            counts[self.block(k)] = np.bincount(self.index[k], minlength=self.block(k).stop - self.block(k).start)
+        counts[self.outer_rows()] = profiles
+        shares = np.full_like(self.reference, np.inf)
+        for k, row in enumerate(self.index):
+            each = self.targets[self.block(k)] / np.maximum(counts[self.block(k)], 1.0)
+            np.minimum(shares, each[row], out=shares)
+        return shares
 
     def inner_misses(self, sums: FloatArray) -> tuple[float, FloatArray]:
         """Return the largest miss of an inside target, and the L1 miss of each constraint: 0 for those outside."""

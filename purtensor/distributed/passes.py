@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.distributed.packed import read_own, read_packed, write_packed
 from purtensor.distributed.part import Part, extended_from, read_part, reduced_to
 from purtensor.distributed.slab_store import SlabStore, made_folders
@@ -16,6 +16,7 @@ from purtensor.kernels.certificate import certificate_sums, unevenness, weigh
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf import scale_and_sum, sum_rows, take_factors
 from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.log_sweep import sweep_in_logarithms
 from purtensor.kernels.newton import curvature, largest_absolute
 from purtensor.kernels.spread import spread
 
@@ -38,30 +39,59 @@ def opened_part(store: SlabStore, number: int, token: str, outer: FloatArray) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """What passes over parts found: numbers and arrays that are added up, and numbers of which the largest counts."""
+    """What passes over parts found.
+
+    Attributes
+    ----------
+    sums
+        Numbers and arrays that are added up.
+    largest
+        Numbers of which the largest counts.
+    logs
+        Logarithms of what is added up, for sums that may be as small as no float64 is.
+    """
 
     sums: dict[str, Any] = field(default_factory=dict)
     largest: dict[str, float] = field(default_factory=dict)
+    logs: dict[str, FloatArray] = field(default_factory=dict)
 
 
 def added(parts: list[Tally]) -> Tally:
     """Return the tally of several: added from the left, NaN passing on."""
-    sums, largest = dict(parts[0].sums), dict(parts[0].largest)
+    sums, largest, logs = dict(parts[0].sums), dict(parts[0].largest), dict(parts[0].logs)
     for part in parts[1:]:
+        for name, terms in part.logs.items():
+            logs[name] = np.logaddexp(logs[name], terms)
         for name, value in part.sums.items():
             sums[name] = sums[name] + value
         for name, value in part.largest.items():
             largest[name] = float(np.maximum(largest[name], value))
-    return Tally(sums, largest)
+    return Tally(sums, largest, logs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Floor:
+    """What is added to every mass for Newton's equations: a part of an even share of the targets.
+
+    `profiles` counts those of each row that couples the parts.
+    """
+
+    share: float
+    profiles: IntArray
+
+    def raised(self, part: Part, masses: FloatArray) -> FloatArray:
+        """Return the masses of a part, raised."""
+        return masses + self.share * part.even_shares(self.profiles)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Move:
-    """A Newton step: where it starts, the solution on the kept outer rows, and how much of it to go."""
+    """A Newton step: where it starts, the solution on the kept outer rows, how much of it, and what raises masses."""
 
     outer: FloatArray
     solved: FloatArray
     step: float
+    floor: Floor | None = None
 
 
 def sweep_pass(
@@ -69,6 +99,17 @@ def sweep_pass(
 ) -> Tally:
     """Do the steps of inside constraints on a part, after those that `outer` holds already; write the potentials."""
     part, potentials = opened_part(store, number, token, outer)
+    make = _swept_in_logarithms if store.spans_the_range else _swept
+    gained, masses = make(part, potentials, steps)
+    _write_state(store, number, new_token, {"potentials": potentials})
+    found = _measured(store, part, potentials, masses)
+    del found.sums["rhs"]
+    found.sums["gained"] = gained
+    return found
+
+
+def _swept(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[float, FloatArray]:
+    """Change the potentials of a part by steps of inside constraints; return what the dual gains, and the masses."""
     masses = part.masses(potentials)
     factors = np.ones_like(potentials)
     gained = 0.0
@@ -81,11 +122,21 @@ def sweep_pass(
         gained += take_factors(part.targets[rows], sums, factor, factors[rows])
         scale_and_sum(masses, part.index[k], factor, nowhere, ignored)
     potentials += np.log(factors)
-    _write_state(store, number, new_token, {"potentials": potentials})
-    found = _measured(part, potentials, masses)
-    del found.sums["rhs"]
-    found.sums["gained"] = gained
-    return found
+    return gained, masses
+
+
+def _swept_in_logarithms(
+    part: Part, potentials: FloatArray, steps: Sequence[int]
+) -> tuple[float, FloatArray]:  # fmt: skip
+    """Do as `_swept` where factors and sums may leave the range of float64."""
+    profiles, rows = len(part.reference), len(potentials)
+    with np.errstate(divide="ignore"):  # targets of 0, of rows that couple the parts
+        log_targets = np.log(part.targets)
+    gained = sweep_in_logarithms(
+        np.log(part.reference), part.index, part.offsets, part.targets, log_targets, np.array(steps), potentials,
+        np.empty(profiles), np.empty(rows), np.empty(rows),
+    )  # fmt: skip
+    return gained, part.masses(potentials)
 
 
 def newton_pass(
@@ -101,7 +152,8 @@ def newton_pass(
     if move is not None:
         masses = part.masses(potentials)
         rhs = part.inner_miss(part.sums(masses))
-        direction = extended_from(part, store.kept, masses, rhs, move.solved)
+        weights = masses if move.floor is None else move.floor.raised(part, masses)
+        direction = extended_from(part, store.kept, weights, rhs, move.solved)
         change = np.empty_like(masses)
         spread(part.index, part.offsets, direction, change)
         largest = largest_absolute(change)
@@ -110,16 +162,32 @@ def newton_pass(
         potentials[part.outer_rows()] = outer
         _write_state(store, number, new_token, {"potentials": potentials})
     masses = part.masses(potentials)
-    found = _measured(part, potentials, masses)
+    found = _measured(store, part, potentials, masses)
     matrix, vector = reduced_to(part, store.kept, masses, found.sums.pop("rhs"))
     found.sums.update(way, matrix=matrix, vector=vector)
     found.largest["change"] = largest
     return found
 
 
+def profiles_pass(number: int, store: SlabStore) -> Tally:
+    """Count the profiles of a part in each row that couples the parts."""
+    part = read_part(store.part(number), store.kept)
+    counts = [np.bincount(part.index[k], minlength=part.block(k).stop - part.block(k).start) for k in part.outside]
+    return Tally({"profiles": np.concatenate(counts) if counts else np.empty(0, dtype=np.int64)})
+
+
+def raised_pass(number: int, store: SlabStore, token: str, outer: FloatArray, floor: Floor) -> Tally:
+    """Tell what a Newton step needs of a part that takes masses for larger than they are."""
+    part, potentials = opened_part(store, number, token, outer)
+    masses = part.masses(potentials)
+    rhs = part.inner_miss(part.sums(masses))
+    matrix, vector = reduced_to(part, store.kept, floor.raised(part, masses), rhs)
+    return Tally({"matrix": matrix, "vector": vector})
+
+
 def certificate_pass(
     number: int, store: SlabStore, token: str, outer: FloatArray, scale: float, solved: FloatArray | None,
-    tokens: tuple[str, str],
+    tokens: tuple[str, str], floor: Floor | None = None,
 ) -> Tally:  # fmt: skip
     """Refine the change w that makes a part feasible: take in what was solved, tell what is left to solve.
 
@@ -129,14 +197,16 @@ def certificate_pass(
     masses = part.masses(potentials)
     mass = float(masses.sum())
     weight = weigh(masses, part.index, part.offsets, np.abs(potentials))
+    raised = None if floor is None else scale * floor.raised(part, masses)
     masses *= scale
+    weights = masses if raised is None else raised
     made = np.zeros_like(potentials)
     found: dict[str, Any] = {"weight": weight * mass, "mass": mass, "divergence": 0.0}
     worst = {"lowest": 0.0}
     changed = masses
     if solved is not None:
         before = read_packed(store.state(tokens[0], number)).arrays
-        made = before["made"] + extended_from(part, store.kept, masses, before["left"], solved)
+        made = before["made"] + extended_from(part, store.kept, weights, before["left"], solved)
         change = np.empty_like(masses)
         spread(part.index, part.offsets, made, change)
         lowest, found["upper"], found["gap"], found["moved"] = certificate_sums(masses, change)
@@ -147,7 +217,7 @@ def certificate_pass(
     sums = part.sums(changed)
     left = part.inner_miss(sums)
     _write_state(store, number, tokens[1], {"made": made, "left": left})
-    matrix, vector = reduced_to(part, store.kept, masses, left, with_matrix=solved is None)
+    matrix, vector = reduced_to(part, store.kept, weights, left, with_matrix=solved is None)
     worst["inner"], found["l1"] = part.inner_misses(sums)
     found["uneven"] = unevenness(left, part.targets)
     found["outer"], found["vector"] = sums[part.outer_rows()], vector
@@ -173,7 +243,7 @@ def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, Fl
     write_packed(path, arrays, {})
 
 
-def _measured(part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
+def _measured(store: SlabStore, part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
     """Return the marginals that couple the parts, the misses of the others, the mass, and the linear part of the dual.
 
     `rhs`, the miss of the part's own rows, is to be taken out before tallies are added.
@@ -190,4 +260,5 @@ def _measured(part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
             "rhs": part.inner_miss(sums),
         },
         {"inner": largest},
+        {"outer": part.outer_logarithms(potentials)} if store.spans_the_range else {},
     )

@@ -6,6 +6,7 @@ import hashlib
 import math
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from purtensor.distributed.cutting import (
 from purtensor.distributed.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
 from purtensor.distributed.gathering import Gathered, Recipe, gather_part
 from purtensor.distributed.packed import write_packed
+from purtensor.distributed.scale import exponent_of, nats_left_out
 from purtensor.distributed.slab_store import SlabStore, form_note, made_folders, read_store, write_store
 from purtensor.distributed.targets import (
     Constraint,
@@ -96,7 +98,9 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     most = part_profiles or profiles_per_part()
     folder = reference.workspace / _name(reference, constraints, most)
     if (folder / "problem").exists():
-        return read_store(folder)
+        found = read_store(folder)
+        if found.smallest > 0.0:  # else an earlier version cut it, which may have lost masses
+            return found
     _require_room(reference, len(scopes), min(most, reference.profiles))
     inside = [k for k, scope in enumerate(scopes) if set(key) <= set(scope)]
     settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
@@ -210,6 +214,11 @@ def _cut(
     )  # fmt: skip
     made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
     _refuse_faults(made, recipe, domain)
+    if any(one.profiles for one in made):
+        exponent = exponent_of((one.extent for one in made), recipe.reference_exponent)
+        if exponent != recipe.reference_exponent:
+            recipe = replace(recipe, reference_exponent=exponent)
+            made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
     return _finished(reference, recipe, made, [one[0] for one in outer if one], inside, total, census.mass, sources)
 
 
@@ -223,6 +232,7 @@ def _finished(
     outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
     targets = [targets for targets in recipe.outer_targets if targets is not None]
     kept_mass = math.fsum(one.mass for one in made)
+    share = kept_mass / math.ldexp(mass, -recipe.reference_exponent)
     bases = {recipe.folder / "parts" / f"{n:06d}": made[n].basis for n in parts}
     kept = independent_outer_rows(recipe.scopes, inside, outside, outer_codes, bases, recipe.prime)
     slabs = sum(one.slabs for one in made)
@@ -231,10 +241,11 @@ def _finished(
         outside=outside, parts=parts, label_parts=tuple(n for n, one in enumerate(made) if one.stored),
         outer_targets=np.concatenate(targets) if targets else np.empty(0), kept=kept,
         outer_codes=tuple(outer_codes), total=math.ldexp(total, -recipe.target_exponent), mass=kept_mass,
-        lost=max(0.0, 1.0 - kept_mass / math.ldexp(mass, -recipe.reference_exponent)),
+        lost=max(0.0, 1.0 - share), nats_left_out=nats_left_out(max(0.0, 1.0 - share), share),
         reference_exponent=recipe.reference_exponent, target_exponent=recipe.target_exponent,
         profiles=sum(one.profiles for one in made), slabs=slabs, largest=max(one.bytes for one in made),
         note=form_note(recipe.key, slabs, len(parts), kept), sources=sources,
+        smallest=min(made[n].smallest for n in parts),
     )  # fmt: skip
     write_store(store)
     return store

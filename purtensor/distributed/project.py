@@ -9,8 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.by_rows import RowProjection, project_by_rows
 from purtensor.distributed.certifying import certify, divergence_at
@@ -29,9 +27,10 @@ from purtensor.distributed.on_face import (
 )
 from purtensor.distributed.prepare import slab_store_of
 from purtensor.distributed.result import StoredProjection
-from purtensor.distributed.running import Plan, begun, residuals, run_on
+from purtensor.distributed.running import Plan, begun, run_on
 from purtensor.distributed.saved import constraints_of, keep_result
 from purtensor.distributed.slab_store import SlabStore, read_store
+from purtensor.distributed.stepping import residuals
 from purtensor.distributed.targets import Constraint, stored_problem
 from purtensor.distributed.warm import begun_from
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
@@ -211,7 +210,7 @@ def _carried_on(
         termination=ending, certified=proof.certified, residual=residual, residual_l1=residual_l1,
         divergence=divergence, bound=proof.bound, tv_bound=proof.tv_bound, iterations=iterations + stand.iterations,
         seconds=seconds + stand.seconds, notes=notes_of(root, store, stand),
-        trace=trace_of(stand.lines, proof.bound, -float(np.log1p(-store.lost))), reference=reference,
+        trace=trace_of(stand.lines, proof.bound, store.nats_left_out), reference=reference,
         constraints=constraints, path=root.folder, store=store, token=stand.token, outer=stand.outer,
         diagnosis=doubts.diagnosis,
     )  # fmt: skip

@@ -25,6 +25,7 @@ from purtensor.distributed.faces import codes_of_rows, labelled_codes
 from purtensor.distributed.layout import Laid, laid_out
 from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.distributed.part import Part, read_part
+from purtensor.distributed.scale import nats_left_out
 from purtensor.distributed.slab_store import SlabStore, form_note, made_folders, read_store, write_store
 from purtensor.tables.domain import Domain
 
@@ -95,15 +96,17 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> None:
     empty = [number for number in store.label_parts if number not in laid]
     left_out = sum(map_each(copy_labels, empty, store, folder)) + math.fsum(one.left_out for one in made.values())
     mass = math.fsum(one.mass for one in laid.values())
+    whole = mass + left_out
     bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
     kept = independent_outer_rows(store.scopes, store.inside, store.outside, store.outer_codes, bases, prime)
     slabs = sum(one.slabs for one in laid.values())
     same: dict[str, Any] = {one.name: getattr(store, one.name) for one in fields(SlabStore)}
     changed = {
-        "folder": folder, "parts": tuple(laid), "kept": kept, "mass": mass, "lost": left_out / (mass + left_out),
+        "folder": folder, "parts": tuple(laid), "kept": kept, "mass": mass, "lost": left_out / whole,
         "profiles": sum(one.profiles for one in made.values()), "slabs": slabs,
         "largest": max(one.bytes for one in laid.values()), "note": form_note(store.key, slabs, len(laid), kept),
-        "proofs": store.proofs + 1,
+        "proofs": store.proofs + 1, "smallest": min(one.smallest for one in laid.values()),
+        "nats_left_out": nats_left_out(left_out / whole, mass / whole),
     }  # fmt: skip
     write_store(SlabStore(**{**same, **changed}))
 

@@ -17,6 +17,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.engine import map_each
 from purtensor.distributed.packed import read_packed, write_packed
+from purtensor.distributed.scale import Extent, exponent_of, nats_left_out
 from purtensor.distributed.slab_store import made_folders
 from purtensor.distributed.targets import Constraint, aligned_target, outer_rows
 from purtensor.errors import InfeasibleError, TooLargeError
@@ -42,8 +43,10 @@ class RowProblem:
         The numbers of the chunks that have profiles of the problem.
     scopes, codes, offsets, targets
         The constraints, the codes of their rows, where each begins, and their targets as scaled, all positive.
-    total, mass, lost
-        Of the targets and of the reference as scaled; the share of the reference that zeros left out.
+    total, mass
+        Of the targets and of the reference as scaled.
+    nats_left_out
+        What zeros of the targets, which leave profiles out, add to a divergence from the reference.
     reference_exponent, target_exponent
         Both were divided by two to these powers.
     """
@@ -57,7 +60,7 @@ class RowProblem:
     targets: FloatArray
     total: float
     mass: float
-    lost: float
+    nats_left_out: float
     reference_exponent: int
     target_exponent: int
 
@@ -109,15 +112,20 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
     numbers = list(range(len(reference.bounds)))
     keys = tuple(one[1] for one in rows)
     made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
-    mass = math.fsum(one for _, one in made)
-    chunks = tuple(number for number, (count, _) in zip(numbers, made, strict=True) if count)
-    if not chunks:
+    if not any(count for count, _, _ in made):
         raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
-    whole = math.ldexp(reference.total, -exponent)
+    wanted = exponent_of((extent for _, _, extent in made), exponent)
+    if wanted != exponent:
+        exponent = wanted
+        made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
+    offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
+    mass = math.fsum(one for _, one, _ in made)
+    chunks = tuple(number for number, (count, _, _) in zip(numbers, made, strict=True) if count)
+    share = mass / math.ldexp(reference.total, -exponent)
     return RowProblem(
         folder, reference, chunks, scopes, tuple(one[0] for one in rows), offsets, np.concatenate([r[2] for r in rows]),
-        math.ldexp(alike[0].total, -target_exponent), mass, max(0.0, 1.0 - mass / whole), exponent, target_exponent,
+        math.ldexp(alike[0].total, -target_exponent), mass, nats_left_out(max(0.0, 1.0 - share), share), exponent,
+        target_exponent,
     )  # fmt: skip
 
 
@@ -137,8 +145,8 @@ def _require_few_rows(reference: StoredTable, constraints: Sequence[Constraint])
 def make_chunk(
     number: int, reference: StoredTable, scopes: Sequence[tuple[str, ...]], keys: Sequence[IntArray], exponent: int,
     folder: Path,
-) -> tuple[int, float]:  # fmt: skip
-    """Write a chunk with the rows of its profiles; return how many there are, and their mass as scaled."""
+) -> tuple[int, float, Extent]:  # fmt: skip
+    """Write a chunk with the rows of its profiles; return their number, their mass as scaled, and their extent."""
     codes, values = read_profiles(reference.path, *reference.bounds[number])
     alive = values > 0
     index = np.empty((len(scopes), len(values)), dtype=np.int64)
@@ -157,11 +165,11 @@ def make_chunk(
         "alive": np.flatnonzero(alive),
     }
     write_packed(folder / f"{number:06d}", arrays, {})
-    return len(masses), float(masses.sum())
+    return len(masses), float(masses.sum()), Extent.of(values, alive)
 
 
 def refuse_rows_without_profiles(problem: RowProblem, sums: FloatArray, domain: Domain) -> None:
-    """Raise BareRowError where a row has no profile: its sum at the reference is 0."""
+    """Raise BareRowError where a row has no profile: its sum of the reference, as scaled, is 0."""
     bare = np.flatnonzero(~(sums > 0))
     if len(bare):
         k = int(np.searchsorted(problem.offsets, bare[0], side="right")) - 1

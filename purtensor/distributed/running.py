@@ -13,12 +13,21 @@ import numpy as np
 from purtensor.distributed.bare import refuse_bare
 from purtensor.distributed.certifying import certify
 from purtensor.distributed.checkpoint import Stand, keep
-from purtensor.distributed.passes import START, Tally
+from purtensor.distributed.passes import START
 from purtensor.distributed.slab_store import SlabStore
-from purtensor.distributed.stepping import Moved, first_tally, newton_step, sweep, system_at
+from purtensor.distributed.stepping import (
+    Moved,
+    best_step,
+    first_tally,
+    is_met_to_rounding,
+    is_rounding,
+    residuals,
+    sweep,
+    system_at,
+)
 from purtensor.solving.iterate import Record
 from purtensor.solving.loop import Stopping, TraceLine
-from purtensor.solving.solvers.newton import SLOW
+from purtensor.solving.solvers.newton import SLOW, SLOW_STEPS, SWEEPS
 from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
 
@@ -41,16 +50,6 @@ class Plan:
     warm_up: int
     order: tuple[int, ...]
     stopping: Stopping
-
-
-def residuals(store: SlabStore, tally: Tally) -> tuple[float, float]:
-    """Return the largest miss of a target and the L1 miss of the worst constraint, total mass 1."""
-    largest, l1 = tally.largest["inner"], np.array(tally.sums["l1"])
-    for k, rows in store.outer_blocks.items():
-        misses = np.abs(tally.sums["outer"][rows] - store.outer_targets[rows])
-        l1[k] = misses.sum()
-        largest = float(np.maximum(largest, misses.max(initial=0.0)))
-    return largest / store.total, float(l1.max()) / store.total
 
 
 def dual_of(store: SlabStore, stand: Stand) -> float:
@@ -135,15 +134,12 @@ def _judged(store: SlabStore, stand: Stand, stopping: Stopping) -> Termination |
 def _advance(store: SlabStore, stand: Stand, plan: Plan, started: float) -> bool:
     """Make one iteration, or one sweep of the warm-up; tell whether rounding leaves no better step."""
     warming = plan.newton and stand.warmed < plan.warm_up
-    if warming or not plan.newton:
-        moved: Moved | None = sweep(store, stand, plan.order)
-    else:
-        moved = newton_step(store, stand)
+    _, missed = residuals(store, stand.tally)
+    moved = sweep(store, stand, plan.order) if warming or not plan.newton else _stepped(store, stand, plan, missed)
     if moved is None:
         return True
     gain = moved.gain / store.total
     before = dual_of(store, stand)
-    _, missed = residuals(store, stand.tally)
     if stand.proof is not None:  # of a point that is left
         stand.proof = None
         shutil.rmtree(store.witness(stand.token), ignore_errors=True)
@@ -157,10 +153,33 @@ def _advance(store: SlabStore, stand: Stand, plan: Plan, started: float) -> bool
         keep(store, stand)
         return False
     stand.iterations += 1
+    if stand.sweeps:
+        _count_sweep(store, stand)
+    elif plan.newton:
+        _, reached = residuals(store, moved.tally)
+        stand.slow = stand.slow + 1 if reached > SLOW * missed else 0
     residual, residual_l1 = residuals(store, stand.tally)
     record = Record(1, residual, residual_l1, gain + stand.warm_gain, dual_of(store, stand))
     stand.warm_gain = 0.0
-    stand.slow = stand.slow + 1 if plan.newton and residual_l1 > SLOW * missed else 0
     stand.lines.append(TraceLine(record, stand.iterations, stand.seconds))
     keep(store, stand)
-    return gain <= len(store.scopes) * 2.0**-100
+    return is_rounding(store, gain)
+
+
+def _stepped(store: SlabStore, stand: Stand, plan: Plan, missed: float) -> Moved | None:
+    """Return a Newton step, or a sweep where no step gains or some are still to come; None where all is rounding."""
+    if not stand.sweeps:
+        moved = best_step(store, stand)
+        if moved is not None or is_met_to_rounding(store, missed):
+            return moved
+        stand.sweeps = SWEEPS
+    return sweep(store, stand, plan.order)
+
+
+def _count_sweep(store: SlabStore, stand: Stand) -> None:
+    """Take note of a sweep that came where no Newton step gains; the last of them raises doubts, as in memory."""
+    stand.sweeps -= 1
+    stand.slow = 0
+    if not stand.sweeps:
+        stand.slow = SLOW_STEPS
+        stand.tally = system_at(store, stand)

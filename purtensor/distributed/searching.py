@@ -61,11 +61,13 @@ def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
         solved = _solved(store, stand)
         told = map_reduce(evidence_pass, added, store.parts, store, stand.token, stand.outer, solved)
         lowest, highest = -told.largest["lowest"], told.largest["highest"]
+        positive = told.largest["least"] < 0.0  # else rounding to 0 hides what has mass
         if not np.isfinite([lowest, highest, told.sums["gain"]]).all():
             return None
         if lowest > -_NEAR_ONE:
             change = refined(store, stand)
-            if change is not None and change.lowest > -1.0 and change.miss / store.total <= NEGLIGIBLE:
+            met = change is not None and change.lowest > -1.0 and change.miss / store.total <= NEGLIGIBLE
+            if change is not None and met and positive:
                 return Solved(stand, change)
             if max(highest, -lowest) < _STANDING:
                 return None
@@ -111,7 +113,8 @@ def _solved(store: SlabStore, stand: Stand) -> FloatArray:
 def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, solved: FloatArray) -> Tally:
     """Return what Newton's direction tells on a part.
 
-    b.d and what it costs to lower it until C^T d <= 0, over the part's own rows; the extremes of C^T d and of d.
+    b.d and what it costs to lower it until C^T d <= 0, over the part's own rows; the extremes of C^T d and of d; the
+    smallest mass.
     """
     part, potentials = opened_part(store, number, token, outer)
     masses = part.masses(potentials)
@@ -128,7 +131,12 @@ def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, 
     )
     return Tally(
         {"gain": inner_product(part.targets, direction), "price": price},
-        {"lowest": -float(change.min()), "highest": float(change.max()), "size": float(np.abs(direction).max())},
+        {
+            "lowest": -float(change.min()),
+            "highest": float(change.max()),
+            "size": float(np.abs(direction).max()),
+            "least": -float(masses.min()),
+        },
     )
 
 

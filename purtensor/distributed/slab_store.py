@@ -12,6 +12,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.distributed.packed import read_own, write_packed
 from purtensor.errors import StoreError
+from purtensor.solving.solvers.in_logarithms import SMALL
 
 FACES = "faces"
 """Where in the folder of a problem those lie that proofs leave of it."""
@@ -40,6 +41,8 @@ class SlabStore:
     mass, lost
         Of the reference on the profiles of the problem, as scaled; the share of the reference that zeros of the
         targets, and on a face zeros that the constraints imply, left out.
+    nats_left_out
+        What that adds to a divergence from the reference.
     reference_exponent, target_exponent
         The reference and the targets were divided by two to these powers.
     profiles, slabs, largest
@@ -50,6 +53,8 @@ class SlabStore:
         For each constraint the stored table of its target, and whether the constraint came in memory.
     proofs
         By how many proofs profiles were left out: 0 for the problem as it was given, else it is a face of that.
+    smallest
+        The smallest mass or positive target, as scaled; 0 where an earlier version cut the table, which did not tell.
     """
 
     folder: Path
@@ -74,6 +79,8 @@ class SlabStore:
     note: str
     sources: tuple[tuple[str, bool], ...]
     proofs: int = 0
+    smallest: float = 0.0
+    nats_left_out: float = 0.0
 
     def part(self, number: int) -> Path:
         """Return the file of a part."""
@@ -108,6 +115,11 @@ class SlabStore:
     def face(self, name: str) -> Path:
         """Return the folder of a face of the problem as it was given."""
         return self.run_folder / FACES / name
+
+    @property
+    def spans_the_range(self) -> bool:
+        """Whether masses and targets are so far apart that sweeps are made in logarithms, as in memory."""
+        return 0.0 < self.smallest < SMALL
 
     @property
     def start_shift(self) -> float:
@@ -160,6 +172,8 @@ def _store_of(folder: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any])
     )
     rest: dict[str, Any] = {name: tuple(facts[name]) for name in _TUPLES} | {name: facts[name] for name in _PLAIN}
     return SlabStore(
+        smallest=float(facts.get("smallest", 0.0)),
+        nats_left_out=float(facts.get("nats_left_out", -np.log1p(-facts["lost"]))),
         folder=folder,
         table=Path(facts["table"]),
         scopes=scopes,

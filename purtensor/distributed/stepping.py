@@ -10,10 +10,23 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.engine import map_reduce
-from purtensor.distributed.passes import START, Move, Tally, added, newton_pass, sweep_pass
+from purtensor.distributed.passes import (
+    START,
+    Floor,
+    Move,
+    Tally,
+    added,
+    newton_pass,
+    profiles_pass,
+    raised_pass,
+    sweep_pass,
+)
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.kernels.ipf import take_factors
+from purtensor.kernels.log_sweep import gain_of_a_row
 from purtensor.solving.hessian.cholesky import factorize
+from purtensor.solving.raised import FLOORS
+from purtensor.solving.solvers.newton import WORTH
 
 SUFFICIENT = 1e-4
 LARGEST_STEP = 40.0
@@ -28,6 +41,26 @@ class Moved:
     outer: FloatArray
     tally: Tally
     gain: float
+
+
+def residuals(store: SlabStore, tally: Tally) -> tuple[float, float]:
+    """Return the largest miss of a target and the L1 miss of the worst constraint, total mass 1."""
+    largest, l1 = tally.largest["inner"], np.array(tally.sums["l1"])
+    for k, rows in store.outer_blocks.items():
+        misses = np.abs(tally.sums["outer"][rows] - store.outer_targets[rows])
+        l1[k] = misses.sum()
+        largest = float(np.maximum(largest, misses.max(initial=0.0)))
+    return largest / store.total, float(l1.max()) / store.total
+
+
+def is_rounding(store: SlabStore, gain: float) -> bool:
+    """Tell whether a gain of the dual, in nats, is what rounding makes of none, as in memory."""
+    return gain <= len(store.scopes) * 2.0**-100
+
+
+def is_met_to_rounding(store: SlabStore, residual_l1: float) -> bool:
+    """Tell whether what a Newton step has to gain by this residual is rounding."""
+    return is_rounding(store, WORTH * residual_l1**2)
 
 
 def first_tally(store: SlabStore) -> tuple[FloatArray, Tally]:
@@ -64,34 +97,79 @@ def sweep(store: SlabStore, stand: Stand, order: Sequence[int]) -> Moved:
             continue
         if not fresh:
             passed()
-        rows = store.outer_blocks[k]
-        factor, factors = np.empty(rows.stop - rows.start), np.ones(rows.stop - rows.start)
-        gain += take_factors(store.outer_targets[rows], tally.sums["outer"][rows], factor, factors)
-        outer[rows] += np.log(factors)
+        moves, gained = _outer_moves(store, tally, store.outer_blocks[k])
+        outer[store.outer_blocks[k]] += moves
+        gain += gained
         fresh = False
     if not fresh:
         passed()
     return Moved(token, outer, tally, gain)
 
 
-def newton_step(store: SlabStore, stand: Stand) -> Moved | None:
-    """Return the point where the dual has gained enough along Newton's direction; None where rounding leaves none."""
+def _outer_moves(store: SlabStore, tally: Tally, rows: slice) -> tuple[FloatArray, float]:
+    """Return by how much a step moves the potentials of rows that couple the parts, and what the dual gains."""
+    targets = store.outer_targets[rows]
+    if not store.spans_the_range:
+        factor, factors = np.empty(len(targets)), np.ones(len(targets))
+        gained = float(take_factors(targets, tally.sums["outer"][rows], factor, factors))
+        return np.log(factors), gained
+    logs = tally.logs["outer"][rows]
+    moves, served = np.zeros(len(targets)), np.isfinite(logs)  # rows without mass keep their potential
+    moves[served] = np.log(targets[served]) - logs[served]
+    terms = zip(moves[served].tolist(), targets[served].tolist(), logs[served].tolist(), strict=True)
+    return moves, sum(float(gain_of_a_row(*term)) for term in terms)
+
+
+def best_step(store: SlabStore, stand: Stand) -> Moved | None:
+    """Return the Newton step, or one of those for raised masses where that gains next to nothing; None without any.
+
+    As in memory (notes/newton.md, equation 9); each of the others costs a pass more, and one for all of them.
+    """
+    _, residual_l1 = residuals(store, stand.tally)
+    worth = WORTH * residual_l1**2 * store.total
+    best, tried = newton_step(store, stand), 100
+    profiles = None
+    for share in FLOORS:
+        if (best is not None and best.gain >= worth) or is_met_to_rounding(store, residual_l1):
+            break
+        if profiles is None:
+            profiles = map_reduce(profiles_pass, added, store.parts, store).sums["profiles"]
+        found = newton_step(store, stand, Floor(share, profiles), tried)
+        tried += 100
+        if found is not None and (best is None or found.gain > best.gain):
+            best = found
+    return best
+
+
+def newton_step(store: SlabStore, stand: Stand, floor: Floor | None = None, tried: int = 0) -> Moved | None:
+    """Return the point where the dual has gained enough along Newton's direction; None where rounding leaves none.
+
+    Parameters
+    ----------
+    floor
+        What masses are raised by in Newton's equations; the direction is one of ascent all the same.
+    tried
+        The number that the first state written gets.
+    """
+    system, first = stand.tally, tried
+    if floor is not None:
+        system = map_reduce(raised_pass, added, store.parts, store, stand.token, stand.outer, floor)
     rhs = (store.outer_targets - stand.tally.sums["outer"])[store.kept]
-    solved = factorize(stand.tally.sums["matrix"]).solve(rhs + stand.tally.sums["vector"])
+    solved = factorize(system.sums["matrix"]).solve(rhs + system.sums["vector"])
     direction = np.zeros(len(store.outer_targets))
     direction[store.kept] = solved
     outer_slope = float(rhs @ solved)
-    step, tried = 1.0, 0
+    step = 1.0
     while True:
         token = f"{_next_token(stand)}.{tried}"
         outer = stand.outer + step * direction
-        move = Move(stand.outer, solved, step)
+        move = Move(stand.outer, solved, step, floor)
         tally = map_reduce(newton_pass, added, store.parts, store, stand.token, outer, move, token)
         slope, largest = outer_slope + tally.sums["slope"], tally.largest["change"]
         if not (np.isfinite(slope) and slope > 0.0 and np.isfinite(largest) and largest > 0.0):
             return None
-        if tried == 0 and largest > LARGEST_STEP:
-            step, tried = LARGEST_STEP / largest, 1
+        if tried == first and largest > LARGEST_STEP:
+            step, tried = LARGEST_STEP / largest, tried + 1
             continue
         gain = step * slope - tally.sums["curvature"]
         if gain >= SUFFICIENT * step * slope:

@@ -17,6 +17,7 @@ from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
 from purtensor.distributed.cutting import bucket_of, scatter, write_scattered
 from purtensor.distributed.engine import map_each, require_dask
+from purtensor.distributed.scale import scaled_targets
 from purtensor.distributed.slab_store import made_folders
 from purtensor.errors import NoSlabsError, UnknownCategoryError
 from purtensor.tables.domain import Domain, listed
@@ -132,7 +133,7 @@ def outer_rows(
     for code, size in zip(codes, sizes, strict=True):
         keys = keys * size + code
     order = np.argsort(keys)
-    return tuple(np.asarray(c)[order] for c in codes), keys[order], np.ldexp(targets[order], -exponent)
+    return tuple(np.asarray(c)[order] for c in codes), keys[order], scaled_targets(targets[order], exponent)
 
 
 def scatter_target(

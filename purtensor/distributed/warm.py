@@ -21,9 +21,9 @@ from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.distributed.part import read_part
 from purtensor.distributed.passes import Tally, opened_part
 from purtensor.distributed.result import StoredProjection
-from purtensor.distributed.running import dual_of, residuals
+from purtensor.distributed.running import dual_of
 from purtensor.distributed.slab_store import SlabStore, made_folders
-from purtensor.distributed.stepping import system_at
+from purtensor.distributed.stepping import residuals, system_at
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.labels import looked_up
 from purtensor.projection.result import Projection

@@ -35,14 +35,24 @@ def exponent_to_unit(masses: FloatArray) -> int:
     >>> exponent_to_unit(np.array([3.0, 2.0])), exponent_to_unit(np.array([3.0, 5e-324]))
     (3, -52)
     """
-    total = math.frexp(float(masses.sum()))[1]
-    smallest = math.frexp(float(masses.min()))[1]
-    if total - smallest > _WIDEST:
+    return exponent_between(float(masses.min()), float(masses.sum()))
+
+
+def exponent_between(smallest: float, total: float) -> int:
+    """Return what `exponent_to_unit` returns of masses of this total, the smallest of which is known.
+
+    Raises
+    ------
+    InvalidTableError
+        As there.
+    """
+    above, below = math.frexp(total)[1], math.frexp(smallest)[1]
+    if above - below > _WIDEST:
         raise InvalidTableError(
-            f"the smallest mass of the reference, {float(masses.min()):g}, is less than 1e-590 of its total, "
-            f"{float(masses.sum()):g}: no scale holds both; leave such profiles out, or give them more"
+            f"the smallest mass of the reference, {smallest:g}, is less than 1e-590 of its total, {total:g}: no scale "
+            "holds both; leave such profiles out, or give them more"
         )
-    return min(total, smallest - _LOWEST)
+    return min(above, below - _LOWEST)
 
 
 def scaled_with(masses: FloatArray, exponent: int) -> FloatArray:
@@ -53,11 +63,26 @@ def scaled_with(masses: FloatArray, exponent: int) -> FloatArray:
     InvalidTableError
         One of them is more than float64 holds by that.
     """
-    largest = float(masses.max(initial=0.0))
+    refuse_beyond(float(masses.max(initial=0.0)), exponent)
+    scaled: FloatArray = np.ldexp(masses, -exponent)
+    return scaled
+
+
+def refuse_beyond(largest: float, exponent: int) -> None:
+    """Refuse a mass that targets of 0 empty where it is more than float64 holds, divided by this power of two.
+
+    Raises
+    ------
+    InvalidTableError
+        It is.
+    """
     if math.frexp(largest)[1] - exponent > _MOST:
         raise InvalidTableError(
             f"a profile that targets of 0 empty has {largest:g}, more than 1e300 times all others: leave it out of the "
             "reference"
         )
-    scaled: FloatArray = np.ldexp(masses, -exponent)
-    return scaled
+
+
+def loses_digits(smallest: float, exponent: int) -> bool:
+    """Tell whether a mass, divided by this power of two, is below the numbers that have all their digits."""
+    return math.frexp(smallest)[1] - exponent < _LOWEST

@@ -25,7 +25,7 @@ from purtensor.solving.iterate import iterate_at, residual_of
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.sweeping import Measured, make_sweeps
 
-_SMALL = 2.0**-500
+SMALL = 2.0**-500
 """Below such a part of the total, products of a few masses and factors leave the range of float64."""
 
 _SECONDS_PER_STEP = 15e-9
@@ -34,7 +34,7 @@ _SECONDS_PER_STEP = 15e-9
 
 def spans_the_range(problem: Problem) -> bool:
     """Tell whether a mass of the reference, or a target, is so small a part of their total, which is about 1."""
-    return bool(problem.reference.min() < _SMALL or problem.targets.min() < _SMALL)
+    return bool(problem.reference.min() < SMALL or problem.targets.min() < SMALL)
 
 
 def _relaxed(relaxation: float, *arguments: Any) -> float:

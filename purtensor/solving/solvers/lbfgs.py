@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ascent import Direction, Point, direction_from, gain_along, point_at, record_of
-from purtensor.solving.solvers.counts import is_count
 
 SUFFICIENT = 1e-4
 LARGEST_CHANGE = 40.0
@@ -21,7 +21,7 @@ LARGEST_CHANGE = 40.0
 
 SHORTEST_CHANGE = 2.0**-60
 
-_SMALLEST_TARGET = 2.0**-1000
+SMALLEST_TARGET = 2.0**-1000
 """Below, one over a target may be beyond float64: such rows are scaled alike."""
 
 
@@ -107,7 +107,7 @@ def _is_rounding(problem: Problem, move: _Move | None) -> bool:
 
 def _best_move(problem: Problem, memory: _Memory) -> _Move | None:
     """Return the move from the memory's point by what it has learnt; None where rounding forbids any."""
-    scale = 1.0 / np.maximum(problem.targets, _SMALLEST_TARGET)
+    scale = 1.0 / np.maximum(problem.targets, SMALLEST_TARGET)
     wanted = two_loops(memory.pairs, memory.point.miss, scale)
     direction = direction_from(problem, memory.point, wanted)
     found = search_step(problem, memory.point, direction)

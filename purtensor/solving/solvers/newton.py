@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
@@ -16,10 +17,11 @@ from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Step, d
 from purtensor.solving.masses import bent, measured
 from purtensor.solving.problem import Problem
 from purtensor.solving.raised import FLOORS, even_shares
-from purtensor.solving.solvers.counts import is_count
 from purtensor.solving.solvers.ipf import IPF
 
 _SUFFICIENT = 1e-4
+MOST_SWEEPS = 1_000
+"""The sweeps of a warm-up are made in one go, which no time limit ends."""
 SLOW = 0.2
 """A step that leaves more than this share of the residual in L1 is slow."""
 
@@ -29,10 +31,10 @@ SLOW_STEPS = 6
 _LARGEST_STEP = 40.0
 """No mass changes by more than exp(40) in one step; beyond it the quadratic model says nothing."""
 
-_WORTH = 0.01
+WORTH = 0.01
 """A step is to gain this share of the squared L1 residual at least: a sweep surely gains half of that square."""
 
-_SWEEPS = 50
+SWEEPS = 50
 """So many sweeps come where no step gains."""
 
 
@@ -75,12 +77,12 @@ class Newton:
     Parameters
     ----------
     warm_up
-        So many sweeps of IPF come before the first step.
+        So many sweeps of IPF come before the first step, at most 1,000.
 
     Raises
     ------
     InvalidOptionError
-        A warm-up that is no count.
+        A warm-up that is no such count.
 
     Examples
     --------
@@ -92,8 +94,10 @@ class Newton:
     warm_up: int = 3
 
     def __post_init__(self) -> None:
-        if not is_count(self.warm_up):
-            raise InvalidOptionError(f"warm_up is a number of sweeps, 0 for none, this is {self.warm_up!r}")
+        if not (is_count(self.warm_up) and self.warm_up <= MOST_SWEEPS):
+            raise InvalidOptionError(
+                f"warm_up is a number of sweeps, 0 for none and at most {MOST_SWEEPS:,}, this is {self.warm_up!r}"
+            )
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after one Newton step; the first step is preceded by the sweeps of the warm-up."""
@@ -125,7 +129,7 @@ def _best_step(problem: Problem, iterate: Iterate, memory: _Memory) -> tuple[Ite
     A direction that raised masses give is one of ascent too, for C diag(p) C^T has only grown.
     """
     miss = problem.targets - memory.sums
-    worth = _WORTH * memory.residual**2 * problem.total
+    worth = WORTH * memory.residual**2 * problem.total
     best: tuple[Iterate, float] | None = None
     for floor in (0.0, *FLOORS):
         masses = iterate.masses if floor == 0.0 else iterate.masses + floor * memory.shares_of(problem)
@@ -140,13 +144,13 @@ def _best_step(problem: Problem, iterate: Iterate, memory: _Memory) -> tuple[Ite
 
 def _is_met_to_rounding(problem: Problem, residual_l1: float) -> bool:
     """Tell whether what a step has to gain by this residual is rounding."""
-    return is_rounding(problem, _WORTH * residual_l1**2)
+    return is_rounding(problem, WORTH * residual_l1**2)
 
 
 def _swept(problem: Problem, iterate: Iterate, memory: _Memory, budget: Budget, warmed: float) -> Step:
     """Return the iterate after sweeps of IPF, which gain wherever a target is missed."""
     bare = Iterate(iterate.potentials, iterate.masses)
-    step = IPF().step(problem, bare, Budget(min(_SWEEPS, budget.iterations), budget.residual, budget.residual_l1))
+    step = IPF().step(problem, bare, Budget(min(SWEEPS, budget.iterations), budget.residual, budget.residual_l1))
     moved = iterate_at(problem, step.iterate.potentials, memory)
     memory.residual = _measure(problem, moved.masses, memory.sums).l1
     records = step.records
