@@ -90,6 +90,16 @@ def test_reference__summaries_have_the_names_of_their_page(page: Path) -> None:
         assert block.split() == [name for name in described if name not in MADE_BY_OURS]
 
 
+def test_reference__lists_every_problem_with_its_size() -> None:
+    rows = re.findall(r"^\| (`.+?) \| .+ \| (.+) \|$", (NOTES / "reference" / "problems.md").read_text(), re.M)
+    listed = [(re.findall(r"`(\w+)`", names), sizes.split("; ")) for names, sizes in rows]
+    assert sorted(name for names, _ in listed for name in names) == sorted(pt.problems.names())
+    for names, sizes in listed:
+        for name, size in zip(names, sizes, strict=False):
+            if size.replace(",", "").isdecimal() and int(size.replace(",", "")) < 10_000:
+                assert pt.problems.load(name).profiles == int(size.replace(",", "")), name
+
+
 FUNCTIONS = {name: thing for name, thing in public_objects().items() if inspect.isfunction(thing)}
 WITHOUT_ERRORS = {"problems.families", "problems.names"}
 """They take nothing."""
