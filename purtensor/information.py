@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from purtensor._typing import FloatArray, Table
-from purtensor.errors import InvalidTableError
+from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import described, encode
 from purtensor.tables.shares import SharedProfiles, Total, exact_sum, share_profiles
 from purtensor.tables.stored_pairs import Read, matched, shared_batches
@@ -160,6 +160,10 @@ def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> floa
     >>> abs(pt.pythagorean_defect(p, projection)) < 1e-15
     True
     """
+    if not (hasattr(projection, "table") and hasattr(projection, "reference")):
+        raise InvalidOptionError(
+            f"projection is the result of purtensor.project, this is {type(projection).__qualname__}"
+        )
     if any(isinstance(one, StoredTable) for one in (p, projection.table, projection.reference)):
         return _stored_defect(p, projection)
     reference, table, feasible = encode(projection.reference), encode(projection.table), encode(cast(Table, p))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from purtensor._options import is_count
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, InvalidTableError
@@ -24,7 +25,7 @@ def array_table(values: Any) -> Table:
     InvalidTableError
         It has no axis, or holds no numbers.
     """
-    array = np.asarray(values)
+    array = _unmasked(values, "the table")
     if array.ndim == 0 or array.dtype.kind not in "buif":
         raise InvalidTableError(f"the table is an array of numbers with at least one axis, this is {values!r:.60}")
     return dense_table(_domain(range(array.ndim), array.shape), array)
@@ -41,7 +42,7 @@ def array_target(values: Any, axes: Any, shape: Sequence[int]) -> Marginal:
         A target of another shape than the table has along the axes.
     """
     along = _checked_axes(axes, len(shape))
-    target = np.asarray(values)
+    target = _unmasked(values, "a target")
     wanted = tuple(shape[axis] for axis in along)
     if target.shape != wanted:
         raise InvalidTableError(f"the target over axes {along} has shape {target.shape}, the table's is {wanted} there")
@@ -68,13 +69,20 @@ def with_ratio(table: Table, before: Table, after: Table) -> FloatArray:
     return scaled
 
 
+def _unmasked(values: Any, what: str) -> Any:
+    """Return an array, refused where cells of it are masked: what lies under the mask would count."""
+    if np.ma.is_masked(values):
+        raise InvalidTableError(f"{what} has masked cells; give each a number, 0 where nothing can be, with filled(0)")
+    return np.asarray(values)
+
+
 def _domain(axes: Sequence[int] | range, sizes: Sequence[int]) -> Domain:
     return Domain(tuple(f"axis {axis}" for axis in axes), tuple(pd.RangeIndex(size) for size in sizes))
 
 
 def _checked_axes(axes: Any, count: int) -> tuple[int, ...]:
     along = tuple(np.atleast_1d(axes).tolist())
-    fine = all(isinstance(axis, int) and 0 <= axis < count for axis in along) and len(set(along)) == len(along)
+    fine = all(is_count(axis) and 0 <= axis < count for axis in along) and len(set(along)) == len(along)
     if not (along and fine):
         raise InvalidOptionError(
             f"the axes of a target are distinct numbers from 0 to {count - 1}, as Python counts, these are {along}"

@@ -12,7 +12,7 @@ import pandas as pd
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError, UnknownCategoryError
-from purtensor.tables.coded import as_masses, sparse_table
+from purtensor.tables.coded import as_masses, check_attribute, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 
@@ -56,6 +56,8 @@ def frame_table(frame: pd.DataFrame, columns: Sequence[Any], weight: Any) -> Fra
     for name in (*columns, weight):
         if name not in frame.columns:
             raise UnknownAttributeError.among(name, frame.columns, "the data frame")
+        if isinstance(frame[name], pd.DataFrame):
+            raise InvalidTableError(f"the data frame has two columns {name!r}; rename or drop one of them")
 
     def fail(row: int, what: str) -> Any:
         raise InvalidTableError(f"row {frame.index[row]!r}, column {weight!r}: {what}")
@@ -67,6 +69,7 @@ def frame_table(frame: pd.DataFrame, columns: Sequence[Any], weight: Any) -> Fra
         if len(found) and found.min() < 0:
             row = frame.index[int(np.argmin(found))]
             raise InvalidTableError(f"column {name!r} has a missing value in row {row!r}")
+        check_attribute(str(name), pd.Index(known))
         codes.append(found)
         categories.append(pd.Index(known))
     domain = Domain(tuple(map(str, columns)), tuple(categories))

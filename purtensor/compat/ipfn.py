@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from purtensor._options import is_number, items_of
 from purtensor._typing import Table
 from purtensor.compat.arrays import array_table, array_target, over_constrained, with_ratio
 from purtensor.compat.frames import frame_table, series_target
@@ -82,15 +83,16 @@ class ipfn:  # noqa: N801 - the name that users know
         verbose: int = 0,
         rate_tolerance: float = 1e-8,
     ) -> None:
-        if verbose not in (0, 1, 2):
+        if not isinstance(verbose, int | np.integer) or verbose not in (0, 1, 2):
             raise InvalidOptionError(f"verbose is 0, 1 or 2, this is {verbose!r}")
         if not isinstance(original, (np.ndarray, pd.DataFrame)):
             raise InvalidOptionError(f"original is a numpy array or a data frame, this is {type(original).__name__}")
-        if len(aggregates) != len(dimensions) or not len(aggregates):
+        targets, entries = (len(items_of(given) or ()) for given in (aggregates, dimensions))
+        if targets != entries or not targets:
             raise InvalidOptionError(
-                f"each target has its dimensions; there are {len(aggregates)} targets and {len(dimensions)} entries"
+                f"each target has its dimensions; there are {targets} targets and {entries} entries"
             )
-        if not convergence_rate > 0:
+        if not (is_number(convergence_rate) and convergence_rate > 0):
             raise InvalidOptionError(f"convergence_rate is a positive relative miss, this is {convergence_rate!r}")
         self.original = original
         self.aggregates = aggregates

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from purtensor._options import items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.compat.arrays import array_table, array_target, over_constrained, with_ratio
 from purtensor.constraints.marginals import Marginal
@@ -114,9 +115,10 @@ def Ipfp(  # noqa: N802 - the name that users know
         raise InvalidOptionError(
             "na_target: a target with missing cells is no marginal; give the cells, or leave it out"
         )
-    if len(target_list) != len(target_data) or not len(target_list):
+    targets_given, lists_given = (len(items_of(given) or ()) for given in (target_data, target_list))
+    if targets_given != lists_given or not targets_given:
         raise InvalidOptionError(
-            f"each target has its axes; there are {len(target_data)} targets and {len(target_list)} lists of axes"
+            f"each target has its axes; there are {targets_given} targets and {lists_given} lists of axes"
         )
     table = array_table(seed)
     targets = [array_target(data, axes, table.shape) for axes, data in zip(target_list, target_data, strict=True)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, overload
 
+from purtensor._options import items_of
 from purtensor._typing import Table
 from purtensor.constraints.scopes import Scopes, read_scopes
 from purtensor.errors import InvalidOptionError
@@ -92,6 +93,11 @@ class StoredMarginal:
     scope: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.table, StoredTable):
+            raise InvalidOptionError(
+                f"a StoredMarginal is of a stored table, as store_table makes one, this is "
+                f"{type(self.table).__qualname__}; of a table in memory take marginals_of"
+            )
         object.__setattr__(self, "scope", named_attributes(self.scope, self.table.domain))
         if not self.scope:
             raise InvalidOptionError("a constraint over no attribute is the total, which every projection has")
@@ -173,9 +179,10 @@ def flattened(constraints: Any, kinds: Any) -> tuple[Any, ...]:
 
 
 def _iterated(item: Any) -> list[Any]:
-    if isinstance(item, (str, bytes, Table)) or not isinstance(item, Iterable):
+    found = None if isinstance(item, (str, bytes, Table)) else items_of(item)
+    if found is None:
         raise _not_a_constraint(item)
-    return list(item)
+    return found
 
 
 def _not_a_constraint(item: Any) -> InvalidOptionError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from purtensor._options import items_of
 from purtensor.errors import InvalidOptionError
 
 Scopes = str | Iterable[str | Iterable[str]]
@@ -26,8 +27,8 @@ def read_scopes(scopes: Scopes) -> tuple[tuple[str, ...], ...]:
     """
     if isinstance(scopes, str):
         read = _read_formula(scopes) if re.search(r"[~+*:]", scopes) else _read_bars(scopes)
-    elif isinstance(scopes, Iterable):
-        read = tuple(_read_scope(scope) for scope in scopes)
+    elif (several := items_of(scopes)) is not None:
+        read = tuple(_read_scope(scope) for scope in several)
     else:
         raise InvalidOptionError(f"scopes are names, this is {type(scopes).__qualname__}; {_NOTHING_ELSE}")
     if not read or not all(read):
@@ -40,7 +41,9 @@ def read_scopes(scopes: Scopes) -> tuple[tuple[str, ...], ...]:
 def _read_scope(scope: str | Iterable[str]) -> tuple[str, ...]:
     if isinstance(scope, str):
         return (scope,)
-    names = tuple(scope) if isinstance(scope, Iterable) else (scope,)
+    found = items_of(scope)
+    given = [scope] if found is None else found
+    names = tuple(sorted(given, key=str) if isinstance(scope, set | frozenset) else given)
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
         raise InvalidOptionError(f"a scope holds attribute names, this has {wrong[0]!r}; {_NOTHING_ELSE}")

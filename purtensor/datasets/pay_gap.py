@@ -23,7 +23,7 @@ from purtensor.datasets.counted import checked_choice, chosen_attributes, counte
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.tables.domain import listed
-from purtensor.tables.present import require_file
+from purtensor.tables.present import path_text, require_file
 from purtensor.tables.reading import first_line, reading, require_even_rows, require_short_lines
 
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
@@ -120,7 +120,7 @@ def gender_pay_gap(
     needed = tuple(dict.fromkeys(("year", *(_COLUMNS[name] for name in names if name != "sector"), *industries)))
     years: set[int] = set()
     parts: dict[str, list[IntArray]] = {name: [] for name in (*names, "row")}
-    for chunk in _chunks(Path(path), needed):
+    for chunk in _chunks(Path(path_text(path)), needed):
         _check_numbers(chunk)
         _refuse(chunk, (chunk["year"] % 1 != 0) & chunk["year"].notna(), "year is a whole number")
         years.update(chunk["year"].dropna().astype(int))

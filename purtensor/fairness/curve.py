@@ -112,8 +112,11 @@ _UNREACHABLE = _Point(np.nan, np.nan, np.nan, np.nan, None)
 
 def _checked(slacks: Iterable[float]) -> FloatArray:
     try:
-        asked = np.atleast_1d(np.asarray(list(slacks), dtype=np.float64))
-    except (TypeError, ValueError):
+        given = [slacks] if isinstance(slacks, str | bytes) else list(slacks)  # '12' would be 1 and 2
+        if any(isinstance(slack, str | bytes) for slack in given):
+            raise TypeError
+        asked = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError, OverflowError):
         raise InvalidOptionError(f"slacks are numbers, these are {slacks!r}") from None
     if asked.ndim != 1 or not len(asked):
         raise InvalidOptionError("slacks are one or more numbers in a row")

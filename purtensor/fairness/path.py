@@ -125,8 +125,11 @@ def strength_path(
 
 def _checked(strengths: Iterable[float]) -> FloatArray:
     try:
-        asked = np.asarray(list(strengths), dtype=np.float64)
-    except (TypeError, ValueError):
+        given = [strengths] if isinstance(strengths, str | bytes) else list(strengths)  # '12' would be 1 and 2
+        if any(isinstance(strength, str | bytes) for strength in given):
+            raise TypeError
+        asked = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise InvalidOptionError(f"strengths are numbers, these are {strengths!r}") from None
     if asked.ndim != 1 or not len(asked):
         raise InvalidOptionError("strengths are one or more numbers in a row")

@@ -7,6 +7,7 @@ from typing import Any, NoReturn, cast, overload
 
 import numpy as np
 
+from purtensor._options import check_choice
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
 from purtensor.fairness.predict_stored import shares_of, written_prediction
@@ -69,8 +70,7 @@ def predict(
     >>> pt.predict(q, people, response="hired").to_series().to_dict()
     {('no', 'f'): 30.0, ('yes', 'f'): 10.0, ('yes', 'm'): 60.0}
     """
-    if unseen not in _UNSEEN:
-        raise InvalidOptionError(f"unseen is one of {', '.join(_UNSEEN)}, this is {unseen!r}")
+    check_choice("unseen", unseen, _UNSEEN)
     if not isinstance(q, StoredTable) and not isinstance(test, StoredTable):
         return _predicted(q, test, response, unseen)
     predictors = _predictors(Read(q).domain, Read(test).domain, response)

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from purtensor._options import is_count
 from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
@@ -73,7 +74,7 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
     most = len(predictors) if largest is None else largest
     _check(predictors, most)
     rows = [_Costs(f, roles, (one,)) for one in predictors]
-    if most > 1:
+    if most > 1 and len(predictors) > 1:
         pairs = [_Costs(f, roles, pair) for pair in itertools.combinations(predictors, 2)]
         rows += [*pairs, *_grown(f, roles, pairs, most)]
     rows.sort(key=lambda costs: costs.rank)
@@ -84,8 +85,8 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
 def _check(predictors: tuple[str, ...], most: int) -> None:
     if not predictors:
         raise InvalidOptionError("there is no predictor: all attributes are response or protected")
-    if most < 1:
-        raise InvalidOptionError(f"largest is a number of predictors, 1 or more, this is {most}")
+    if not (is_count(most) and most >= 1):
+        raise InvalidOptionError(f"largest is a number of predictors, 1 or more, this is {most!r}")
     pairs = math.comb(len(predictors), 2)
     if most > 1 and pairs > _MOST_PAIRS:
         raise InvalidOptionError(

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from purtensor._options import is_count
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, TooLargeError, UnknownCategoryError
 from purtensor.inference.dependence import dependences
 from purtensor.inference.influence import Influence
 from purtensor.projection.evidence import SolverEvidence
-from purtensor.projection.result import Projection
+from purtensor.projection.result import Projection, require_projection
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import (
@@ -211,7 +212,8 @@ def standard_errors(
     >>> errors.targets, errors.table.values.round(4).tolist()
     (('parity',), [0.0458, 0.03, 0.0245, 0.0374])
     """
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+    require_projection(result)
+    if not (is_count(size) and size >= 1):
         raise InvalidOptionError(f"size is the number of individuals, 1 or more, this is {size!r}")
     if not result.converged:
         raise InvalidOptionError(f"the projection has not converged ({result.termination.value}); it has no derivative")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from purtensor._options import items_of
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.sums import group_sums
@@ -88,9 +89,11 @@ def dependences(
         Other kinds, another number of them, or a target that is no such function of the data.
     """
     constraints = len(problem.system.scopes)
-    if kinds is not None and (len(kinds) != constraints or any(kind not in KINDS for kind in kinds)):
+    named = None if kinds is None or isinstance(kinds, str) else items_of(kinds)
+    wrong = named is None or len(named) != constraints or any(not isinstance(k, str) or k not in KINDS for k in named)
+    if kinds is not None and wrong:
         raise InvalidOptionError(
-            f"targets is one of {', '.join(KINDS)} for each of {constraints} constraints, not {kinds}"
+            f"targets is one of {', '.join(KINDS)} for each of {constraints} constraints, not {kinds!r}"
         )
     return tuple(
         _dependence(problem, k, codes[k], f, names[k], None if kinds is None else kinds[k]) for k in range(constraints)

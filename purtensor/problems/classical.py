@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from purtensor._options import is_number
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain
@@ -94,8 +95,8 @@ def proxy(added: float = 0.0) -> NamedProblem:
     >>> pt.problems.proxy(0.05).profiles
     8
     """
-    if not 0 <= added < np.inf:
-        raise InvalidOptionError(f"added is a finite mass that is not negative, this is {added}")
+    if not (is_number(added) and 0 <= added < np.inf):
+        raise InvalidOptionError(f"added is a finite mass that is not negative, this is {added!r}")
     masses = np.zeros((2, 2, 2))
     masses[:, 0, 0] = 0.3, 0.2
     masses[:, 1, 1] = 0.1, 0.4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import numbers
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from purtensor._options import check_name, is_count, is_number
 from purtensor.errors import InvalidOptionError
 from purtensor.problems.binary import binary_problem
 from purtensor.problems.classical import and_gate, cut_3x3, haberman, haberman_boundary, proxy, staircase
@@ -18,6 +18,7 @@ from purtensor.problems.cube import cube_problem
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.pur import pur_problem
 from purtensor.problems.records import records_problem
+from purtensor.sampling.checks import generator
 from purtensor.tables.domain import listed
 
 _FAMILIES: dict[str, Callable[..., NamedProblem]] = {
@@ -101,6 +102,7 @@ def load(name: str) -> NamedProblem:
     >>> problem.reference.sizes["x"], [marginal.scope for marginal in problem.constraints]
     (208, [('y', 's'), ('y', 'x'), ('s', 'x')])
     """
+    check_name("a problem", name)
     if name in _CLASSICAL:
         return _CLASSICAL[name]()
     if name not in _SIMULATED:
@@ -130,6 +132,7 @@ def variant(name: str, **options: Any) -> NamedProblem:
     >>> bool((weak == usual).all())
     True
     """
+    check_name("a problem", name)
     if name not in _SIMULATED:
         raise InvalidOptionError(f"no simulated problem {name!r}; there are {', '.join(_SIMULATED)}")
     build = _SIMULATED[name]
@@ -169,12 +172,13 @@ def generate(family: str, *, seed: int | np.random.Generator, **sizes: Any) -> N
     >>> pt.problems.generate("pur", seed=1, responses=2, protected=3, unprotected=40).reference.shape
     (2, 3, 40)
     """
+    check_name("a family", family)
     if family not in _FAMILIES:
         raise InvalidOptionError(f"no family {family!r}; there are {', '.join(_FAMILIES)}")
     build = _FAMILIES[family]
     _check_sizes(family, build, sizes)
     given = ", ".join(f"{option}={value}" for option, value in sizes.items())
-    return build(f"{family}({given})", np.random.default_rng(seed), **sizes)
+    return build(f"{family}({given})", generator(seed), **sizes)
 
 
 def _check_sizes(family: str, build: Callable[..., NamedProblem], sizes: dict[str, Any]) -> None:
@@ -198,9 +202,9 @@ def _check_sizes(family: str, build: Callable[..., NamedProblem], sizes: dict[st
 
 def _check_size(option: str, value: Any, annotation: str) -> None:
     if annotation == "float":
-        if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
+        if not (is_number(value) and 0 <= value < np.inf):
             raise InvalidOptionError(f"{option} is a finite number that is not negative, this is {value!r}")
     elif value is None and "None" in annotation:
         return
-    elif not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+    elif not (is_count(value) and value >= 1):
         raise InvalidOptionError(f"{option} is a positive whole number, this is {value!r}")

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from purtensor._options import is_count, is_number, items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
-from purtensor.projection.result import Projection
+from purtensor.projection.result import Projection, require_projection
 from purtensor.solving.iterate import iterate_at
 from purtensor.solving.linear_sweep import LinearSweep
 from purtensor.solving.problem import LabelledProblem, build_problem
@@ -140,7 +141,7 @@ def convergence_rate(
         pair=(rates[0], rates[1]) if is_pair else None,
         eigenvalues=tuple(complex(value) for value in spectrum.eigenvalues),
         order=tuple(sweep.order.tolist()),
-        relaxation=relaxation,
+        relaxation=float(relaxation),
         mode=_on_profiles(labelled, mode, "mode"),
         share=_on_profiles(labelled, share, "share"),
         trend=trend_of(trace["iteration"].values, trace["residual"].values),
@@ -158,13 +159,19 @@ def sweep_of(
     InvalidOptionError
         An order that is none, or a relaxation outside of (0, 2).
     """
+    require_projection(result)
     count = len(result.constraints)
-    if order is not None and sorted(order) != list(range(count)):
+    if order is not None and not _is_permutation(order, count):
         raise InvalidOptionError(f"order lists the positions 0 to {count - 1} of the constraints, this is {order!r}")
-    if not 0.0 < relaxation < 2.0:
+    if not (is_number(relaxation) and 0.0 < relaxation < 2.0):
         raise InvalidOptionError(f"relaxation is an exponent in (0, 2), 1 for none, this is {relaxation!r}")
     labelled, masses = solved_arrays(result)
-    return labelled, LinearSweep.at(labelled.arrays, masses, order, relaxation)
+    return labelled, LinearSweep.at(labelled.arrays, masses, order, float(relaxation))
+
+
+def _is_permutation(order: object, count: int) -> bool:
+    positions = items_of(order)
+    return positions is not None and all(map(is_count, positions)) and sorted(positions) == list(range(count))
 
 
 def solved_arrays(result: Projection) -> tuple[LabelledProblem, FloatArray]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from purtensor._options import check_choice
 from purtensor._typing import BoolArray, IntArray, Table
 from purtensor.constraints.redundancy import redundant
 from purtensor.constraints.system import System, align, reduce_system
-from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.errors import InvalidTableError
 from purtensor.projection.labels import looked_up
-from purtensor.projection.result import Projection
+from purtensor.projection.result import Projection, require_projection
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
@@ -49,8 +50,8 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
     >>> pt.evaluate(fitted, full).sizes["profile"]
     4
     """
-    if undefined not in ("raise", "drop"):
-        raise InvalidOptionError(f"undefined is one of raise, drop, this is {undefined!r}")
+    require_projection(result)
+    check_choice("undefined", undefined, ("raise", "drop"))
     coded = encode(reference)
     full = align(encode(result.reference), result.constraints)
     rows = _rows_of(full, coded)

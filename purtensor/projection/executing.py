@@ -54,7 +54,7 @@ def outcomes(
     work = [(call, number, item) for number, item in enumerate(items)]
     if executor is None:
         yield from (_tried(*one) for one in work)
-    elif isinstance(executor, int) and not isinstance(executor, bool):
+    elif isinstance(executor, int) and not isinstance(executor, bool) and executor != 0:
         import joblib  # optional, and not needed for anything else
 
         parallel = joblib.Parallel(n_jobs=executor, return_as="generator_unordered")
@@ -64,9 +64,10 @@ def outcomes(
     elif callable(executor) and hasattr(executor, "n_jobs"):
         yield from _all_told(lambda: executor((_tried, one, {}) for one in work), len(work))
     else:
+        told = executor if isinstance(executor, int) else type(executor).__qualname__
         raise InvalidOptionError(
             "executor is None, a number of workers, a joblib.Parallel, or has a submit, as those of concurrent.futures "
-            f"and a Client of dask have; this is {type(executor).__qualname__}"
+            f"and a Client of dask have; this is {told}"
         )
 
 

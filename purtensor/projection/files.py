@@ -63,6 +63,7 @@ def save(
     >>> pt.load(path).equals(counts)
     True
     """
+    path_text(path)
     if isinstance(table_or_result, Projection | Relaxation):
         kind = type(table_or_result).__name__.lower()
         if ending(path) != ".nc":

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from purtensor._options import check_flag, is_count, items_of
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.executing import Failure, outcomes
 from purtensor.projection.progress import members_progress
-from purtensor.projection.project import project
+from purtensor.projection.project import project, solver_of, stopping_of
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
 
@@ -94,7 +95,8 @@ def project_many(
     Raises
     ------
     InvalidOptionError
-        Numbers of references and constraint sets that do not fit, functions without a seed, another executor.
+        Numbers of references and constraint sets that do not fit, functions without a seed, another executor, or an
+        option that `project` refuses.
 
     Examples
     --------
@@ -109,6 +111,12 @@ def project_many(
         "solver": solver, "tolerance": tolerance, "stop_on": stop_on, "max_iterations": max_iterations,
         "max_seconds": max_seconds, "certificate": certificate,
     }  # fmt: skip
+    stopping_of(tolerance, stop_on, max_iterations, max_seconds)
+    solver_of(solver)
+    check_flag("certificate", certificate)
+    check_flag("progress", progress)
+    if seed is not None and not is_count(seed):
+        raise InvalidOptionError(f"seed is an integer, 0 or more, this is {seed!r}")
     members = _members(references, constraints, seed, options)
     results: list[Projection | None] = [None] * len(members)
     failures = []
@@ -123,7 +131,11 @@ def project_many(
 
 
 def _members(references: Any, constraints: Any, seed: int | None, options: dict[str, Any]) -> list[_Member]:
-    many = None if isinstance(references, Table) or callable(references) else list(references)
+    many = None if isinstance(references, Table) or callable(references) else items_of(references)
+    if isinstance(references, str) or (many is None and not isinstance(references, Table) and not callable(references)):
+        raise InvalidOptionError(
+            f"references are tables, or functions that draw them; this is {type(references).__qualname__}"
+        )
     sets = _constraint_sets(constraints, one_reference=many is None)
     if many is None:
         many = [references] * len(sets)
@@ -153,7 +165,8 @@ def _constraint_sets(constraints: Any, *, one_reference: bool) -> list[Constrain
     """Return the sets: a flat list of Marginals is one set, unless there is one reference for many of them."""
     if isinstance(constraints, Marginal) or callable(constraints):
         return [constraints]
-    given = list(constraints) if isinstance(constraints, Iterable) else [constraints]
+    found = items_of(constraints)
+    given = [constraints] if found is None else found
     if not one_reference and all(isinstance(item, Marginal) for item in given):
         return [as_constraints(given)]
     return [item if callable(item) else as_constraints(item) for item in given]

@@ -7,9 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
+from purtensor._options import check_choice
 from purtensor._typing import FloatArray, Table
-from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.projection.result import Projection
+from purtensor.errors import InvalidTableError
+from purtensor.projection.result import Projection, require_projection
 from purtensor.tables.coded import dense_table, described, domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain
 
@@ -65,8 +66,8 @@ def log_linear_parameters(result: Projection, *, contrasts: str = "sum") -> dict
     >>> round(float(log_odds.sel(a=1)), 4)      # log of (1/3) / (2/3)
     -0.6931
     """
-    if contrasts not in _CONTRASTS:
-        raise InvalidOptionError(f"contrasts is one of {', '.join(_CONTRASTS)}, this is {contrasts!r}")
+    require_projection(result)
+    check_choice("contrasts", contrasts, _CONTRASTS)
     order = domain_of(result.reference).attributes
     found: dict[tuple[str, ...], Table] = {}
     for potentials in result.potentials:

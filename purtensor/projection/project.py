@@ -5,9 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
+from purtensor._options import check_choice as check_choice
+from purtensor._options import check_flag, is_count, is_number
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
@@ -110,9 +113,9 @@ def project(
     flat = as_constraints(constraints)
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    chosen = Automatic() if solver is None else solver
-    if not isinstance(chosen, Solver) or isinstance(chosen, type):
-        raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
+    check_flag("certificate", certificate)
+    check_flag("progress", progress)
+    chosen = solver_of(solver)
     if callback is not None and not callable(callback):
         raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
     feasibility = Feasibility(reference, flat)
@@ -186,6 +189,7 @@ def _warm_start(labelled: LabelledProblem, start: Projection | Sequence[Table]) 
         raise InvalidOptionError("start is a Projection or a sequence of tables of potentials, one a constraint")
     if not isinstance(start, Projection):
         _check_scopes(tables, labelled.full.scopes)
+        _check_potentials(tables)
     return scaled_to_total(labelled.arrays, potentials_from(labelled, tables))
 
 
@@ -197,6 +201,18 @@ def _check_scopes(tables: Sequence[Table], scopes: Sequence[tuple[str, ...]]) ->
         raise InvalidOptionError(f"start is one table of potentials a constraint, over {wanted}, these are over {came}")
 
 
+def _check_potentials(tables: Sequence[Table]) -> None:
+    """Refuse potentials that are no numbers; -inf says that a target is zero."""
+    for table in tables:
+        values = np.asarray(table.values)
+        if values.dtype.kind not in "buif":
+            raise InvalidOptionError(f"the potentials of start are integers or floats, these are {values.dtype}")
+        if np.isnan(values).any() or np.isposinf(values).any():
+            raise InvalidOptionError(
+                f"start has a potential over {', '.join(map(str, domain_of(table).attributes))} that is NaN or infinite"
+            )
+
+
 def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
     """Return the certificate of the returned table; None where its numbers are not finite."""
     if outcome.termination is Termination.NOT_FINITE:
@@ -204,23 +220,25 @@ def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
     return DualCertifier(labelled.arrays).certify(outcome.iterate)
 
 
+def solver_of(solver: Solver | None) -> Solver:
+    """Return the solver that is asked for, checked."""
+    chosen = Automatic() if solver is None else solver
+    if not callable(getattr(chosen, "step", None)) or isinstance(chosen, type):
+        raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
+    return chosen
+
+
 def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:
     """Return the stopping rule, its options checked."""
     check_choice("stop_on", stop_on, ("residual", "tv_bound"))
-    if not (isinstance(tolerance, Real) and 0 <= tolerance < 1):
+    if not (is_number(tolerance) and 0 <= tolerance < 1):
         raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance!r}")
-    if max_iterations is not None and not (isinstance(max_iterations, Integral) and max_iterations >= 0):
+    if max_iterations is not None and not is_count(max_iterations):
         raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations!r}")
-    if max_seconds is not None and not (isinstance(max_seconds, Real) and max_seconds > 0):
+    if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
         raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds!r}")
     iterations = _MOST_ITERATIONS if max_iterations is None else max_iterations
     return Stopping(tolerance, stop_on, iterations, float("inf") if max_seconds is None else max_seconds)
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse an option that is none of the choices."""
-    if value not in choices:
-        raise InvalidOptionError(f"{name} is one of {', '.join(choices)}, this is {value!r}")
 
 
 def delivered(result: Answer, on_failure: str) -> Answer:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from purtensor._options import check_choice, is_count, is_number, items_of
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
@@ -52,7 +53,8 @@ def relax(
       and 0 where the constraints can all be met;
     - "quadratic": half of sum (p_k - b_k)^2.
 
-    As the strength grows the answer tends to the projection onto all constraints, where there is one.
+    As the strength grows the answer tends to the projection onto all constraints, where there is one. Ctrl-C ends the
+    call with the state so far.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ def relax(
     InfeasibleError
         No distribution on the support meets the hard constraints.
     NotConvergedError
-        The answer is not reached.
+        The answer is not reached; it carries the Relaxation so far.
 
     Examples
     --------
@@ -166,7 +168,8 @@ def _squares_of(soft: SoftProblem) -> Any:
 
 def _soft_positions(flat: tuple[Marginal, ...], soft: Any) -> tuple[int, ...]:
     """Return the positions of the soft constraints, ascending."""
-    named = [soft] if isinstance(soft, Marginal) or not isinstance(soft, Iterable) or isinstance(soft, str) else soft
+    several = None if isinstance(soft, Marginal | str) else items_of(soft)
+    named = [soft] if several is None else several
     positions = {_position(flat, item) for item in named}
     if not positions:
         raise InvalidOptionError("soft names no constraint; without a soft one take purtensor.project")
@@ -193,20 +196,16 @@ def _position(flat: tuple[Marginal, ...], item: Any) -> int:
 def _check_options(
     penalty: str, strength: float, tolerance: float, max_iterations: int | None, on_failure: str
 ) -> None:
-    for name, value, choices in (
-        ("penalty", penalty, PENALTIES),
-        ("on_failure", on_failure, ("raise", "warn", "return")),
-    ):
-        if value not in choices:
-            raise InvalidOptionError(f"{name} is one of {', '.join(choices)}, this is {value!r}")
-    if not (isinstance(strength, int | float | np.number) and 0 < strength < np.inf):
+    check_choice("penalty", penalty, PENALTIES)
+    check_choice("on_failure", on_failure, ("raise", "warn", "return"))
+    if not (is_number(strength) and 0 < strength < np.inf):
         raise InvalidOptionError(
             f"strength is positive and finite, this is {strength!r}; for constraints that must hold take project"
         )
-    if not 0 < tolerance < 1:
-        raise InvalidOptionError(f"tolerance is a share of the total mass between 0 and 1, this is {tolerance}")
-    if max_iterations is not None and max_iterations < 0:
-        raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations}")
+    if not (is_number(tolerance) and 0 < tolerance < 1):
+        raise InvalidOptionError(f"tolerance is a share of the total mass between 0 and 1, this is {tolerance!r}")
+    if max_iterations is not None and not is_count(max_iterations):
+        raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations!r}")
 
 
 def _delivered(result: Relaxation, on_failure: str) -> Relaxation:

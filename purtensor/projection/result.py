@@ -10,6 +10,7 @@ import xarray as xr
 
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.projection.evidence import Evidence, SolverEvidence, StoredEvidence
@@ -130,3 +131,12 @@ def divergence_of(labelled: LabelledProblem, run: Run) -> float:
     if not 0.0 < mass < np.inf:
         return float("nan")
     return max(0.0, divergence_sum(masses, reference, mass, float(reference.sum()) / kept) + (1.0 - kept))
+
+
+def require_projection(result: object) -> None:
+    """Refuse what is no Projection: a table, a relaxation, or the result of a run on disk."""
+    if not isinstance(result, Projection):
+        raise InvalidOptionError(
+            "result is a Projection, as purtensor.project returns one of tables in memory, this is "
+            f"{type(result).__qualname__}"
+        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from purtensor._options import is_count
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.convergence import sweep_of
 from purtensor.projection.result import Projection
@@ -78,7 +79,7 @@ def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrde
     Raises
     ------
     InvalidOptionError
-        `most` is less than 1.
+        `most` is less than 1, or the seed is no integer.
     TooLargeError
         As in `convergence_rate`.
 
@@ -90,8 +91,10 @@ def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrde
     >>> len(found.compared), found.complete
     (60, True)
     """
-    if most < 1:
-        raise InvalidOptionError(f"most is how many orders to compare, at least 1, this is {most}")
+    if not (is_count(most) and most >= 1):
+        raise InvalidOptionError(f"most is how many orders to compare, at least 1, this is {most!r}")
+    if not is_count(seed):
+        raise InvalidOptionError(f"seed is an integer, 0 or more, this is {seed!r}")
     _, sweep = sweep_of(result)
     count = len(result.constraints)
     orders = orders_up_to_rotation(count, most, seed)

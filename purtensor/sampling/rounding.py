@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from purtensor._options import items_of
 from purtensor._typing import BoolArray, IntArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.constraints.system import System, align
@@ -101,9 +102,10 @@ def _checked_total(total: int) -> int:
 
 def _listed(constraints: Constraints) -> tuple[Marginal, ...]:
     if not isinstance(constraints, Marginal):
-        constraints = tuple(constraints)
-        if not constraints:
+        found = None if isinstance(constraints, str) else items_of(constraints)
+        if found == []:
             return ()
+        constraints = constraints if found is None else found
     return tuple(sorted(as_constraints(constraints), key=lambda marginal: sorted(marginal.scope)))
 
 

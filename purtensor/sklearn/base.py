@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from purtensor._options import check_choice, is_count, items_of
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
 from purtensor.fairness.pur import pur
@@ -25,6 +26,7 @@ from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.sklearn.binner import named_columns
 from purtensor.sklearn.columns import codes_of, fit_column, read_columns
+from purtensor.sklearn.quantiles import MOST_BINS
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
@@ -73,6 +75,8 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         names, columns = read_columns(self, X, reset=True)
+        if not columns:
+            raise ValueError(f"Found array with 0 feature(s) (shape=({len(X)}, 0)) while a minimum of 1 is required.")
         labels = column_or_1d(y, warn=True)
         check_consistent_length(columns[0].to_numpy(), labels)
         assert_all_finite(labels, input_name="y", estimator_name=type(self).__name__)
@@ -91,6 +95,11 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         )
         codes = [response, *codes_of(self.columns_, columns)]
         counts = self._counts([code[counted] for code in codes], weights[counted])
+        if abs(float(weights.sum()) - 1.0) <= 1e-6 and (weights != np.rint(weights)).any():
+            raise InvalidOptionError(
+                "sample_weight sums to 1: `strength` is a pseudo-count beside counted rows, so give weights that sum "
+                f"to the number of rows, sample_weight * {len(weights)}"
+            )
         self.table_ = regularize(counts, self.strength, response=self.response_)
         self.projection_ = self._projected(self.table_)
         return codes, weights
@@ -121,20 +130,19 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         return codes_of(self.columns_, columns)
 
     def _protected_names(self, names: list[str]) -> tuple[str, ...]:
-        wanted = [self.protected] if isinstance(self.protected, str | int | np.integer) else self.protected
-        if wanted is None or len(wanted) == 0:
+        several = None if isinstance(self.protected, str) else items_of(self.protected)
+        wanted = [self.protected] if several is None else several
+        if self.protected is None or len(wanted) == 0:
             raise InvalidOptionError(
                 f"protected names no column: give the columns that {type(self).__name__} protects, by name or position"
             )
         return tuple(named_columns(wanted, names, "protected"))
 
     def _check_options(self) -> None:
-        if self.reference not in ("empirical", "uniform"):
-            raise InvalidOptionError(f"reference is 'empirical' or 'uniform', this is {self.reference!r}")
-        if self.unseen not in ("marginal", "raise"):
-            raise InvalidOptionError(f"unseen is 'marginal' or 'raise', this is {self.unseen!r}")
-        if self.bins is not None and (not isinstance(self.bins, int | np.integer) or self.bins < 1):
-            raise InvalidOptionError(f"bins is a whole number, 1 or more, or None, this is {self.bins!r}")
+        check_choice("reference", self.reference, ("empirical", "uniform"))
+        check_choice("unseen", self.unseen, ("marginal", "raise"))
+        if self.bins is not None and not (is_count(self.bins) and 1 <= self.bins <= MOST_BINS):
+            raise InvalidOptionError(f"bins is a whole number from 1 to {MOST_BINS:,}, or None, this is {self.bins!r}")
 
 
 def described_row(codes: Sequence[IntArray], row: int, names: Sequence[str]) -> str:

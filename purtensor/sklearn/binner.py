@@ -13,11 +13,12 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from purtensor._options import check_choice, is_count
 from purtensor._typing import IntArray
 from purtensor.datasets.binning import bin_labels, checked_edges
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.sklearn.columns import has_fractions, is_numeric, numbers, open_columns
-from purtensor.sklearn.quantiles import quantile_edges
+from purtensor.sklearn.quantiles import MOST_BINS, quantile_edges
 from purtensor.tables.tabulate import MISSING_CATEGORY
 
 
@@ -171,12 +172,10 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         return nw.concat([field.to_frame() for field in fields], how="horizontal").to_native()
 
     def _check_options(self) -> None:
-        if isinstance(self.bins, bool) or not isinstance(self.bins, int | np.integer) or self.bins < 1:
-            raise InvalidOptionError(f"bins is a whole number, 1 or more, this is {self.bins!r}")
-        if self.columns not in ("fractional", "numeric"):
-            raise InvalidOptionError(f"columns is 'fractional' or 'numeric', this is {self.columns!r}")
-        if self.missing not in ("raise", "category"):
-            raise InvalidOptionError(f"missing is 'raise' or 'category', this is {self.missing!r}")
+        if not (is_count(self.bins) and 1 <= self.bins <= MOST_BINS):
+            raise InvalidOptionError(f"bins is a whole number from 1 to {MOST_BINS:,}, this is {self.bins!r}")
+        check_choice("columns", self.columns, ("fractional", "numeric"))
+        check_choice("missing", self.missing, ("raise", "category"))
         if self.edges is not None and not isinstance(self.edges, Mapping):
             raise InvalidOptionError(f"edges is a mapping from columns to increasing numbers, this is {self.edges!r}")
 

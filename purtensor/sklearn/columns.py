@@ -9,12 +9,15 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.exceptions import DuplicateError
 from sklearn.utils.validation import validate_data
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.datasets.binning import bin_labels
 from purtensor.errors import InvalidTableError
 from purtensor.sklearn.quantiles import quantile_edges
+from purtensor.tables.coded import check_attribute
+from purtensor.tables.domain import is_boolean
 from purtensor.tables.factorize import factorize
 from purtensor.tables.translate import category_map
 
@@ -43,11 +46,33 @@ class Column:
             if not is_numeric(values):
                 raise InvalidTableError(f"column {self.name!r} has numbers in bins, and now has {values.dtype} values")
             return np.asarray(np.searchsorted(np.array(self.edges), numbers(values), side="right"))
+        self._require_kind(values)
         if is_numeric(values):  # numbers between the known ones are unknown categories, no error
             found, distinct = pd.factorize(numbers(values))
             return np.asarray(category_map(pd.Index(distinct), self.categories)[found])
         factor = factorize(values, self.name)
         return np.asarray(category_map(factor.categories, self.categories)[factor.codes])
+
+    def _require_kind(self, values: nw.Series[Any]) -> None:
+        """Refuse text where numbers were, and numbers where text was: every row would count as never seen."""
+        known = {_kind_of(label) for label in self.categories}
+        came = "numbers" if is_numeric(values) else _KINDS.get(type(values.dtype), "")
+        if came and known and "" not in known and came not in known:
+            raise InvalidTableError(
+                f"column {self.name!r} had {' and '.join(sorted(known))} when it was fitted, and now has {came}"
+            )
+
+
+_KINDS = {nw.Boolean: "truth values", nw.String: "text"}
+
+
+def _kind_of(label: Any) -> str:
+    """Return what a category is in words, nothing where it may be compared with others."""
+    if isinstance(label, str):
+        return "text"
+    if is_boolean(label):
+        return "truth values"
+    return "numbers" if isinstance(label, int | float) else ""
 
 
 def read_columns(estimator: Any, rows: Any, *, reset: bool) -> tuple[list[str], list[nw.Series[Any]]]:
@@ -65,12 +90,17 @@ def open_columns(
     estimator: Any, rows: Any, *, reset: bool, allow_missing: bool = False
 ) -> tuple[list[str], list[nw.Series[Any]]]:
     """Return the names and the columns of X as they are, the number and the names of the columns checked."""
-    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    except DuplicateError as error:
+        raise InvalidTableError(f"X has two columns of one name, which names cannot tell apart: {error}") from None
     if isinstance(frame, nw.DataFrame):
         validate_data(estimator, rows, "no_validation", reset=reset, skip_check_array=True)
         if len(frame) == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required")
         if all(isinstance(name, str) for name in frame.columns):
+            for name in frame.columns:
+                check_attribute(name, pd.Index([]))
             return list(frame.columns), [frame[name] for name in frame.columns]
         positions = [f"x{i}" for i in range(len(frame.columns))]
         return positions, [frame[:, i] for i in range(len(frame.columns))]

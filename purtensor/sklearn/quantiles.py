@@ -8,6 +8,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 
+MOST_BINS = 1_000_000
+
 
 def quantile_edges(values: FloatArray, weights: FloatArray, bins: int) -> tuple[float, ...]:
     """Return at most bins - 1 increasing edges; an edge opens the bin above it.

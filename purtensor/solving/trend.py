@@ -10,6 +10,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
+from purtensor._options import is_number
 from purtensor.errors import InvalidOptionError
 from purtensor.solving.loop import Progress
 
@@ -108,7 +109,7 @@ class SweepsToGo:
     _seen: list[tuple[int, float]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.tolerance < 1.0:
+        if not (is_number(self.tolerance) and 0.0 < self.tolerance < 1.0):
             raise InvalidOptionError(f"tolerance is a share of the total mass in (0, 1), this is {self.tolerance!r}")
 
     def __call__(self, progress: Progress) -> None:

@@ -238,6 +238,21 @@ def as_masses(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> Fl
     InvalidTableError
         The values are no integers, floats or booleans.
     """
+    values = as_float64(raw, fail)
+    if values.size and not (np.isfinite(values.min()) and values.min() >= 0 and np.isfinite(values.max())):
+        bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
+        fail(bad, f"has {values[bad]}; masses are finite and not negative")
+    return values
+
+
+def as_float64(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> FloatArray:
+    """Return numbers as float64, or call `fail` with the position of one that float64 does not hold and what it has.
+
+    Raises
+    ------
+    InvalidTableError
+        The values are no integers, floats or booleans.
+    """
     if raw.dtype.kind not in "buif":
         raise InvalidTableError(f"the values of a table are integers or floats, these are {raw.dtype}")
     if raw.dtype.kind in "ui" and raw.size:
@@ -245,10 +260,12 @@ def as_masses(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> Fl
         inexact = [i for i in beyond if int(np.float64(raw[i])) != int(raw[i])]
         if inexact:
             fail(int(inexact[0]), f"has {raw[inexact[0]]}, an integer that float64 cannot hold exactly")
-    values = np.ascontiguousarray(raw, dtype=np.float64)
-    if values.size and not (np.isfinite(values.min()) and values.min() >= 0 and np.isfinite(values.max())):
-        bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
-        fail(bad, f"has {values[bad]}; masses are finite and not negative")
+    with np.errstate(over="ignore"):
+        values = np.ascontiguousarray(raw, dtype=np.float64)
+    if raw.dtype.kind == "f" and raw.dtype.itemsize > values.itemsize:  # of more digits, and of a wider range
+        lost = np.flatnonzero((np.isinf(values) & np.isfinite(raw)) | ((values == 0) & (raw != 0)))
+        if len(lost):
+            fail(int(lost[0]), f"has {raw[lost[0]]!s}, which is beyond the range of float64")
     return values
 
 

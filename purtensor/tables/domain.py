@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from purtensor._options import items_of
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError, UnknownCategoryError
 
 PROFILE = "profile"
@@ -46,7 +48,8 @@ class Domain:
     def code(self, attribute: str, category: Any) -> int:
         """Return the code of a category, or raise UnknownCategoryError."""
         index = self.categories[self.position(attribute)]
-        found = [code for code, known in enumerate(index) if is_same_category(known, category)]
+        label = category.item() if getattr(category, "shape", None) == () else category  # a number of numpy, or xarray
+        found = [code for code, known in enumerate(index) if is_same_category(known, label)]
         if not found:
             raise UnknownCategoryError(f"no category {category!r} in attribute {attribute!r}; it has {listed(index)}")
         return found[0]
@@ -54,7 +57,8 @@ class Domain:
 
 def is_same_category(one: Any, other: Any) -> bool:
     """Tell whether two labels are one category: True and 1 are not, 1 and numpy's 1 are."""
-    return bool(one == other) and is_boolean(one) == is_boolean(other)
+    equal = one == other
+    return is_boolean(equal) and bool(equal) and is_boolean(one) == is_boolean(other)
 
 
 def is_boolean(label: Any) -> bool:
@@ -70,10 +74,12 @@ def listed(values: Iterable[Any], most: int = 8) -> str:
 
 def named_attributes(attributes: str | Iterable[str], domain: Domain | None = None) -> tuple[str, ...]:
     """Return attribute names as a tuple, each checked: known in `domain`, none twice; a single name may stand alone."""
-    if not isinstance(attributes, Iterable):
+    found = [attributes] if isinstance(attributes, str) else items_of(attributes)
+    if found is None or not all(isinstance(name, Hashable) for name in found):
         raise InvalidOptionError(f"attributes are given by name, one or several, this is {attributes!r}")
-    names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    # a set has no order of its own, and another one in the next process
+    names = tuple(sorted(found, key=str) if isinstance(attributes, set | frozenset) else found)
+    repeated = sorted(str(name) for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise InvalidTableError(f"attribute {repeated[0]!r} is named twice in {names}")
     if domain is not None:

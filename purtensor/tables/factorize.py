@@ -48,10 +48,15 @@ def factorize(column: nw.Series[Any], attribute: str) -> Factor:
     """
     if column.implementation.is_pandas_like():
         values = column.to_pandas()
+        if isinstance(column.dtype, nw.Categorical) and not isinstance(values.dtype, pd.CategoricalDtype):
+            values = pd.Series(values.array.__arrow_array__().to_pandas())  # a dictionary of Arrow in pandas
         if isinstance(values.dtype, pd.CategoricalDtype):
             codes = np.asarray(values.cat.codes, dtype=np.int64)
             return Factor(codes, _plain(values.cat.categories, attribute))
         return _sorted(values, attribute)
+    _refuse_compound(column.dtype, attribute)
+    if column.implementation.is_pyarrow() and isinstance(column.dtype, nw.String):
+        column = column.cast(nw.String)  # views, which Arrow cannot compare
     rows = np.flatnonzero(~column.is_null().to_numpy())
     present = column.drop_nulls()
     codes = np.full(len(column), -1, dtype=np.int64)
@@ -60,14 +65,35 @@ def factorize(column: nw.Series[Any], attribute: str) -> Factor:
         categories = _declared_categories(column)
         if categories is None:
             categories = sorted(labels)
+        elif None in categories:
+            raise InvalidTableError(f"attribute {attribute!r} has a missing value among its categories")
         code_of = {label: code for code, label in enumerate(categories)}
         if labels:
             found = present.replace_strict(labels, [code_of[label] for label in labels], return_dtype=nw.Int64)
             codes[rows] = found.to_numpy()
         return Factor(codes, _plain(pd.Index(categories), attribute))
-    factor = _sorted(pd.Series(present.to_numpy()), attribute, rows)
+    whole = isinstance(column.dtype, nw.Int128 | nw.UInt128)  # numpy has no such integers
+    factor = _sorted(pd.Series(present.to_list() if whole else present.to_numpy()), attribute, rows)
     codes[rows] = factor.codes
     return Factor(codes, factor.categories)
+
+
+def _refuse_compound(dtype: Any, attribute: str) -> None:
+    """Refuse columns of which a value is no label: lists, structures, and times with a zone, which numpy forgets."""
+    if isinstance(dtype, nw.List | nw.Array | nw.Struct):
+        raise InvalidTableError(
+            f"attribute {attribute!r} has {dtype} values; the labels of one attribute are all strings, integers, "
+            "booleans, intervals or dates: take one of their parts"
+        )
+    if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+        raise _zoned(attribute)
+
+
+def _zoned(attribute: str) -> InvalidTableError:
+    return InvalidTableError(
+        f"attribute {attribute!r} has times with a time zone; make them plain with "
+        "tz_convert('UTC').tz_localize(None), or what your library has for it"
+    )
 
 
 def _declared_categories(column: nw.Series[Any]) -> list[Any] | None:
@@ -114,10 +140,9 @@ def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None
 def _plain(categories: pd.Index[Any], attribute: str) -> pd.Index[Any]:
     """Return labels in the plainest index that holds them, so that the same data from any library is the same."""
     if getattr(categories, "tz", None) is not None:
-        raise InvalidTableError(
-            f"attribute {attribute!r} has times with a time zone; make them plain with "
-            "tz_convert('UTC').tz_localize(None)"
-        )
+        raise _zoned(attribute)
+    if isinstance(categories, pd.PeriodIndex):
+        raise InvalidTableError(f"attribute {attribute!r} has periods; make them dates with to_timestamp(), or text")
     if isinstance(categories, pd.IntervalIndex | pd.DatetimeIndex | pd.TimedeltaIndex):
         return categories.rename(None)
     return plain_index(categories.tolist())

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NoReturn
+
 import numpy as np
 
-from purtensor._typing import Table
-from purtensor.errors import InvalidTableError
-from purtensor.tables.coded import dense_table, domain_of, is_sparse, shown, sparse_table, stored_codes
-from purtensor.tables.domain import PROFILE
+from purtensor._options import check_flag, is_number
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.tables.coded import (
+    as_float64,
+    dense_table,
+    described,
+    domain_of,
+    is_sparse,
+    shown,
+    sparse_table,
+    stored_codes,
+)
+from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.memory import require_memory
 
 
@@ -21,7 +34,10 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
     TooLargeError
         The full table is beyond the memory that is available; nothing was allocated.
     InvalidTableError
-        More attributes than an array has dimensions, a missing label, or a profile that is stored twice.
+        More attributes than an array has dimensions, a missing label, a profile that is stored twice, or values that
+        are no numbers or that float64 does not hold.
+    InvalidOptionError
+        A `fill_value` that is no number.
 
     Examples
     --------
@@ -31,6 +47,8 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
     array([[1., 0.],
            [1., 1.]])
     """
+    if not (is_number(fill_value) or (isinstance(fill_value, float) and np.isnan(fill_value))):
+        raise InvalidOptionError(f"fill_value is a number, or NaN, this is {fill_value!r}")
     domain = domain_of(table)
     if not is_sparse(table):
         return table
@@ -40,13 +58,14 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
         "stay with the sparse layout, or take a marginal first",
     )
     codes = stored_codes(table, domain)
+    given = _numbers(table, domain, codes)
     try:
         values = np.full(domain.sizes, fill_value, dtype=np.float64)
     except ValueError:
         raise InvalidTableError(
             f"a dense table has one dimension an attribute, and {len(domain.sizes)} are more than numpy allows"
         ) from None
-    values[codes] = table.values
+    values[codes] = given
     return dense_table(domain, values, name=table.name, attrs=dict(table.attrs))
 
 
@@ -60,7 +79,9 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     TooLargeError
         The labels of all the profiles that stay are beyond the memory that is available; nothing was allocated.
     InvalidTableError
-        A missing label, or a profile that is stored twice.
+        A missing label, a profile that is stored twice, or values that are no numbers or that float64 does not hold.
+    InvalidOptionError
+        `keep_zeros` is neither True nor False.
 
     Examples
     --------
@@ -69,13 +90,24 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     >>> pt.to_sparse(pt.to_dense(counts)).equals(counts)
     True
     """
+    check_flag("keep_zeros", keep_zeros)
     domain = domain_of(table)
     if is_sparse(table):
-        stored_codes(table, domain)
+        _numbers(table, domain, stored_codes(table, domain))
         return table if keep_zeros or np.all(table.values) else table.isel({PROFILE: np.flatnonzero(table.values)})
-    values = np.ascontiguousarray(table.values, dtype=np.float64).reshape(-1)
+    values = _numbers(table, domain)
     stored = len(values) if keep_zeros else int(np.count_nonzero(values))
     require_memory(8 * stored * (2 + len(domain.sizes)), f"a sparse table of {stored} profiles over {shown(table)}")
     positions = np.arange(stored) if keep_zeros else np.flatnonzero(values)
     codes = np.unravel_index(positions, domain.sizes)
     return sparse_table(domain, codes, values[positions], name=table.name, attrs=dict(table.attrs))
+
+
+def _numbers(table: Table, domain: Domain, codes: Sequence[IntArray] = ()) -> FloatArray:
+    """Return the values of a table as float64, of any sign, NaN too; refused where float64 does not hold one."""
+
+    def fail(position: int, what: str) -> NoReturn:
+        at = [code[position] for code in codes] if codes else np.unravel_index(position, table.shape)
+        raise InvalidTableError(f"profile ({described(domain, at)}) {what}")
+
+    return as_float64(np.asarray(table.values).reshape(-1), fail)

@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from purtensor.errors import FileFormatError, StoreError
+from purtensor.errors import FileFormatError, InvalidTableError, StoreError
 from purtensor.tables.atomic import replaced_file
 from purtensor.tables.content_hash import content_hash
 from purtensor.tables.memory import require_memory
@@ -18,6 +18,7 @@ from purtensor.tables.seal import append_seal, check_seal
 
 FORMAT = "purtensor"
 FORMAT_VERSION = 1
+_LONGEST_NAME = 256
 _TO_OPEN = 16 << 20
 """Bytes that the NetCDF library may take: it ends the process where it gets none."""
 
@@ -29,6 +30,8 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     ------
     ImportError
         netCDF4 is not installed.
+    InvalidTableError
+        A name that is too long for NetCDF.
     StoreError
         The folder is not there, or the disk is full; what was at `path` is still there.
     TooLargeError
@@ -41,6 +44,11 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     for name, variable in sealed.variables.items():
         if variable.dtype.kind in "iuf":
             encoding[str(name)] = {"_FillValue": None, "zlib": True, "complevel": 1}
+    long = [str(name) for name in sealed.variables if len(str(name).encode()) > _LONGEST_NAME]
+    if long:
+        raise InvalidTableError(
+            f"the name {long[0][:40]!r}... is longer than the {_LONGEST_NAME} bytes that NetCDF allows; rename it"
+        )
     require_memory(_TO_OPEN + sealed.nbytes, f"writing {os.fspath(path)}")
     with replaced_file(path) as temporary:
         try:

@@ -26,7 +26,7 @@ from purtensor.tables.memory import require_memory
 from purtensor.tables.netcdf import FORMAT_VERSION
 from purtensor.tables.present import require_file
 from purtensor.tables.reading import reading
-from purtensor.tables.table_dataset import as_json, table_to_dataset, value_column
+from purtensor.tables.table_dataset import as_json, storable_values, table_to_dataset, value_column
 
 _KEY = b"purtensor"
 
@@ -40,15 +40,19 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InvalidTableError
-        Labels or `attrs` that no file holds, or an attribute with the name of the column of values.
+        Labels, `attrs` or values that no file holds, or an attribute with the name of the column of values.
     ImportError
         pyarrow is not installed.
     """
     arrow = _arrow("pyarrow")
     domain = domain_of(table)
     value_name = value_column(np.asarray(table.values).reshape(-1))
-    if set(domain.attributes) & set(VALUE_COLUMNS):
-        raise InvalidTableError(f"an attribute of a Parquet file cannot be called one of {', '.join(VALUE_COLUMNS)}")
+    taken = [name for name in domain.attributes if name in VALUE_COLUMNS]
+    if taken:
+        raise InvalidTableError(
+            f"an attribute of a Parquet file cannot be called {taken[0]!r}, as the column of values may be; "
+            "rename it, or save as NetCDF (.nc)"
+        )
     sealed = content_hash(table_to_dataset(table))
     layout = "sparse" if is_sparse(table) else "dense"
     codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), table.shape)
@@ -57,7 +61,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
         labels, kind = encode_labels(categories)
         columns[name] = _arrow_labels(categories).take(arrow.array(np.asarray(code, dtype=np.int64)))
         described.append({"attribute": name, "kind": kind, "labels": labels.tolist()})
-    columns[value_name] = arrow.array(np.asarray(table.values).reshape(-1))
+    columns[value_name] = arrow.array(storable_values(table).reshape(-1))
     told = {
         "format_version": FORMAT_VERSION,
         "content_hash": sealed,

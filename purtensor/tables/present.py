@@ -70,7 +70,15 @@ def require_store(path: str | os.PathLike[str], what: str = "a stored table") ->
         Nothing is there.
     """
     name = path_text(path)
-    if not os.path.lexists(name):
+    try:
+        os.lstat(name)
+    except (FileNotFoundError, NotADirectoryError):
+        there = False
+    except (OSError, ValueError) as error:
+        raise unreadable(error, name, what) from None
+    else:
+        there = True
+    if not there:
         told = f"there is no {what.partition(' ')[2]} {name}{_where(Path(name), what)}"
         raise _about(MissingStoreError(told), name)
 
@@ -123,6 +131,10 @@ def path_text(path: object) -> str:
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str) or not name:
         raise InvalidOptionError(f"a path is text, or a pathlib.Path, and not empty; this is {path!r}")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        raise InvalidOptionError(f"the path {name!r} has half a surrogate pair, which no name has") from None
     return name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ def read_records(records: Any) -> Records:
         Something else, two columns of the same name, or columns of different lengths.
     """
     if isinstance(records, Mapping):
+        _require_one_index(records)
         return Records(
             tuple(records), lambda names: _same_length({name: _series(records[name], name) for name in names})
         )
@@ -60,7 +61,7 @@ def read_records(records: Any) -> Records:
 
 def series(values: Any, what: str) -> nw.Series[Any]:
     """Return one-dimensional values of any library or a list as a series; `what` names them in errors."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise InvalidTableError(f"{what} is a {type(values).__qualname__}; give an array or a list, one value a record")
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and isinstance(values, pyarrow.Array):
@@ -74,13 +75,51 @@ def series(values: Any, what: str) -> nw.Series[Any]:
         # as objects, so that integers with gaps do not turn into floats
         filled = np.empty(len(values := list(values)), dtype=object)
         filled[:] = values
-        return nw.from_native(pd.Series(filled), series_only=True)
+        return _of_pandas(filled, what)
     array = np.ma.asarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if array.ndim != 1:
         raise InvalidTableError(f"{what} has {array.ndim} dimensions; give one value a record")
     if not array.dtype.isnative:  # pandas cannot sort the bytes of another machine
         array = array.astype(array.dtype.newbyteorder("="))
-    return nw.from_native(pd.Series(array), series_only=True)
+    return _of_pandas(array, what)
+
+
+def require_aligned(records: Any, weights: Any) -> None:
+    """Refuse weights in a Series whose index is another than that of the records: by place they would go to others.
+
+    Raises
+    ------
+    InvalidTableError
+        The indexes differ.
+    """
+    if isinstance(records, Mapping):
+        records = next((column for column in records.values() if isinstance(column, pd.Series)), None)
+    if isinstance(weights, pd.Series) and isinstance(records, pd.DataFrame | pd.Series):
+        _require_same_index(records, weights, "the records", "the weights")
+
+
+def _require_one_index(columns: Mapping[Any, Any]) -> None:
+    series_of = {name: column for name, column in columns.items() if isinstance(column, pd.Series)}
+    first = next(iter(series_of), None)
+    for name, column in series_of.items():
+        _require_same_index(series_of[first], column, f"column {first!r}", f"column {name!r}")
+
+
+def _require_same_index(one: Any, other: pd.Series[Any], what: str, named: str) -> None:
+    if len(one) == len(other) and not one.index.equals(other.index):
+        raise InvalidTableError(
+            f"{what} and {named} have different indexes, so that their rows may not belong together; reindex one like "
+            "the other, or give to_numpy() of both to pair them by place"
+        )
+
+
+def _of_pandas(values: Any, what: str) -> nw.Series[Any]:
+    if values.dtype.kind == "V":
+        raise InvalidTableError(f"{what} holds {values.dtype}; give one value a record")
+    try:
+        return nw.from_native(pd.Series(values), series_only=True)
+    except UnicodeEncodeError as error:
+        raise InvalidTableError(f"{what} has text with half a surrogate pair: {error.object!r:.60}") from None
 
 
 def _series(values: Any, name: str) -> nw.Series[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from purtensor._options import is_number
 from purtensor._typing import Attributes, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
@@ -107,7 +108,7 @@ def regularize(
     >>> f.attrs["profiles"]
     4
     """
-    if not (isinstance(strength, int | float | np.number) and 0 <= strength < math.inf):
+    if not (is_number(strength) and 0 <= strength < math.inf):
         raise InvalidOptionError(f"strength is a finite pseudo-count, 0 or more, not {strength!r}")
     coded = encode(counts)
     responses = named_attributes(response, coded.domain)
@@ -119,10 +120,16 @@ def regularize(
     else:
         domain, codes, observed = declared_support(coded, support)
     profiles = len(observed)
-    share = profiles * float(strength) / size
+    strength = float(strength)
+    share = profiles * (strength / size)
+    if not math.isfinite(share):
+        raise InvalidOptionError(
+            f"strength={strength:g} on each of {profiles} profiles is beyond float64 against a total of {size:g}; "
+            "give a smaller one"
+        )
     values = (observed / mass + strength / size) / (1.0 + share)
     attrs = {
-        "strength": float(strength),
+        "strength": strength,
         "profiles": profiles,
         "total": size,
         "washed_out_share": share,
@@ -148,11 +155,12 @@ def _sample_size(coded: CodedTable, total: float | None) -> tuple[float, float]:
                 "give counts, or total=N"
             )
         return mass, mass
-    if not (isinstance(total, int | float | np.number) and 0 < total < math.inf):
+    if not (is_number(total) and 0 < total < math.inf):
         raise InvalidOptionError(f"total is a positive sample size, not {total!r}")
+    total = float(total)
     if not normalised and abs(mass - total) > 1e-9 * total:
         raise InvalidOptionError(f"the table has total {mass:g}, which is neither 1 nor total={total:g}")
-    return float(total), mass
+    return total, mass
 
 
 def _left_out(domain: Domain, codes: Sequence[IntArray]) -> list[str]:

@@ -15,11 +15,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError
 from purtensor.tables.coded import as_masses, described, domain_of, encode, is_sparse, stored_codes
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.labels import encode_labels
+from purtensor.tables.present import path_text
 from purtensor.tables.stored_format import Facts, code_dtype, labels_hash, read_profiles
 from purtensor.tables.stored_table import StoredTable, open_table, stored_marginal, stored_matches
 
@@ -91,10 +93,10 @@ class TableWriter:
             raise ImportError("stored tables need the package zarr: pip install 'purtensor[distributed]'")
         import zarr  # optional, and slow to import
 
-        if chunk < 1:
-            raise InvalidOptionError(f"chunk is a number of profiles, 1 or more; this is {chunk}")
-        self.path, self.domain, self.chunk = Path(path), domain, chunk
-        if os.path.lexists(self.path):
+        if not (is_count(chunk) and chunk >= 1):
+            raise InvalidOptionError(f"chunk is a number of profiles, 1 or more; this is {chunk!r}")
+        self.path, self.domain, self.chunk = Path(path_text(path)), domain, int(chunk)
+        if _is_there(self.path):
             raise StoreError(f"{self.path} exists already: give a new folder, or remove it first")
         self._partial = Path(f"{self.path}.partial")
         self._written, self._total = 0, 0.0
@@ -196,6 +198,18 @@ class TableWriter:
         shutil.rmtree(self._partial, ignore_errors=True)
 
 
+def _is_there(path: Path) -> bool:
+    """Tell whether there is something at a path; refused where its name cannot be one."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise StoreError(f"{str(path)!r} cannot be written: {told}") from error
+    return True
+
+
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
     """Turn errors of the disk into StoreError."""
@@ -223,6 +237,8 @@ def _pieces(table: Table) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatA
 
 
 def _encoded(tables: Iterable[Table]) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
+    if not isinstance(tables, Iterable) or getattr(tables, "shape", None) == ():
+        raise InvalidTableError(f"what is stored is a table, or several, this is {type(tables).__qualname__}")
     for table in tables:
         coded = encode(table, allow_empty=True)
         yield coded.domain, coded.codes, coded.values

@@ -8,6 +8,7 @@ import unicodedata
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 
@@ -47,9 +48,7 @@ def table_to_dataset(table: Table, prefix: str = "") -> xr.Dataset:
     """
     domain = domain_of(table)
     sparse = is_sparse(table)
-    values = np.asarray(table.values)
-    if values.dtype.kind not in _NUMBERS:
-        raise InvalidTableError(f"the values of a table are integers or floats, these are {values.dtype}")
+    values = storable_values(table)
     names = _free_names(prefix, [value_column(values.reshape(-1)), PROFILE, *domain.attributes])
     value_name, profile_name, *attribute_names = names
     marks = {"table": prefix}
@@ -75,6 +74,22 @@ def table_to_dataset(table: Table, prefix: str = "") -> xr.Dataset:
     }
     variables[value_name] = (profile_name if sparse else attribute_names, values, told)
     return xr.Dataset(variables, coords=coordinates)
+
+
+def storable_values(table: Table) -> npt.NDArray[Any]:
+    """Return the values of a table in a type that files hold: of this machine's byte order, floats of 32 or 64 bits.
+
+    Raises
+    ------
+    InvalidTableError
+        They are no numbers, or have more digits than float64.
+    """
+    values = np.asarray(table.values)
+    if values.dtype.kind not in _NUMBERS:
+        raise InvalidTableError(f"the values of a table are integers or floats, these are {values.dtype}")
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        raise InvalidTableError(f"no file holds values of {values.dtype}; make them float64 with astype")
+    return values.astype(np.float32 if values.dtype == np.float16 else values.dtype.newbyteorder("="), copy=False)
 
 
 def dataset_to_table(dataset: xr.Dataset, prefix: str = "") -> Table:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from purtensor._options import check_choice
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.kernels.sums import group_sums
@@ -15,7 +18,7 @@ from purtensor.tables.coded import as_masses, check_attribute, sparse_table
 from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.records import read_records, series
+from purtensor.tables.records import read_records, require_aligned, series
 from purtensor.tables.streaming import group_records, is_text, lazy_records, recognised
 
 MISSING_CATEGORY = "missing"
@@ -43,7 +46,7 @@ def tabulate(
         The columns to tabulate, in order; all of them (but the weights) unless given.
     weights
         The name of a column, or an array with one finite, non-negative weight a record. Counts are then sums of
-        weights, and records of weight 0 do not count.
+        weights, and records of weight 0 do not count. A Series of pandas has the index of the records.
     missing
         What to do with missing values: "raise"; "drop" the records that have one, with their number in
         `table.attrs["dropped_rows"]`; or make them a "category" of its own, labelled "missing" and last.
@@ -66,12 +69,12 @@ def tabulate(
     >>> counts.to_series().to_dict()
     {('f', 'old'): 1.0, ('m', 'old'): 2.0}
     """
-    if missing not in ("raise", "drop", "category"):
-        raise InvalidOptionError(f"missing is 'raise', 'drop' or 'category', not {missing!r}")
+    check_choice("missing", missing, ("raise", "drop", "category"))
     lazy = lazy_records(records)
     if lazy is not None:
         return _streamed(lazy, attributes, weights, missing, from_text=is_text(records))
     source = read_records(records)
+    require_aligned(records, weights)
     weight_column = weights if isinstance(weights, str) else None
     names = _attribute_names(source.names, attributes, weight_column)
     columns = source.select([*names, weight_column] if weight_column else names)
@@ -138,6 +141,8 @@ def _counted(names: tuple[str, ...], factors: list[Factor], masses: FloatArray |
     if masses is None:
         return sparse_table(domain, codes, np.bincount(group).astype(np.float64), name="count", attrs=attrs)
     counts = group_sums(masses, group, len(codes[0]))
+    if not np.isfinite(counts).all():
+        raise InvalidTableError("the weights of a profile sum to more than float64 can hold; divide them by a constant")
     positive = counts > 0
     if not positive.any():
         raise InvalidTableError("all weights are 0: there is nothing to count")
@@ -171,13 +176,27 @@ def _masses(weights: nw.Series[Any], rows: int) -> FloatArray:
     def fail(row: int, what: str) -> NoReturn:
         raise InvalidTableError(f"the weight of row {row} (counted from 0) {what}")
 
-    values = weights.to_numpy()
-    if values.dtype == object:
-        try:
-            values = values.astype(np.float64)
-        except (TypeError, ValueError):
-            raise InvalidTableError("weights are numbers, one a record; these are not") from None
+    values = np.asarray(weights.to_numpy())
+    if isinstance(weights.dtype, nw.Categorical | nw.Enum):
+        raise InvalidTableError("weights are numbers, one a record; these are a categorical")
+    if values.dtype.kind in "OUST":
+        values = _as_numbers(values, fail)
     return as_masses(values, fail)
+
+
+def _as_numbers(values: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> npt.NDArray[Any]:
+    """Return numbers of Python as float64; text is none, and a whole number that float64 does not hold is refused."""
+    numbers = values.tolist()
+    if any(isinstance(value, str | bytes) for value in numbers):
+        raise InvalidTableError("weights are numbers, one a record; these have text")
+    try:
+        found = np.array([float(value) for value in numbers])
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTableError("weights are numbers that float64 holds, one a record; these are not") from None
+    for row, value in enumerate(numbers):
+        if isinstance(value, int) and int(found[row]) != value:
+            fail(row, f"has {value}, an integer that float64 cannot hold exactly")
+    return found
 
 
 def _refuse_missing(names: tuple[str, ...], factors: list[Factor]) -> None:

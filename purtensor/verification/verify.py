@@ -7,6 +7,7 @@ from importlib import import_module
 
 import numpy as np
 
+from purtensor._options import check_flag
 from purtensor._typing import BoolArray
 from purtensor.errors import InvalidOptionError
 from purtensor.verification.bounds import prove
@@ -87,6 +88,7 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
     >>> pt.verify(result).passed
     True
     """
+    check_flag("exact", exact)
     if hasattr(result, "pieces"):  # on disk: what reads it is a layer above, and is found by its name
         told: Verification = import_module("purtensor.distributed.verify").verify_stored(result, exact=exact)
         return told

@@ -148,3 +148,47 @@ def test_fit__a_column_named_like_the_response_keeps_its_name() -> None:
     X, y = drawn_people()
     model = PURClassifier("sex").fit(X, y.rename("skill"))
     assert model.response_ == "skill_"
+
+
+KINDS = {
+    "text for numbers": ({"age": [30, 40] * 4}, {"age": ["30", "40"] * 4}, "'age' had numbers .* now has text"),
+    "truth values for numbers": ({"age": [0, 1] * 4}, {"age": [False, True] * 4}, "'age' had numbers .* truth values"),
+    "numbers for text": ({"age": ["1", "2"] * 4}, {"age": [1, 2] * 4}, "'age' had text .* now has numbers"),
+    "numbers for truth values": ({"age": [False, True] * 4}, {"age": [0, 1] * 4}, "'age' had truth values .* numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predict__labels_of_another_type_are_refused(kind: str) -> None:
+    fitted, asked, words = KINDS[kind]
+    sex = {"sex": ["f", "f", "m", "m"] * 2}
+    model = PURClassifier(protected="sex", strength=1.0).fit(pd.DataFrame(sex | fitted), [0, 1, 1, 0] * 2)
+    with pytest.raises(pt.InvalidTableError, match=words):  # not the prediction of profiles that were never seen
+        model.predict(pd.DataFrame(sex | asked))
+
+
+def test_predict__whole_numbers_as_floats_are_the_same() -> None:
+    rows = pd.DataFrame({"sex": ["f", "f", "m", "m"] * 2, "age": [30, 40] * 4})
+    model = PURClassifier(protected="sex", strength=1.0).fit(rows, [0, 1, 1, 0] * 2)
+    assert (model.predict_proba(rows.astype({"age": float})) == model.predict_proba(rows)).all()
+
+
+def test_fit__weights_that_sum_to_one_are_refused_with_what_to_give() -> None:
+    rows = pd.DataFrame({"sex": ["f", "f", "m", "m"]})
+    with pytest.raises(pt.InvalidOptionError, match=r"sample_weight sums to 1.*sample_weight \* 4"):
+        PURClassifier(protected="sex").fit(rows, [0, 1, 1, 0], sample_weight=[0.25] * 4)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"), [(["sex", "sex"], "two columns of one name"), (["sex", "profile"], "'profile'"),
+                         (["sex", ""], "not empty")],
+)  # fmt: skip
+def test_fit__names_of_columns_that_cannot_be_are_refused(names: list[str], words: str) -> None:
+    rows = pd.DataFrame([["f", 1], ["m", 2]], columns=names)
+    with pytest.raises(pt.InvalidTableError, match=words):
+        PURClassifier(protected=0).fit(rows, [0, 1])
+
+
+def test_fit__no_column_at_all_is_refused_in_the_words_of_scikit_learn() -> None:
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        PURClassifier(protected="sex").fit(pd.DataFrame(index=[0, 1]), [0, 1])

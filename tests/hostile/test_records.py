@@ -42,6 +42,38 @@ REFUSED = {
     "time zone": (lambda: frame(at=pd.date_range("2020-01-01", periods=3, tz="UTC")), "'at'.*time zone"),
     "moments with time zone": (lambda: {"at": [datetime.datetime(2020, 1, 1, tzinfo=UTC)]}, "'at'"),
     "decimals with fractions": (lambda: {"price": [decimal.Decimal("1.5")]}, "'price'"),
+    "columns that pandas would align": (
+        lambda: {"sex": pd.Series(["f", "m"]), "age": pd.Series([1, 2], index=[1, 0])},
+        "'sex'.*'age'.*different indexes",
+    ),
+    "a set": (lambda: {"sex": {"f", "m"}}, "'sex'.*set"),
+    "half a surrogate pair": (lambda: {"sex": ["\ud800", "m"]}, "'sex'.*surrogate"),
+    "half a surrogate pair in an array": (lambda: {"sex": np.array(["\ud800", "m"])}, "'sex'.*surrogate"),
+    "raw bytes": (lambda: {"code": np.zeros(2, dtype="V4")}, "'code'.*V4"),
+    "structures": (lambda: {"code": np.zeros(2, dtype=[("p", "i4")])}, "'code'.*'p'"),
+    "structures of polars": (lambda: pl.DataFrame({"code": [{"p": 1}, {"p": 2}]}), "'code'.*Struct"),
+    "lists of polars": (lambda: pl.DataFrame({"code": [[1], [2]]}), "'code'.*List"),
+    "time zone in polars": (
+        lambda: pl.DataFrame({"at": [datetime.datetime(2020, 1, 1)]}).with_columns(
+            pl.col("at").dt.replace_time_zone("UTC")
+        ),
+        "'at'.*time zone",
+    ),
+    "time zone in arrow": (lambda: pa.table({"at": pa.array([0], pa.timestamp("us", "UTC"))}), "'at'.*time zone"),
+    "time zone in a lazy frame": (
+        lambda: pl.LazyFrame({"at": [datetime.datetime(2020, 1, 1)]}).with_columns(
+            pl.col("at").dt.replace_time_zone("UTC")
+        ),
+        "'at'.*time zone",
+    ),
+    "missing in a dictionary of arrow": (
+        lambda: pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["u", None]))}),
+        "'a'.*missing",
+    ),
+    "categories of periods": (
+        lambda: {"month": pd.Series(pd.Categorical(pd.period_range("2020", periods=2, freq="M")))},
+        "'month'.*to_timestamp",
+    ),
     "no rows": (lambda: frame().iloc[:0], "empty"),
     "no columns": (lambda: pd.DataFrame(index=range(3)), "no attribute"),
     "column twice": (lambda: pd.concat([frame(), frame()], axis=1), "'sex'"),
@@ -79,6 +111,14 @@ WEIGHTS = {
     "a number": (2.0, "float"),
     "unknown column": ("w", "'w'"),
     "integers beyond float64": (np.array([2**53 + 1, 1, 1]), "9007199254740993"),
+    "text of numbers": (["1", "1", "1"], "text"),
+    "array of text": (np.array(["1", "1", "1"]), "text"),
+    "bytes of numbers": ([b"1", b"1", b"1"], "text"),
+    "categorical of numbers": (pd.Categorical([1, 2, 1]), "categorical"),
+    "whole numbers beyond float64 in a list": ([2**53 + 1, 1, 1], "row 0.*9007199254740993"),
+    "numbers of no size": ([10**400, 1, 1], "numbers that float64 holds"),
+    "sum beyond float64": ([1.0, 1e308, 1e308], "sum to more than float64"),
+    "another index": (pd.Series([1.0, 2.0, 3.0], index=[2, 1, 0]), "the records and the weights.*different indexes"),
     "complex": (np.array([1j, 1, 1]), "complex|numbers"),
     "times": (np.array(["2020-01-01"] * 3, dtype="M8[D]"), "datetime|numbers"),
 }
@@ -108,6 +148,12 @@ COUNTED = {
     "categories in order": (
         lambda: {"a": pd.Categorical(["lo", "hi"], categories=["lo", "hi"], ordered=True)}, {"lo": 1, "hi": 1},
     ),
+    "dictionary of arrow in pandas": (
+        lambda: {"a": pd.Series(["m", "f"], dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))},
+        {"m": 1, "f": 1},
+    ),
+    "views of strings": (lambda: pa.table({"a": pa.array(["m", "f", "m"], pa.string_view())}), {"f": 1, "m": 2}),
+    "integers of 128 bits": (lambda: pl.DataFrame({"a": pl.Series([2, 1, 2], dtype=pl.Int128)}), {1: 1, 2: 2}),
     "one record": (lambda: {"a": [7]}, {7: 1}),
     "dictionary-encoded": (lambda: pa.table({"a": pa.array(["m", "f", "m"]).dictionary_encode()}), {"m": 2, "f": 1}),
     "lazy": (lambda: pl.LazyFrame({"a": ["m", "f", "m"]}), {"f": 1, "m": 2}),

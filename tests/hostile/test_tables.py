@@ -36,6 +36,15 @@ def without_label():
     return xr.DataArray(np.arange(1.0, 13.0), coords=coords, dims="profile")
 
 
+def extended(value):
+    """A table of more digits and a wider range than float64; where there is no such type, one that says so."""
+    if np.finfo(np.longdouble).max == np.finfo(np.float64).max:
+        pytest.skip("this machine has no floats beyond 64 bits")
+    table = plain().astype(np.longdouble)
+    table[1, 0, 2] = np.longdouble(value)
+    return table
+
+
 # the fault, and what the message must name
 FAULTS = {
     "not a number": (lambda: with_value(np.nan), "y=yes, s=f, x=c.*nan"),
@@ -45,6 +54,8 @@ FAULTS = {
     "negative by rounding": (lambda: with_value(-1e-300), "y=yes, s=f, x=c.*-1e-300"),
     "negative integer": (lambda: integers(-2), "y=yes, s=f, x=c.*-2"),
     "integer that float64 cannot hold": (lambda: integers(2**53 + 1), "y=yes, s=f, x=c.*9007199254740993"),
+    "extended precision beyond float64": (lambda: extended("1e400"), r"y=yes, s=f, x=c.*1e\+400"),
+    "extended precision below float64": (lambda: extended("1e-400"), "y=yes, s=f, x=c.*1e-400"),
     "no mass": (lambda: plain() * 0, "empty"),
     "total beyond float64": (lambda: plain() * 1e307, "total mass"),
     "objects": (lambda: plain().astype(object), "object"),
@@ -75,6 +86,11 @@ FAULTS = {
 ABOUT_MASSES = {
     "not a number", "infinite", "minus infinite", "negative", "negative by rounding", "negative integer",
     "integer that float64 cannot hold", "no mass", "total beyond float64", "objects", "text", "complex", "times",
+    "extended precision beyond float64", "extended precision below float64",
+}  # fmt: skip
+OF_LAYOUTS_TOO = {
+    "integer that float64 cannot hold", "objects", "text", "complex", "times", "extended precision beyond float64",
+    "extended precision below float64",
 }  # fmt: skip
 
 
@@ -87,6 +103,7 @@ def crossed(functions, others, every):
 # counts of nobody are no records: the one fault that is none for one function
 PAIRS = [pair for pair in crossed(OF_A_TABLE, FAULTS, 2) if pair != ("to_records", "no mass")]
 PAIRS += [(function, fault) for function in LAYOUTS_ONLY for fault in FAULTS if fault not in ABOUT_MASSES]
+PAIRS += [("to_sparse", fault) for fault in OF_LAYOUTS_TOO]
 
 
 @pytest.mark.parametrize(("function", "fault"), PAIRS, ids=[f"{name}: {fault}" for name, fault in PAIRS])
@@ -163,3 +180,49 @@ def test_tables__oddities_give_the_answer_of_the_plain_table(function, oddity):
         expected, answer = sum(expected.values()), sum(answer.values())
     judged = isinstance(expected, str) or expected is None
     assert answer == (expected if judged else pytest.approx(expected, rel=1e-9, abs=1e-12))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.array([2**53 + 1, 1]), np.array(["1", "2"]), np.array([1j, 2]), np.array([1, 2], dtype="m8[s]")],
+    ids=["integer that float64 cannot hold", "text", "complex", "durations"],
+)
+def test_to_dense__values_that_are_no_float64_are_refused(values):
+    stored = sparse([("no",), ("yes",)], values, ["y"])
+    with pytest.raises(pt.InvalidTableError, match=r"integers or floats|y=no\) has 9007199254740993"):
+        pt.to_dense(stored)
+
+
+@pytest.mark.parametrize("ending", ["nc", "parquet", "csv"])
+@pytest.mark.parametrize("kind", ["f2", "f4", ">f8", ">i4", "u1", "longdouble"])
+def test_save__values_of_every_type_come_back_or_are_refused(kind, ending, tmp_path):
+    table = plain().astype(kind)
+    if kind == "longdouble" and table.dtype != np.float64 and ending != "csv":
+        with pytest.raises(pt.InvalidTableError, match=r"float128.*float64 with astype"):
+            pt.save(table, tmp_path / f"t.{ending}")
+        return
+    pt.save(table, tmp_path / f"t.{ending}")
+    assert shown(pt.load(tmp_path / f"t.{ending}")) == shown(plain())
+
+
+def test_save__a_name_too_long_for_netcdf(tmp_path):
+    with pytest.raises(pt.InvalidTableError, match=r"'é{40}'\.\.\. is longer than the 256 bytes that NetCDF allows"):
+        pt.save(plain().rename(x="é" * 200), tmp_path / "t.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_save__a_name_that_parquet_has_for_the_values(tmp_path):
+    with pytest.raises(
+        pt.InvalidTableError, match=r"'value', as the column of values may be; rename it, or save as Net"
+    ):
+        pt.save(plain().rename(x="value"), tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("potential", [np.nan, np.inf, "1", 1j, None], ids=repr)
+def test_project__starts_that_are_no_potentials_are_refused(potential):
+    constraints = pt.marginals_of(plain() ** 2, "y")
+    start = xr.DataArray([0.0, 0.0], coords={"y": ["no", "yes"]}, dims="y").astype(object)
+    start[1] = potential
+    start = start.astype(float) if isinstance(potential, float) else start.astype(type(potential))
+    with pytest.raises(pt.InvalidOptionError, match="start"):
+        pt.project(plain(), constraints, start=[start])

@@ -77,7 +77,7 @@ def test_read_parquet__changed_values_and_labels(tmp_path):
 
 
 def test_write_parquet__refuses_an_attribute_called_like_the_values(tmp_path):
-    with pytest.raises(pt.InvalidTableError, match="cannot be called one of count, probability, value"):
+    with pytest.raises(pt.InvalidTableError, match="cannot be called 'value', as the column of values may be"):
         write_parquet(pt.tabulate({"value": [1]}), tmp_path / "x.parquet")
 
 

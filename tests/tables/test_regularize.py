@@ -92,6 +92,20 @@ def test_regularize__strength_zero_is_the_empirical_distribution():
     assert f.attrs["washed_out_share"] == 0
 
 
+@pytest.mark.parametrize("strength", [1e200, 1e307, 1e308])
+def test_regularize__huge_pseudo_counts_give_the_uniform_distribution(strength):
+    counts = pt.tabulate({"y": [0, 1, 1, 0], "x": [0, 0, 1, 1]}, weights=[1, 5, 2, 3])
+    f = pt.regularize(counts, strength, response="y")
+    assert f.values == pytest.approx(0.25, rel=1e-15)
+
+
+@pytest.mark.parametrize(("scale", "strength"), [(0.01, 1.7e308), (5e-324, 1.0)])
+def test_regularize__pseudo_counts_beyond_float64_are_refused(scale, strength):
+    counts = pt.tabulate({"y": [0, 1], "x": [0, 0]}) * scale
+    with pytest.raises(pt.InvalidOptionError, match=r"beyond float64 against a total of"):
+        pt.regularize(counts, strength, response="y")
+
+
 def test_regularize__a_table_declares_structural_zeros():
     possible = pt.to_dense(pt.regularize(COUNTS, 1, response="income", support="product")).copy()
     possible.loc[{"sex": "m", "age": 1}] = 0

@@ -161,7 +161,7 @@ def test_tabulate__refuses_no_records(records):
             [None],
             {"missing": "ignore"},
             pt.InvalidOptionError,
-            "missing is 'raise', 'drop' or 'category', not 'ignore'",
+            "missing is one of raise, drop, category, this is 'ignore'",
         ),
     ],
 )

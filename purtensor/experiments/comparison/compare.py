@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from purtensor._options import check_choice, is_count, is_number
 from purtensor.errors import InvalidOptionError
 from purtensor.experiments.comparison.contenders import Contender, Solvers, contenders
 from purtensor.experiments.comparison.contest import Found, Told, run_in_turns
@@ -91,11 +92,14 @@ def compare(
 ['a', 'newton', 'converged']]
     """
     rule = _rule(budget, tolerance, max_iterations, clock)
-    if repetitions < 0:
-        raise InvalidOptionError(f"repetitions is a count, this is {repetitions}")
+    if not is_count(repetitions):
+        raise InvalidOptionError(f"repetitions is a count, this is {repetitions!r}")
+    if on_step is not None and not callable(on_step):
+        raise InvalidOptionError(f"on_step is a function of a problem's and a solver's name, this is {on_step!r}")
     asked, invited = questions(problems, max(10.0 * budget, 60.0)), contenders(solvers)
     for question in asked:
         question.check()
+    budget, tolerance = rule.max_seconds, rule.tolerance
     names, found, cut = [question.name for question in asked], Found(), {}
     try:
         if executor is None:
@@ -150,14 +154,13 @@ def _described(executor: Any) -> str:
 
 
 def _rule(budget: float, tolerance: float, max_iterations: int, clock: str) -> Rule:
-    if not budget > 0:
+    if not (is_number(budget) and budget > 0):
         raise InvalidOptionError(f"budget is the seconds that each run may take, a positive number, this is {budget!r}")
-    if not 0 < tolerance < 1:
+    if not (is_number(tolerance) and 0 < tolerance < 1):
         raise InvalidOptionError(f"tolerance is a share of the total mass in (0, 1), this is {tolerance!r}")
-    if max_iterations < 1:
+    if not (is_count(max_iterations) and max_iterations >= 1):
         raise InvalidOptionError(f"max_iterations is a positive count, this is {max_iterations!r}")
-    if clock not in CLOCKS:
-        raise InvalidOptionError(f"clock is one of {', '.join(CLOCKS)}, this is {clock!r}")
+    check_choice("clock", clock, CLOCKS)
     return Rule(float(tolerance), int(max_iterations), float(budget), clock)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+from purtensor._options import items_of
 from purtensor.errors import InvalidOptionError
 from purtensor.experiments.comparison.isolated_peer import PeerEntry
 from purtensor.experiments.comparison.outcome import Outcome
@@ -76,7 +77,10 @@ def contenders(solvers: Solvers) -> list[Contender]:
     if isinstance(solvers, Mapping):
         named = dict(solvers)
     else:
-        listed = [solvers] if isinstance(solvers, (str, Solver)) else list(solvers)
+        several = [solvers] if isinstance(solvers, (str, Solver)) else items_of(solvers)
+        if several is None:
+            raise InvalidOptionError(f"solvers are names, or objects with a step, this is {solvers!r}")
+        listed = several
         names = [name_of(solver) for solver in listed]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from purtensor._options import items_of
 from purtensor._typing import FloatArray, Table
 from purtensor._written import name_and_options
 from purtensor.constraints.consistency import check_consistency
@@ -170,9 +171,10 @@ def _several(problems: Any) -> list[Any]:
     )
     if single:
         return [problems]
-    if not isinstance(problems, Iterable):
+    found = items_of(problems)
+    if found is None:
         raise _no_problem(problems)
-    return list(problems)
+    return found
 
 
 def _name_of(item: Any, number: int) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
+from purtensor._options import is_count, is_number
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf import sum_rows
@@ -19,7 +19,6 @@ from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
 from purtensor.solving.merging import merged_of
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.anderson import accelerated_step
-from purtensor.solving.solvers.counts import is_count
 from purtensor.solving.solvers.first_sweep import first_sweep, is_first
 from purtensor.solving.solvers.in_logarithms import InLogarithms, spans_the_range
 from purtensor.solving.solvers.merged import MergedSweeps
@@ -83,14 +82,16 @@ class IPF:
     acceleration: int | Literal["anderson"] | None = None
 
     def __post_init__(self) -> None:
-        if self.order is not None and not _are_positions(self.order):
-            raise InvalidOptionError(
-                f"order is the positions of the constraints, such as (2, 0, 1), this is {self.order!r}"
-            )
-        if not (isinstance(self.relaxation, Real) and 0.0 < self.relaxation < 2.0):
+        if self.order is not None:
+            if not _are_positions(self.order):
+                raise InvalidOptionError(
+                    f"order is the positions of the constraints, such as (2, 0, 1), this is {self.order!r}"
+                )
+            object.__setattr__(self, "order", tuple(int(position) for position in self.order))  # equal, and hashable
+        if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
             raise InvalidOptionError(f"relaxation is an exponent in (0, 2), 1 for none, this is {self.relaxation!r}")
         depth = self.acceleration
-        if not (depth is None or depth == "anderson" or (is_count(depth) and depth >= 1)):
+        if not (depth is None or (isinstance(depth, str) and depth == "anderson") or (is_count(depth) and depth >= 1)):
             raise InvalidOptionError(
                 f"acceleration is None, 'anderson', or how many earlier sweeps to use, at least 1, this is {depth!r}"
             )
@@ -182,7 +183,9 @@ class IPF:
 
 
 def _are_positions(order: object) -> bool:
-    return isinstance(order, Sequence | np.ndarray) and all(map(is_count, order))
+    if isinstance(order, np.ndarray):
+        order = order.tolist()  # of no axis, a number
+    return isinstance(order, Sequence) and not isinstance(order, str | bytes) and all(map(is_count, order))
 
 
 def sweep_arithmetic(problem: Problem, memory: Any) -> float:

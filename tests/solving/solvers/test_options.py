@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.solving.solvers.counts import is_count
+from purtensor._options import is_count
 
 NO_COUNT = (-1, 1.5, 2.0, "3", True, math.nan, math.inf, (1,), np.float64(2.0))
 
 BAD = {
-    (pt.Newton, "warm_up"): (*NO_COUNT, None),
-    (pt.LBFGS, "memory"): (*NO_COUNT, 0, None),
-    (pt.IPF, "acceleration"): (*NO_COUNT, 0, "Anderson"),
-    (pt.IPF, "relaxation"): (0.0, 2.0, -1.0, math.nan, math.inf, "1", None, (1.0,), 1j),
-    (pt.IPF, "order"): (0, "01", (0, "1"), (0.0, 1.0), (-1, 0), {0, 1}, ((0,), (1,)), (True, False), 1.5),
-}
+    (pt.Newton, "warm_up"): (*NO_COUNT, None, 1001),
+    (pt.LBFGS, "memory"): (*NO_COUNT, 0, None, 2**70),
+    (pt.IPF, "acceleration"): (*NO_COUNT, 0, "Anderson", 2**70, np.array([1, 2])),
+    (pt.IPF, "relaxation"): (0.0, 2.0, -1.0, math.nan, math.inf, "1", None, (1.0,), 1j, True),
+    (pt.IPF, "order"): (
+        0, "01", b"01", (0, "1"), (0.0, 1.0), (-1, 0), {0, 1}, ((0,), (1,)), (True, False), 1.5, np.array(1),
+    ),
+}  # fmt: skip
 
 CASES = [(kind, option, value) for (kind, option), values in BAD.items() for value in values]
 
@@ -49,6 +51,13 @@ def test_options__orders_of_any_sequence(order):
     problem = pt.problems.load("a")
     result = pt.project(problem.reference, problem.constraints, solver=pt.IPF(order=order))
     assert result.converged
+
+
+@pytest.mark.parametrize("order", [[2, 0, 1], np.array([2, 0, 1]), range(3)[::-1]])
+def test_options__orders_of_any_sequence_make_equal_solvers(order):
+    same = pt.IPF(order=tuple(int(position) for position in order))
+    assert pt.IPF(order=order) == same
+    assert hash(pt.IPF(order=order)) == hash(same)
 
 
 @pytest.mark.parametrize("order", [(0, 1), (0, 0, 1), (1, 2, 3), ()])

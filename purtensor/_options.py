@@ -1,0 +1,55 @@
+"""What the options of public functions may be: words, counts, numbers, yes or no."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from purtensor.errors import InvalidOptionError
+
+_BEYOND_INT64 = 2**63
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse an option that is none of the words, whatever comparing it with them would do."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidOptionError(f"{name} is one of {', '.join(choices)}, this is {value!r}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse an option that is neither True nor False: 'no' and [False] would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidOptionError(f"{name} is True or False, this is {value!r}")
+
+
+def check_name(what: str, value: object) -> None:
+    """Refuse what cannot be the name of `what`, as a list, which no dict can be asked for."""
+    if not isinstance(value, str):
+        raise InvalidOptionError(f"{what} is asked for by its name, this is {value!r}")
+
+
+def items_of(value: object) -> list[Any] | None:
+    """Return what an iterable has, None where it has no items: numbers, and arrays without an axis."""
+    try:
+        return list(value)  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        return None
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Tell whether a value is a whole number from 0 on that an int64 holds; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < _BEYOND_INT64
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell whether a value is a real number that float64 holds, not NaN; True and False are none, infinity is one."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return not math.isnan(float(value))
+    except OverflowError:
+        return False
