@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 
+from purtensor._interrupts import apart
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.constraints.system import System
 
@@ -18,6 +21,11 @@ _TOLERANCES = {
     "presolve": True,
     "time_limit": _LONGEST,
 }
+
+
+def _solved(costs: FloatArray, **program: Any) -> Any:
+    """Return what HiGHS makes of a program. It does not hear Ctrl-C, which ends the wait for it."""
+    return apart(lambda: linprog(costs, method="highs", options=_TOLERANCES, **program))
 
 
 def coefficient_matrix(system: System) -> csr_array:
@@ -38,8 +46,7 @@ def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatA
     scaled = system.targets / _unit(system.targets[system.targets > 0])
     matrix = coefficient_matrix(system).T.tocsr()
     lowest = np.full(system.rows, -1.0) if counted is None else np.where(counted, -1.0, -np.inf)
-    found = linprog(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1),
-                    method="highs", options=_TOLERANCES)  # fmt: skip
+    found = _solved(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1))
     if found.x is None or (counted is not None and found.status != 0):
         return None
     return np.asarray(found.x)
@@ -68,10 +75,9 @@ def sparse_emptying_weights(system: System, profile: int) -> FloatArray | None:
 def _sparse(system: System, value: float, least: FloatArray) -> FloatArray | None:
     shares = system.targets / system.targets[system.block(0)].sum()
     matrix = coefficient_matrix(system).T.tocsr()
-    found = linprog(
+    found = _solved(
         np.ones(2 * system.rows), A_ub=hstack([-matrix, matrix]).tocsr(), b_ub=-least,
-        A_eq=csr_array(np.concatenate([shares, -shares])[None, :]), b_eq=[value], bounds=(0.0, None), method="highs",
-        options=_TOLERANCES,
+        A_eq=csr_array(np.concatenate([shares, -shares])[None, :]), b_eq=[value], bounds=(0.0, None),
     )  # fmt: skip
     if found.x is None:
         return None
@@ -88,8 +94,8 @@ def emptying_weights(system: System) -> FloatArray | None:
     flags = csr_array((np.ones(profiles), (np.arange(profiles), np.arange(profiles))), shape=(profiles, profiles))
     above = hstack([-matrix, flags]).tocsr()
     level = csr_array(np.concatenate([scaled, np.zeros(profiles)])[None, :])
-    found = linprog(
+    found = _solved(
         np.concatenate([np.zeros(rows), -np.ones(profiles)]), A_ub=above, b_ub=np.zeros(profiles), A_eq=level,
-        b_eq=np.zeros(1), bounds=[(None, None)] * rows + [(0.0, 1.0)] * profiles, method="highs", options=_TOLERANCES,
+        b_eq=np.zeros(1), bounds=[(None, None)] * rows + [(0.0, 1.0)] * profiles,
     )  # fmt: skip
     return None if found.x is None else np.asarray(found.x[:rows])

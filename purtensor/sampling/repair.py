@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from purtensor._interrupts import apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.sampling.fixed_point import Units
 from purtensor.sampling.row_bounds import RowBounds, missed
@@ -41,15 +42,18 @@ def repaired(start: Units, down: Units, movable: BoolArray, bounds: Sequence[Row
     high = np.concatenate([bound.upper - bound.sums(start) for bound in bounds])[touched]
     slack = sparse.eye_array(len(low))
     profiles, slacks = np.ones(len(free)), np.zeros(2 * len(low))
-    answer = milp(
-        np.concatenate([profiles, slacks + _PRICE]),
-        integrality=np.concatenate([profiles, slacks]),
-        bounds=Bounds(0, np.concatenate([profiles, slacks + np.inf])),
-        constraints=[
-            LinearConstraint(sparse.hstack([matrix[touched], slack, -slack]).tocsr(), low, high),
-            LinearConstraint(sparse.csr_array(np.concatenate([change, slacks])[None]), 0, 0),
-        ],
-        options={"node_limit": _NODES, "mip_rel_gap": _GAP},
+    constraints = [
+        LinearConstraint(sparse.hstack([matrix[touched], slack, -slack]).tocsr(), low, high),
+        LinearConstraint(sparse.csr_array(np.concatenate([change, slacks])[None]), 0, 0),
+    ]
+    answer = apart(  # it does not hear Ctrl-C
+        lambda: milp(
+            np.concatenate([profiles, slacks + _PRICE]),
+            integrality=np.concatenate([profiles, slacks]),
+            bounds=Bounds(0, np.concatenate([profiles, slacks + np.inf])),
+            constraints=constraints,
+            options={"node_limit": _NODES, "mip_rel_gap": _GAP},
+        )
     )
     if answer.x is None:
         return start

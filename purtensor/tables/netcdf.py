@@ -8,6 +8,7 @@ from typing import Any
 
 import xarray as xr
 
+from purtensor._interrupts import undisturbed
 from purtensor.errors import FileFormatError, InvalidTableError, StoreError
 from purtensor.tables.atomic import replaced_file
 from purtensor.tables.content_hash import content_hash
@@ -52,7 +53,8 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     require_memory(_TO_OPEN + sealed.nbytes, f"writing {os.fspath(path)}")
     with replaced_file(path) as temporary:
         try:
-            sealed.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
+            with undisturbed():
+                sealed.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
         except (OSError, RuntimeError) as error:  # of a full disk the library says "HDF error", or "permission denied"
             told = f"{os.fspath(path)} cannot be written: {error}; see that its folder is there, and room on the disk"
             raise StoreError(told) from error
@@ -77,9 +79,17 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     what = f"reading {os.fspath(path)}"
     require_memory(_TO_OPEN + os.stat(path).st_size, what)
     with reading(path, "NetCDF"):
-        with xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=False) as opened:
+        with undisturbed():
+            opened = xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=False)
+        try:
             require_memory(2 * opened.nbytes, what)  # as declared: few bytes on disk may stand for very many
+            for variable in opened.variables.values():
+                with undisturbed():
+                    variable.load()
             dataset = opened.load()
+        finally:
+            with undisturbed():
+                opened.close()
         found = content_hash(dataset, ignored=("content_hash",))
     if dataset.attrs.get("format") != FORMAT or "content_hash" not in dataset.attrs:
         raise FileFormatError(f"{os.fspath(path)} is a NetCDF file, but none that purtensor wrote")

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
 
+from purtensor._interrupts import apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.verification.evidence import Evidence
 
@@ -48,11 +49,14 @@ def _proposal(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArra
     columns = np.tile(np.arange(profiles), constraints)
     transposed = sp.csr_array((np.ones(rows.size), (columns, rows.reshape(-1))), shape=(profiles, count))
     capped = sp.csr_array((np.ones(extra), (zeros, np.arange(extra))), shape=(profiles, extra))
-    found = scipy.optimize.linprog(
-        np.concatenate([np.zeros(count), -np.ones(extra)]),
-        A_ub=sp.vstack([sp.hstack([-transposed, capped]), sp.csr_array(np.append(targets, np.zeros(extra))[None, :])]),
-        b_ub=np.zeros(profiles + 1),
-        bounds=[(-100, 100)] * count + [(0, 1)] * extra,
-        method="highs",
+    above = sp.vstack([sp.hstack([-transposed, capped]), sp.csr_array(np.append(targets, np.zeros(extra))[None, :])])
+    found = apart(  # it does not hear Ctrl-C
+        lambda: scipy.optimize.linprog(
+            np.concatenate([np.zeros(count), -np.ones(extra)]),
+            A_ub=above,
+            b_ub=np.zeros(profiles + 1),
+            bounds=[(-100, 100)] * count + [(0, 1)] * extra,
+            method="highs",
+        )
     )
     return found.x[:count] if found.x is not None else None

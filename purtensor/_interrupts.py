@@ -1,0 +1,69 @@
+"""Ctrl-C and other libraries: some do not hear it while they compute, some leave their locks taken when they do."""
+
+from __future__ import annotations
+
+import contextvars
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+_Result = TypeVar("_Result")
+
+_SECONDS = 0.1
+"""How long the main thread waits before it looks for signals, on systems where they do not wake it."""
+
+
+def apart(call: Callable[[], _Result]) -> _Result:
+    """Return what a call gives, which is made on a thread of its own, so that Ctrl-C is heard meanwhile.
+
+    Nothing can stop the call itself, which has to have a limit of its own: after Ctrl-C it goes on to its end, and what
+    it gives is lost. Threads other than the main one, which alone hears Ctrl-C, make the call themselves.
+
+    Examples
+    --------
+    >>> apart(lambda: 1 + 1)
+    2
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    context, given, raised = contextvars.copy_context(), list[_Result](), list[BaseException]()
+
+    def work() -> None:
+        try:
+            given.append(context.run(call))
+        except BaseException as error:  # raised where the call was asked for
+            raised.append(error)
+
+    thread = threading.Thread(target=work, name="purtensor-apart", daemon=True)  # the process may end before it does
+    try:
+        thread.start()
+    except RuntimeError:  # no memory for one more thread
+        return call()
+    while thread.is_alive():
+        thread.join(_SECONDS)
+    if raised:
+        raise raised.pop()
+    return given.pop()
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let a Ctrl-C that comes within the block be heard at its end.
+
+    xarray takes the locks of NetCDF by Python code: an interrupt between taking them and the block that gives them back
+    would leave them taken, and every later use of NetCDF in this process would wait without end.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    heard: list[tuple[int, Any]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if heard:
+            before(*heard[0])
