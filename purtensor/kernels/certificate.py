@@ -89,14 +89,29 @@ def certify_range(
 
 
 @compiled
-def weigh(masses: FloatArray, index: IntArray, offsets: IntArray, weights: FloatArray) -> float:
-    """Return the mean over the masses of the sum of each profile's row weights."""
-    total = 0.0
-    mass = 0.0
-    for i in range(masses.size):
+def weigh_range(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    weights: FloatArray,
+    begin: int,
+    end: int,
+    sums: FloatArray,
+) -> None:
+    """Add to `sums`, over profiles begin .. end - 1, the masses times the sums of their row weights; and the masses."""
+    total, mass = sums[0], sums[1]
+    for i in range(begin, end):
         here = 0.0
         for k in range(index.shape[0]):
             here += weights[offsets[k] + index[k, i]]
         total += masses[i] * here
         mass += masses[i]
-    return total / mass
+    sums[0], sums[1] = total, mass
+
+
+@compiled
+def weigh(masses: FloatArray, index: IntArray, offsets: IntArray, weights: FloatArray) -> float:
+    """Return the mean over the masses of the sum of each profile's row weights."""
+    sums = np.zeros(2)
+    weigh_range(masses, index, offsets, weights, 0, masses.size, sums)
+    return float(sums[0]) / float(sums[1])

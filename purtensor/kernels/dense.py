@@ -9,14 +9,22 @@ from purtensor.kernels._jit import compiled
 
 
 @compiled
-def add_pairs(masses: FloatArray, index: IntArray, offsets: IntArray, number: IntArray, matrix: FloatArray) -> None:
-    """Add every mass to the entries of all pairs of its independent rows (upper triangle).
+def add_pairs(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    number: IntArray,
+    begin: int,
+    end: int,
+    matrix: FloatArray,
+) -> None:
+    """Add every mass of profiles begin .. end - 1 to the entries of all pairs of its independent rows (upper triangle).
 
     `number` has the place of each row in the matrix, -1 where it is dependent.
     """
     count = index.shape[0]
     here = np.empty(count, dtype=np.int64)
-    for i in range(masses.size):
+    for i in range(begin, end):
         found = 0
         for k in range(count):
             place = number[offsets[k] + index[k, i]]

@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.certificate import unevenness, weigh
+from purtensor.kernels.certificate import unevenness
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Iterate
-from purtensor.solving.masses import change_sums, changed, measured
+from purtensor.solving.masses import change_sums, changed, measured, weighed
 from purtensor.solving.problem import Problem
 from purtensor.solving.raised import FLOORS, even_shares
 
@@ -95,7 +95,7 @@ class DualCertifier:
     def _rounding(self, iterate: Iterate) -> float:
         """Return how far, in total variation, rounding can have moved the masses off their potentials."""
         problem = self.problem
-        return _UNIT * (4.0 + weigh(iterate.masses, problem.index, problem.offsets, np.abs(iterate.potentials)))
+        return _UNIT * (4.0 + weighed(problem, iterate.masses, iterate.potentials))
 
 
 def with_unevenness(upper: float, uneven: float) -> float:

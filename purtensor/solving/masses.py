@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.certificate import certify_range, change_masses
+from purtensor.kernels.certificate import certify_range, change_masses, weigh_range
 from purtensor.kernels.ipf import measure, miss, rebuild_range, sum_rows
 from purtensor.kernels.newton import bend
 from purtensor.solving.problem import Problem
@@ -84,6 +84,14 @@ def change_sums(problem: Problem, masses: FloatArray, potentials: FloatArray) ->
     )
     _, upper, gap, moved = added_up(found)
     return float(found[:, 0].min()), float(upper), float(gap), float(moved)
+
+
+def weighed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:
+    """Return the mean over the masses of the sum of each profile's absolute potentials."""
+    weights, sums = np.abs(potentials), np.zeros(2)
+    for begin, end in _chunks(problem):
+        weigh_range(masses, problem.index, problem.offsets, weights, begin, end, sums)
+    return float(sums[0]) / float(sums[1])
 
 
 def _chunks(problem: Problem) -> tuple[Chunk, ...]:

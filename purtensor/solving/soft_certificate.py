@@ -13,10 +13,11 @@ from itertools import product
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray
-from purtensor.kernels.certificate import certificate_sums, weigh
+from purtensor.kernels.certificate import certificate_sums
 from purtensor.kernels.spread import spread
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.iterate import row_sums
+from purtensor.solving.masses import weighed
 from purtensor.solving.soft_ascent import SoftPoint
 from purtensor.solving.soft_penalty import Absolute, Penalty
 from purtensor.solving.soft_polish import holding_ridge, miss_to_meet, tight_rows
@@ -57,7 +58,7 @@ def certify_soft(soft: SoftProblem, point: SoftPoint, penalty: Penalty, slack: f
     bound = (certificate_sums(masses, change)[1] + gap) / problem.total
     if not bound >= 0.0:
         return _NOTHING
-    weight = weigh(point.masses, problem.index, problem.offsets, np.abs(point.potentials))
+    weight = weighed(problem, point.masses, point.potentials)
     rounding = left / problem.total + _UNIT * (4.0 + weight)
     tv = float(np.sqrt(bound / 2)) + rounding
     return Certificate(float(bound + 2 * tv * rounding + rounding**2), min(1.0, tv))

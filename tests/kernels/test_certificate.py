@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.kernels.certificate import certificate_sums, certify_range, change_masses, unevenness, weigh
+from purtensor.kernels.certificate import certificate_sums, certify_range, change_masses, unevenness, weigh, weigh_range
 from tests.kernels.drawn import Arrays, both
 from tests.oracles import DIGITS
 
@@ -52,6 +52,21 @@ def test_weigh__is_the_mean_of_what_the_rows_weigh(kernel):
     masses = 3.0 * arrays.reference
     wanted = float(masses @ (arrays.coefficients.T @ weights)) / float(masses.sum())
     assert kernel(masses, arrays.index, arrays.offsets, weights) == pytest.approx(wanted, rel=1e-14)
+
+
+@both(weigh_range)
+def test_weigh_range__goes_on_with_the_sums_so_far(kernel):
+    arrays = Arrays(3)
+    weights = np.random.default_rng(4).uniform(0.0, 5.0, len(arrays.targets))
+    given = arrays.reference, arrays.index, arrays.offsets, weights
+    whole, parts = np.zeros(2), np.zeros(2)
+    kernel(*given, 0, len(arrays.reference), whole)
+    for begin, end in ((0, 7), (7, len(arrays.reference))):
+        kernel(*given, begin, end, parts)
+    assert parts.tolist() == whole.tolist()  # to the last bit
+    assert whole == pytest.approx(
+        [float(arrays.reference @ (arrays.coefficients.T @ weights)), float(arrays.reference.sum())], rel=1e-14
+    )
 
 
 @both(change_masses)

@@ -14,6 +14,7 @@ def test_add_pairs__is_the_upper_triangle_of_the_hessian_on_independent_rows(ker
     number = np.full(15, -1)
     number[kept] = np.arange(len(kept))
     matrix = np.zeros((len(kept), len(kept)))
-    kernel(arrays.reference, arrays.index, arrays.offsets, number, matrix)
+    for begin, end in ((0, 20), (20, len(arrays.reference))):
+        kernel(arrays.reference, arrays.index, arrays.offsets, number, begin, end, matrix)
     rows = arrays.coefficients[kept]
     assert matrix == pytest.approx(np.triu(rows * arrays.reference @ rows.T), rel=1e-14)

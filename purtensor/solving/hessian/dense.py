@@ -11,6 +11,10 @@ from purtensor.constraints.system import System
 from purtensor.kernels.dense import add_pairs
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored, add_to_diagonal
+from purtensor.solving.threads import chunks_of
+
+_PAIRS = 1 << 25
+"""Twice the pairs that are added before the kernel comes back to Python, where interrupts are heard."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +37,9 @@ class Dense:
 
     def _matrix(self, masses: FloatArray) -> FloatArray:
         matrix = np.zeros((len(self.independent), len(self.independent)))
-        add_pairs(masses, self.system.index, self.system.offsets, self.number, matrix)
+        count, profiles = self.system.index.shape
+        for begin, end in chunks_of(profiles, max(1, _PAIRS // count**2)):
+            add_pairs(masses, self.system.index, self.system.offsets, self.number, begin, end, matrix)
         return matrix
 
 
