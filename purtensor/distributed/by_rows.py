@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +13,37 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
-from purtensor.distributed.ascending import Place, divergence_at, masses_on, place_at, step_from, sums_at
+from purtensor.distributed.ascending import Place, divergence_at, masses_on, place_at, sums_at
+from purtensor.distributed.diagnosis import StoredDiagnosis
+from purtensor.distributed.doubts import Doubts, doubts_of_rows
 from purtensor.distributed.faces import Piece as Profiles
 from purtensor.distributed.faces import written
+from purtensor.distributed.on_face import ending_on_face
+from purtensor.distributed.result import ProvenRows
+from purtensor.distributed.row_face import face_of_rows, proofs_of
+from purtensor.distributed.row_run import ascended, row_residuals
 from purtensor.distributed.rows import RowProblem, refuse_rows_without_profiles, row_problem_of
 from purtensor.distributed.running import Stage
 from purtensor.distributed.targets import Constraint
 from purtensor.errors import InvalidOptionError
+from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.labels import looked_up
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
-from purtensor.solving.iterate import Record
 from purtensor.solving.loop import Stopping, TraceLine
-from purtensor.solving.solvers.lbfgs import LBFGS, Pair, learn
+from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import domain_of, sparse_table
 from purtensor.tables.stored import StoredTable, open_table, read_profiles
-from purtensor.verification.pieces import Piece, Rows
+from purtensor.verification.pieces import Piece
 
 _NOTE = "L-BFGS on the dual, whose rows the driver holds; no bound is proved"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowProjection(Outcome):
-    """A projection of a stored table by L-BFGS: the table on disk, the potentials in memory; nothing is proved of it.
+    """A projection of a stored table by L-BFGS: the table on disk, the potentials in memory; no bound is proved of it.
 
     Attributes
     ----------
@@ -52,6 +56,10 @@ class RowProjection(Outcome):
         What was projected onto what.
     path
         The folder of the run.
+    diagnosis
+        The verdict on feasibility where one was needed.
+    proofs
+        Whole numbers on the rows that empty the zeros which the constraints force, one array a proof.
 
     And those of every outcome, as in `Projection`.
 
@@ -74,11 +82,8 @@ class RowProjection(Outcome):
     path: Path
     problem: RowProblem = field(repr=False)
     values: FloatArray = field(repr=False)
-
-    @property
-    def diagnosis(self) -> None:
-        """No verdict on feasibility is computed here."""
-        return
+    diagnosis: StoredDiagnosis | None = field(default=None, repr=False)
+    proofs: tuple[IntArray, ...] = field(default=(), repr=False)
 
     @property
     def scopes(self) -> tuple[tuple[str, ...], ...]:
@@ -106,15 +111,19 @@ class RowProjection(Outcome):
             yield [np.asarray(code, dtype=np.int64) for code in codes], masses
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield what `verify` reads, chunk by chunk; there is no witness of a bound."""
-        rows = [
-            Rows([np.asarray(c) for c in codes], potentials.values, np.full(len(codes[0]), np.nan))
-            for codes, potentials in zip(self.problem.codes, self.potentials, strict=True)
-        ]
+        """Yield what `verify` reads, chunk by chunk, with all rows each time; there is no witness of a bound."""
+        rows = [self._rows(k, potentials.values) for k, potentials in enumerate(self.potentials)]
         table = self.table
         for bounds in self.reference.bounds:
             codes, reference = read_profiles(self.reference.path, *bounds)
             yield Piece(_wide(codes), reference, read_profiles(table.path, *bounds)[1], rows)
+
+    def _rows(self, k: int, potentials: FloatArray) -> ProvenRows:
+        problem, codes = self.problem, [np.asarray(code) for code in self.problem.codes[k]]
+        given = np.ldexp(problem.targets[problem.block(k)], problem.target_exponent)
+        weights = [proof[problem.block(k)] for proof in self.proofs]
+        made = np.full(len(given), np.nan)
+        return ProvenRows(codes, potentials, made, given, np.reshape(weights, (-1, len(given))).astype(np.int64))
 
 
 def _wide(codes: Sequence[IntArray]) -> list[IntArray]:
@@ -128,7 +137,8 @@ def project_by_rows(
     """Return the projection of a stored table by L-BFGS on its dual.
 
     Any chunks serve, and every value of the dual is one pass over them. There is no checkpoint and no certificate; the
-    potentials so far are in what is returned, and `start` goes on from them.
+    potentials so far are in what is returned, and `start` goes on from them. Where a run gains little, or stands still,
+    the verdict on feasibility is asked for, as in memory: zeros that the constraints force are left out.
 
     Raises
     ------
@@ -142,25 +152,73 @@ def project_by_rows(
     if stopping.stop_on != "residual":
         raise InvalidOptionError("L-BFGS on disk proves no bound: it stops on the residual")
     name = hashlib.sha256(repr([reference.path.resolve(), *(c.scope for c in constraints)]).encode()).hexdigest()[:16]
-    problem = row_problem_of(reference, constraints, reference.workspace / f"rows-{name}")
+    folder = reference.workspace / f"rows-{name}"
+    problem = row_problem_of(reference, constraints, folder)
     potentials = np.zeros(int(problem.offsets[-1]))
     told_there = sums_at(problem, potentials)
     refuse_rows_without_profiles(problem, told_there.sums["rows"], reference.domain)
     place = place_at(problem, potentials, told_there) if start is None else place_at(problem, _started(problem, start))
-    place, lines, ending = _ascended(problem, place, solver, stopping, told)
-    residual, residual_l1 = _residuals(problem, place)
+    solved = _solved(problem, place, solver, stopping, told, doubts_of_rows(reference, constraints))
+    problem, place, last = solved.problem, solved.place, solved.lines[-1]
+    residual, residual_l1 = row_residuals(problem, place)
+    return RowProjection(
+        termination=solved.ending, certified=False, residual=residual, residual_l1=residual_l1,
+        divergence=divergence_at(problem, place.potentials), bound=float("inf"), tv_bound=1.0,
+        iterations=solved.iterations + last.iteration, seconds=solved.seconds + last.seconds, notes=solved.notes,
+        potentials=_as_tables(problem, place.potentials),
+        trace=trace_of(solved.lines, float("inf"), problem.nats_left_out), reference=reference,
+        constraints=constraints, path=folder, problem=problem, values=place.potentials,
+        diagnosis=solved.diagnosis, proofs=solved.proofs,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Solved:
+    """Where a run ended, on which problem, and what went before on the whole one where that is a face."""
+
+    problem: RowProblem
+    place: Place
+    lines: list[TraceLine]
+    ending: Termination
+    diagnosis: StoredDiagnosis | None
+    notes: tuple[str, ...]
+    proofs: tuple[IntArray, ...] = ()
+    iterations: int = 0
+    seconds: float = 0.0
+
+
+def _solved(
+    problem: RowProblem, place: Place, solver: LBFGS, stopping: Stopping, told: Callable[[Stage], Any] | None,
+    doubts: Doubts,
+) -> _Solved:  # fmt: skip
+    """Return how a run ended: where the constraints force zeros, on the face that they leave."""
+    place, lines, ending = ascended(problem, place, solver, stopping, told, doubts.is_hopeless)
+    ending, before = doubts.ending(ending), lines[-1]
+    found = doubts.diagnosis
+    if ending is not Termination.HOPELESS:
+        is_open = found is not None and found.verdict is Verdict.OPEN
+        notes = (_NOTE, *((" ".join(doubts.diagnosed().explanation.sentences),) if is_open else ()))
+        return _Solved(problem, place, lines, ending, found, notes)
+    proofs = proofs_of(problem, doubts.diagnosed())
+    problem = face_of_rows(problem, proofs)
+    place = place_at(problem, np.zeros(int(problem.offsets[-1])))
+    left = replace(stopping, max_iterations=max(0, stopping.max_iterations - before.iteration))
+    place, lines, ending = ascended(problem, place, solver, left, told)
+    note = f"the constraints force zeros, found after {before.iteration} iterations; solved again without them"
+    return _Solved(
+        problem, place, lines, ending_on_face(ending), found, (_NOTE, note), proofs, before.iteration, before.seconds
+    )  # fmt: skip
+
+
+def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]:
+    """Return potentials as tables, one a constraint, in the units of the reference and the targets as they came."""
     shift = (problem.target_exponent - problem.reference_exponent) * np.log(2.0)
     tables = []
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):
-        values = place.potentials[problem.block(k)] + (shift if k == 0 else 0.0)
-        tables.append(sparse_table(reference.domain.select(scope), codes, values, name="potential"))
-    return RowProjection(
-        termination=ending, certified=False, residual=residual, residual_l1=residual_l1,
-        divergence=divergence_at(problem, place.potentials), bound=float("inf"), tv_bound=1.0,
-        iterations=lines[-1].iteration, seconds=lines[-1].seconds, notes=(_NOTE,), potentials=tuple(tables),
-        trace=trace_of(lines, float("inf"), problem.nats_left_out), reference=reference,
-        constraints=constraints, path=problem.folder, problem=problem, values=place.potentials,
-    )  # fmt: skip
+        domain = problem.reference.domain.select(scope)
+        values = potentials[problem.block(k)] + (shift if k == 0 else 0.0)
+        tables.append(sparse_table(domain, codes, values, name="potential"))
+    return tuple(tables)
 
 
 def _started(problem: RowProblem, start: Any) -> FloatArray:
@@ -179,66 +237,3 @@ def _started(problem: RowProblem, start: Any) -> FloatArray:
             found[problem.block(k)] = looked_up(table, problem.reference.domain.select(scope), codes)
     found[~np.isfinite(found)] = 0.0
     return found
-
-
-def _ascended(
-    problem: RowProblem, place: Place, solver: LBFGS, stopping: Stopping, told: Callable[[Stage], Any] | None
-) -> tuple[Place, list[TraceLine], Termination]:
-    """Return where the steps lead, their trace, and how they end."""
-    started = time.perf_counter()
-    pairs: deque[Pair] = deque(maxlen=solver.memory)
-    lines = [_line(problem, place, 0, 0.0, 0.0)]
-    while True:
-        last = lines[-1]
-        ending = _ending(last, stopping)
-        if ending is not None:
-            return place, lines, ending
-        try:
-            went = step_from(problem, place, pairs)
-            if pairs and (went is None or _is_rounding(problem, went.gain)):
-                pairs.clear()  # what was learnt may be rounding
-                went = step_from(problem, place, pairs)
-            if went is None:
-                return place, lines, Termination.STALLED
-            reached = place_at(problem, place.potentials + went.step)
-        except KeyboardInterrupt:
-            return place, lines, Termination.INTERRUPTED
-        learn(pairs, went.step, went.bend, place.miss - reached.miss)
-        place = reached
-        line = _line(problem, place, last.iteration + 1, time.perf_counter() - started, went.gain / problem.total)
-        lines.append(line)
-        if _is_rounding(problem, went.gain):
-            return place, lines, _ending(line, stopping, judged=True) or Termination.STALLED
-        stage = Stage(line.iteration, line.seconds, line.record.residual, line.record.residual_l1)
-        if told is not None and told(stage):
-            return place, lines, Termination.INTERRUPTED
-
-
-def _is_rounding(problem: RowProblem, gain: float) -> bool:
-    return gain / problem.total <= len(problem.scopes) * 2.0**-100
-
-
-def _line(problem: RowProblem, place: Place, iteration: int, seconds: float, gain: float) -> TraceLine:
-    residual, residual_l1 = _residuals(problem, place)
-    linear = float(problem.targets @ place.potentials) / problem.total
-    dual = linear - float(np.log(problem.total / problem.mass))
-    return TraceLine(Record(1, residual, residual_l1, gain, dual), iteration, seconds)
-
-
-def _residuals(problem: RowProblem, place: Place) -> tuple[float, float]:
-    misses = np.abs(place.miss)
-    l1 = [float(misses[problem.block(k)].sum()) for k in range(len(problem.scopes))]
-    return float(misses.max()) / problem.total, max(l1) / problem.total
-
-
-def _ending(line: TraceLine, stopping: Stopping, *, judged: bool = False) -> Termination | None:
-    record = line.record
-    if not np.isfinite(record.residual_l1):
-        return Termination.NOT_FINITE
-    if record.residual <= stopping.residual and record.residual_l1 <= stopping.residual_l1:
-        return Termination.CONVERGED
-    if judged:
-        return None
-    if line.iteration >= stopping.max_iterations:
-        return Termination.ITERATION_LIMIT
-    return Termination.TIME_LIMIT if line.seconds > stopping.max_seconds else None

@@ -24,6 +24,7 @@ from purtensor.distributed.searching import Solved, searched
 from purtensor.distributed.slab_store import SlabStore, made_folders
 from purtensor.distributed.targets import Constraint, stored_problem
 from purtensor.distributed.weighing import Proven, keep_weights
+from purtensor.errors import NoSlabsError
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.verdict import Verdict
@@ -31,7 +32,7 @@ from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.stored import StoredTable, store_table
 
-_IN_MEMORY = 1 << 16
+IN_MEMORY = 1 << 16
 """Profiles up to which a question that the slabs leave open is asked again in memory."""
 
 _PROOF = "proof"
@@ -55,7 +56,7 @@ class _Search:
     end: Solved | Proven | BareRowError | None
 
 
-def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = _IN_MEMORY) -> StoredDiagnosis:
+def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEMORY) -> StoredDiagnosis:
     """Return the verdict on a stored table, or one of chunks of dask; what `diagnose` calls for those.
 
     Rows without profiles and targets of zero are found when the table is cut; then Newton's steps look for a positive
@@ -70,7 +71,8 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = _IN_ME
     Raises
     ------
     NoSlabsError
-        No attributes cut the constraints into slabs.
+        No attributes cut the constraints into slabs, the table is too large to be diagnosed in memory, and no coarser
+        question refutes the constraints.
     TooLargeError, StoreError
         Memory or disk do not suffice.
     """
@@ -79,11 +81,16 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = _IN_ME
         store = slab_store_of(stored, flat, None)
     except BareRowError as bare:
         return without_profile(stored, flat, bare)
+    except NoSlabsError:
+        found = _without_slabs(stored, flat, in_memory)
+        if found is None:
+            raise
+        return found
     return diagnose_slabs(store, stored, flat, in_memory=in_memory)
 
 
 def diagnose_slabs(
-    store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], *, in_memory: int = _IN_MEMORY
+    store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], *, in_memory: int = IN_MEMORY
 ) -> StoredDiagnosis:
     """Return the verdict on a problem that is cut already; a run that goes on from its states is not touched."""
     found = _searched(store, reference.domain)
@@ -93,7 +100,7 @@ def diagnose_slabs(
     if not isinstance(found.end, BareRowError):
         coarse = coarse_contradiction(reference, constraints, sorted(outer), store.key)
         if coarse is not None:
-            return _as_in_memory(store, reference, constraints, coarse)
+            return _as_in_memory(store.folder, reference, constraints, coarse, store)
     if isinstance(found.end, BareRowError) and not found.steps:
         return without_profile(reference, constraints, found.end)
     if found.end is not None:
@@ -101,10 +108,31 @@ def diagnose_slabs(
         if refuting is not None:
             return _refuted(reference, constraints, refuting, found.end)
     if reference.profiles <= in_memory:
-        alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
-        return _as_in_memory(store, reference, constraints, diagnose(reference.to_table(), alike))
-    told = Explanation((f"{Verdict.OPEN.sentence.capitalize()}.",))
-    return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", told, reference, constraints)
+        return _as_in_memory(store.folder, reference, constraints, _in_memory(reference, constraints), store)
+    return open_for(reference, constraints)
+
+
+def open_for(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> StoredDiagnosis:
+    """Return the verdict that the question is open, and why where that is known."""
+    sentences = [f"{Verdict.OPEN.sentence.capitalize()}.", *([f"{reason[0].upper()}{reason[1:]}."] if reason else [])]
+    return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", Explanation(tuple(sentences)), reference, constraints)
+
+
+def _without_slabs(
+    reference: StoredTable, constraints: tuple[Constraint, ...], in_memory: int
+) -> StoredDiagnosis | None:  # fmt: skip
+    """Return what is known of constraints that do not cut a table into slabs; None where nothing is."""
+    folder = reference.workspace / "verdict"
+    if reference.profiles <= in_memory:
+        return _as_in_memory(folder, reference, constraints, _in_memory(reference, constraints))
+    names = {name for constraint in constraints for name in constraint.scope}
+    coarse = coarse_contradiction(reference, constraints, (), sorted(names))
+    return None if coarse is None else _as_in_memory(folder, reference, constraints, coarse)
+
+
+def _in_memory(reference: StoredTable, constraints: Sequence[Constraint]) -> Diagnosis:
+    alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
+    return diagnose(reference.to_table(), alike)
 
 
 def _searched(store: SlabStore, domain: Domain) -> _Search:
@@ -240,13 +268,15 @@ def without_profile(reference: StoredTable, constraints: tuple[Constraint, ...],
 
 
 def _as_in_memory(
-    store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], diagnosis: Diagnosis
-) -> StoredDiagnosis:
+    folder: Path, reference: StoredTable, constraints: tuple[Constraint, ...], diagnosis: Diagnosis,
+    store: SlabStore | None = None,
+) -> StoredDiagnosis:  # fmt: skip
     """Return what a diagnosis in memory tells: of the whole question, or of a coarser one that cannot be met."""
     zeros = None
     if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
-        place = store.folder / "implied_zeros.zarr"
+        place = folder / "implied_zeros.zarr"
         shutil.rmtree(place, ignore_errors=True)
+        made_folders(folder.parent, (folder.name,))
         zeros = store_table(diagnosis.implied_zeros, place)
     return StoredDiagnosis(
         diagnosis.verdict, zeros, diagnosis.certificate, diagnosis.exact, diagnosis.explanation, reference, constraints,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from purtensor.distributed.checkpoint import Stand
-from purtensor.distributed.diagnose import diagnose_slabs
+from purtensor.distributed.diagnose import IN_MEMORY, diagnose_slabs, diagnose_stored, open_for
 from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.distributed.on_face import has_face
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.distributed.targets import Constraint
+from purtensor.errors import NoSlabsError, StoreError, TooLargeError
 from purtensor.feasibility.verdict import Verdict
-from purtensor.solving.loop import LITTLE, PATIENCE
+from purtensor.solving.loop import LITTLE, PATIENCE, TraceLine
 from purtensor.solving.solvers.newton import SLOW_STEPS
 from purtensor.solving.termination import Termination
 from purtensor.tables.stored import StoredTable
@@ -21,15 +23,13 @@ from purtensor.tables.stored import StoredTable
 class Doubts:
     """The verdict on the problem of one run, found at most once, when it is asked for."""
 
-    store: SlabStore
-    reference: StoredTable
-    constraints: tuple[Constraint, ...]
+    diagnose: Callable[[], StoredDiagnosis]
     diagnosis: StoredDiagnosis | None = None
 
     def diagnosed(self) -> StoredDiagnosis:
         """Return the diagnosis, made on the first call."""
         if self.diagnosis is None:
-            self.diagnosis = diagnose_slabs(self.store, self.reference, self.constraints)
+            self.diagnosis = self.diagnose()
         return self.diagnosis
 
     def is_hopeless(self) -> bool:
@@ -53,14 +53,46 @@ class Doubts:
         return ending
 
 
+def doubts_of_slabs(store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...]) -> Doubts:
+    """Return the doubts of a run on a problem that is cut already."""
+    return Doubts(lambda: diagnose_slabs(store, reference, constraints))
+
+
+def doubts_of_rows(reference: StoredTable, constraints: tuple[Constraint, ...]) -> Doubts:
+    """Return the doubts of a run on a problem that is not cut: it is cut for the verdict, where that can be.
+
+    Where not, and no question that fits into memory refutes the constraints, the verdict is open and tells why.
+    """
+
+    def diagnose() -> StoredDiagnosis:
+        try:
+            return diagnose_stored(reference, constraints)
+        except NoSlabsError:
+            reason = (
+                f"no attributes cut these constraints into slabs, {reference.profiles} profiles are more than are "
+                f"diagnosed in memory unasked ({IN_MEMORY}), and no coarser question refutes the constraints; where "
+                "memory holds the table, diagnose its to_table()"
+            )
+            return open_for(reference, constraints, reason)
+        except (TooLargeError, StoreError) as error:
+            return open_for(reference, constraints, str(error))
+
+    return Doubts(diagnose)
+
+
 def is_doubtful(stand: Stand) -> bool:
     """Tell whether Newton's steps are slow, or a long run has gained little over its second half.
 
     Nothing but where the run stands decides: one that is resumed there has the same doubts.
     """
     slow = stand.slow > 0 and stand.slow % SLOW_STEPS == 0
-    times, rest = divmod(stand.iterations, PATIENCE)
-    if slow or rest or times == 0 or times & (times - 1):
-        return slow
-    half = [line for line in stand.lines if line.iteration <= stand.iterations // 2]
-    return bool(half) and stand.lines[-1].record.residual_l1 > LITTLE * half[-1].record.residual_l1
+    return slow or gains_little(stand.lines, stand.iterations)
+
+
+def gains_little(lines: Sequence[TraceLine], iterations: int) -> bool:
+    """Tell whether a long run has gained little over its second half; asked at doubling numbers of iterations only."""
+    times, rest = divmod(iterations, PATIENCE)
+    if rest or times == 0 or times & (times - 1):
+        return False
+    half = [line for line in lines if line.iteration <= iterations // 2]
+    return bool(half) and lines[-1].record.residual_l1 > LITTLE * half[-1].record.residual_l1

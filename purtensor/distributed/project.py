@@ -14,7 +14,7 @@ from purtensor.distributed.by_rows import RowProjection, project_by_rows
 from purtensor.distributed.certifying import certify, divergence_at
 from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.diagnose import without_profile
-from purtensor.distributed.doubts import Doubts
+from purtensor.distributed.doubts import doubts_of_slabs
 from purtensor.distributed.engine import require_dask
 from purtensor.distributed.on_face import (
     before_face,
@@ -74,7 +74,7 @@ def project_stored(
     Parameters
     ----------
     solver
-        `Newton()` (also when None) or `IPF()`; or `LBFGS()`, which needs no slabs, but proves nothing.
+        `Newton()` (also when None) or `IPF()`; or `LBFGS()`, which needs no slabs, but proves no bound.
     start
         An earlier projection, on disk or in memory, or tables of potentials; reference and targets may have changed.
     part_profiles
@@ -91,8 +91,11 @@ def project_stored(
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     stored, flat = stored_problem(reference, constraints)
     if isinstance(solver, LBFGS):
-        with progress_callback(progress, callback) as told:
-            found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # counts
+        try:
+            with progress_callback(progress, callback) as told:
+                found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # counts
+        except BareRowError as bare:
+            raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
         return delivered(found, on_failure)
     options = _options(solver, len(flat), stopping, certificate)
     try:
@@ -189,7 +192,7 @@ def _carried_on(
     on_failure: str, progress: bool, callback: Any,
 ) -> StoredProjection:  # fmt: skip
     """Go on with a run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
-    doubts = Doubts(root, reference, constraints)
+    doubts = doubts_of_slabs(root, reference, constraints)
     with progress_callback(progress, callback) as given:
         told: Any = given  # it reads counts and residuals
         if not is_on_face(stand):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
+from purtensor.distributed.by_rows import RowProjection
 from purtensor.distributed.result import ProvenRows, StoredProjection
 from purtensor.distributed.sources import targets_of
 from purtensor.feasibility.targets import ROUNDING
@@ -27,24 +28,31 @@ class ProvedZeros:
 
     Attributes
     ----------
-    result
-        What is verified.
+    result, everywhere
+        What is verified, and the constraints of which every piece has all rows.
     values, absolutes
         b.t and b.|t| of each proof so far.
     negative
         Whether a C^T t was negative on a profile that may have mass.
     differ
-        Whether a piece has other numbers on the rows that couple the parts than the first one.
+        Whether a piece has other numbers on the rows that all pieces have than the first one.
     coupling
-        These rows of the first piece, by constraint: every piece has them, and they count once.
+        These rows of the first piece, by constraint: they count once.
     """
 
-    result: StoredProjection
+    result: StoredProjection | RowProjection
+    everywhere: tuple[int, ...]
     values: list[np.longdouble] = field(default_factory=list)
     absolutes: list[np.longdouble] = field(default_factory=list)
     negative: bool = False
     differ: bool = False
     coupling: dict[int, ProvenRows] = field(default_factory=dict)
+
+    @classmethod
+    def claimed_by(cls, result: StoredProjection | RowProjection) -> ProvedZeros:
+        """Return the proofs of a result, of which nothing is read yet."""
+        everywhere = range(len(result.scopes)) if isinstance(result, RowProjection) else result.store.outside
+        return cls(result, tuple(everywhere))
 
     def of(self, piece: Piece) -> BoolArray:
         """Mark the profiles of a piece that the proofs empty, and take in what their rows add to b.t."""
@@ -64,7 +72,7 @@ class ProvedZeros:
                 for j in range(proofs):
                     self.values[j] += terms[j].sum()
                     self.absolutes[j] += np.abs(terms[j]).sum()
-                if k in self.result.store.outside:
+                if k in self.everywhere:
                     self.coupling[k] = one
         listed, costs = _costs(piece, rows, self.result.reference.domain, self.result.scopes)
         for cost in costs:
@@ -92,7 +100,7 @@ class ProvedZeros:
                 one = _proven(piece)[k]
                 if len(one.targets):
                     yield one.codes, one.targets
-                    if k in result.store.outside:
+                    if k in self.everywhere:
                         return
 
         return misses(Source(domain, profiles), targets_of(result.constraints[k]), result.scopes[k])[1] <= float(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from purtensor.distributed.by_rows import RowProjection
 from purtensor.distributed.proved_zeros import ProvedZeros, without
 from purtensor.distributed.result import StoredProjection
@@ -35,14 +33,14 @@ def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = Fal
         raise InvalidOptionError("exact=True is for small problems: verify the projection of table.to_table()")
     domain, scopes = result.reference.domain, result.scopes
     sums = Sums()
-    proved = ProvedZeros(result) if isinstance(result, StoredProjection) else None
+    proved = ProvedZeros.claimed_by(result)
     emptied = 0
     for piece in result.pieces():
-        empty = np.zeros(len(piece.masses), dtype=bool) if proved is None else proved.of(piece)
+        empty = proved.of(piece)
         emptied += int(empty.sum())
         for one in without(piece, empty):
             add_piece(sums, one, domain, scopes)
-    if emptied and proved is not None and not proved.hold():
+    if emptied and not proved.hold():
         sums.lost += emptied
     total = result.constraints[0].total
 

@@ -181,7 +181,7 @@ def test_project__open_questions_do_not_end_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(doubts, "SLOW_STEPS", 1)
     monkeypatch.setattr(diagnose, "searched", lambda *_: None)
     monkeypatch.setattr(diagnose, "coarse_contradiction", lambda *_: None)
-    monkeypatch.setattr(diagnose, "_IN_MEMORY", 0)
+    monkeypatch.setattr(diagnose, "IN_MEMORY", 0)
     monkeypatch.setattr(diagnose.diagnose_slabs, "__kwdefaults__", {"in_memory": 0})
     table, constraints = drawn_case(0)
     result = pt.project(stored(table, tmp_path), constraints)
