@@ -84,6 +84,11 @@ class NotConvergedError(PurtensorError, RuntimeError):
         super().__init__(message)
         self.projection = projection
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it."""
+        return getattr(getattr(self.projection, "termination", None), "name", "") == "INTERRUPTED"
+
 
 class TooLargeError(PurtensorError, MemoryError):
     """A request for more memory than there is, refused before anything is allocated.

@@ -11,7 +11,7 @@ from purtensor.cli.compare_arguments import add_compare, add_missing
 from purtensor.solving.solvers import SOLVERS
 
 EXIT_CODES = """\
-exit codes: 0 done, 2 usage or bad input, 3 infeasible, 4 not converged, 5 too large for the memory"""
+exit codes: 0 done, 2 usage or bad input, 3 infeasible, 4 not converged, 5 too large for the memory, 130 interrupted"""
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -34,14 +34,16 @@ from purtensor.tables.regularize import regularize
 _RECORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 
-def run(arguments: argparse.Namespace) -> int | None:
+def run(arguments: argparse.Namespace) -> int:
     """Compare, write the files and the report, and print the tables; or make a study of convergence rates."""
     with _own_solvers_at_hand(), worker_processes(arguments.workers) as executor:
         if not arguments.study:
             return _compare(arguments, executor)
         for problem in arguments.problems or ["b"]:
-            write_study(arguments.study, problem, arguments.out, executor)
-        return None
+            ending = write_study(arguments.study, problem, arguments.out, executor)
+            if ending != DONE:
+                return ending
+        return DONE
 
 
 def _compare(arguments: argparse.Namespace, executor: Any) -> int:

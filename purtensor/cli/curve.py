@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from purtensor.cli.endings import DONE, INFEASIBLE
+from purtensor._interrupts import undisturbed
+from purtensor.cli.endings import DONE, INFEASIBLE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.question import read_question, require_folder
 from purtensor.errors import InvalidOptionError
@@ -43,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     write_curve(curve, arguments.out)
     show_facts("price of parity", _facts(curve, [arguments.out, *pictures]))
     _show(curve)
+    if "interrupted" in curve.attrs:
+        return INTERRUPTED
     return DONE if _is_reached(curve) else INFEASIBLE
 
 
@@ -50,7 +53,8 @@ def write_curve(curve: xr.Dataset, path: Path) -> None:
     """Write a curve, whole or not at all: .nc as it is, .csv and .parquet with one row a slack, a column a ratio."""
     with replaced_file(path) as temporary:
         if path.suffix == ".nc":
-            curve.to_netcdf(temporary, engine="netcdf4")
+            with undisturbed():
+                curve.to_netcdf(temporary, engine="netcdf4")
         elif path.suffix == ".csv":
             curve_frame(curve).to_csv(temporary, index=False)
         else:
@@ -92,6 +96,7 @@ def _facts(curve: xr.Dataset, written: Sequence[Path]) -> dict[str, str]:
         "proved": f"each divergence is within {float(curve['bound'].max()):.1e} nats of the least"
         if _is_reached(curve)
         else "",
+        "interrupted": curve.attrs.get("interrupted", ""),
         "written to": ", ".join(map(str, written)),
     }
 

@@ -31,14 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        print("purtensor: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return told_interrupted()
     except ModuleNotFoundError as error:
         if parsed.debug or (error.name or "").startswith("purtensor"):
             raise
         print(f"purtensor: this command needs {error.name}: pip install 'purtensor[all]'", file=sys.stderr)
         return BAD_INPUT
     except (PurtensorError, OSError, MemoryError) as error:
+        if isinstance(error, NotConvergedError) and error.interrupted:
+            return told_interrupted()
         if parsed.debug:
             raise
         told = one_line(error)
@@ -47,6 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"purtensor: {told}", file=sys.stderr)
         return exit_code(error)
     return DONE
+
+
+def told_interrupted() -> int:
+    """Say that Ctrl-C ended the command, and return its exit code."""
+    print("purtensor: interrupted", file=sys.stderr)
+    return INTERRUPTED
 
 
 def as_typed(message: str, parsed: argparse.Namespace) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.progress import bar
 from purtensor.experiments.rate_studies import STUDIES, TOLERANCES, study_rate
@@ -14,8 +15,11 @@ from purtensor.plots.figures import save_figure
 from purtensor.plots.rates import plot_rates
 
 
-def write_study(name: str, problem: str, out: Path, executor: Any = None) -> None:
-    """Compute a study of a problem by an executor, print its table, and write it into `out` as CSV, SVG and PNG."""
+def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int:
+    """Compute a study of a problem, print its table, write it into `out` as CSV, SVG and PNG, return the exit code.
+
+    After Ctrl-C that is what was done until then.
+    """
     study = STUDIES[name]
     with bar(f"study {name}", len(study.values)) as shown:
         found = study_rate(name, problem=problem, values=study.values, executor=executor, on_value=shown.done)
@@ -25,7 +29,10 @@ def write_study(name: str, problem: str, out: Path, executor: Any = None) -> Non
     axes = plot_rates(found, axis=study.axis, title=f"{study.title}: problem {problem}")
     drawn = save_figure(axes, path.with_suffix(""), title=study.title)
     show_study(found, study.title)
-    show_facts(f"written to {out}", {"numbers": path.name, "figure": ", ".join(file.name for file in drawn)})
+    interrupted = found.attrs.get("interrupted", "")
+    written = {"numbers": path.name, "figure": ", ".join(file.name for file in drawn), "interrupted": interrupted}
+    show_facts(f"written to {out}", written)
+    return INTERRUPTED if interrupted else DONE
 
 
 def show_study(found: pd.DataFrame, title: str) -> None:

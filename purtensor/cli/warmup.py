@@ -10,6 +10,7 @@ from purtensor.cli.info import kernel_cache
 from purtensor.cli.output import show_facts
 from purtensor.cli.progress import bar
 from purtensor.experiments.warmup import EXERCISES
+from purtensor.projection.interruption import interrupting
 from purtensor.tables.memory import readable
 
 
@@ -19,7 +20,8 @@ def run(arguments: argparse.Namespace) -> None:
     with bar("compiling", len(EXERCISES)) as shown:
         for done, (name, exercise) in enumerate(EXERCISES.items()):
             shown.step(f"compiling: {name}")
-            exercise()
+            with interrupting():
+                exercise()
             shown.done(done + 1)
     told = {"exercises": str(len(EXERCISES)), "seconds": f"{time.perf_counter() - started:.1f}", **kept(kernel_cache())}
     show_facts("compiled kernels", told)

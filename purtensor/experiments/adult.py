@@ -24,6 +24,7 @@ from purtensor.fairness.predict import predict
 from purtensor.fairness.pur import pur
 from purtensor.information import kl_divergence
 from purtensor.projection.executing import Failure
+from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.ipf import IPF
@@ -237,7 +238,8 @@ def project_adult(f: Table, name: str) -> Projection:
     """Return one of the study's projections of f: "P", "PU", "PUR" or "MaxEnt"."""
     conditions, reference = QUESTIONS[name]
     constraints = pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
-    return project(f if reference == DATA else uniform(f), constraints, solver=IPF())  # the paper's solver
+    with interrupting():
+        return project(f if reference == DATA else uniform(f), constraints, solver=IPF())  # the paper's solver
 
 
 def ratios(table: Table) -> dict[Profile, float]:

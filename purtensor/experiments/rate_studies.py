@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from purtensor.problems.named import NamedProblem
 from purtensor.problems.registry import variant
 from purtensor.projection.convergence import convergence_rate
 from purtensor.projection.executing import Failure, outcomes
+from purtensor.projection.interruption import ended, what_is_missing
 from purtensor.projection.project import project
 from purtensor.solving.solvers.ipf import IPF
 
@@ -89,6 +91,8 @@ def study_rate(
 ) -> pd.DataFrame:
     """Return how many sweeps a PUR problem needs while one of its options varies and all else stays.
 
+    Ctrl-C ends the study with the values that were done until then.
+
     Parameters
     ----------
     name
@@ -110,12 +114,15 @@ def study_rate(
         `sweeps` (missing where `max_sweeps` do not do), `sweeps_per_decade` (predicted at the projection),
         `profiles`, `pseudo_count_share` (of the profiles, those without a record), `slowest` (the profile that
         carries most of the slowest error), `slowest_share`, and `failure`: what a value raised whose numbers are
-        missing; the others go on.
+        missing; the others go on. After Ctrl-C `attrs["interrupted"]` says so, and values that were not done have no
+        lines.
 
     Raises
     ------
     InvalidOptionError
         An unknown study or problem.
+    KeyboardInterrupt
+        After Ctrl-C, where no value was done yet.
 
     Examples
     --------
@@ -128,13 +135,21 @@ def study_rate(
     study = STUDIES[name]
     chosen = study.values if values is None else tuple(values)
     variant(problem, **{study.option: chosen[0]})  # refuses a problem that is not of the family
-    parts: list[pd.DataFrame] = [pd.DataFrame()] * len(chosen)
-    ended = outcomes(partial(_at_value, study.option, problem, max_sweeps), chosen, executor)
-    for done, (n, outcome) in enumerate(ended, start=1):
-        part = _missing(outcome) if isinstance(outcome, Failure) else outcome
-        parts[n] = part.assign(study=name, problem=problem, value=chosen[n])
-        on_value(done)
-    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+    parts: dict[int, pd.DataFrame] = {}
+    cut: dict[str, str] = {}
+    try:
+        with closing(outcomes(partial(_at_value, study.option, problem, max_sweeps), chosen, executor)) as told:
+            for done, (n, outcome) in enumerate(told, start=1):
+                part = _missing(outcome) if isinstance(outcome, Failure) else outcome
+                parts[n] = part.assign(study=name, problem=problem, value=chosen[n])
+                on_value(done)
+    except KeyboardInterrupt:
+        if not parts:
+            raise
+        cut = what_is_missing(f"{value:g}" for n, value in enumerate(chosen) if n not in parts)
+    found = pd.concat([parts[n] for n in sorted(parts)], ignore_index=True)[list(COLUMNS)]
+    found.attrs.update(cut)
+    return found
 
 
 def _at_value(option: str, problem: str, max_sweeps: int, value: float) -> pd.DataFrame:
@@ -162,17 +177,24 @@ def sweeps_to(problem: NamedProblem, tolerance: float, most: int = MOST_SWEEPS) 
     """Return after how many plain sweeps the residual is first within the tolerance; None beyond `most`.
 
     The tolerance is that of `project`, which also wants the L1 miss within 100 times it.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C: sweeps that were not made are not counted.
     """
-    result = project(
-        problem.reference, problem.constraints, solver=IPF(), tolerance=tolerance, max_iterations=most,
-        certificate=False, on_failure="return",
+    result = ended(
+        project(
+            problem.reference, problem.constraints, solver=IPF(), tolerance=tolerance, max_iterations=most,
+            certificate=False, on_failure="return",
+        )
     )  # fmt: skip
     return result.iterations if result.converged else None
 
 
 def _slowness(problem: NamedProblem) -> dict[str, Any]:
     """Return the predicted rate and what sets it; missing where nothing meets the constraints."""
-    result = project(problem.reference, problem.constraints, certificate=False, on_failure="return")
+    result = ended(project(problem.reference, problem.constraints, certificate=False, on_failure="return"))
     if not result.converged:
         return dict(_UNKNOWN)
     rate = convergence_rate(result)

@@ -8,6 +8,7 @@ from typing import Any
 from purtensor._typing import Table
 from purtensor.fairness.pur import realism
 from purtensor.inference.delta_method import StandardErrors, standard_errors
+from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 
@@ -34,7 +35,8 @@ def errors_of(
     0.091604
     """
     # f is the projection of itself onto any of its marginals, and follows the data as they are
-    itself = project(f, realism(f, response=response, protected=protected), certificate=False)
+    with interrupting():
+        itself = project(f, realism(f, response=response, protected=protected), certificate=False)
     found = {data: standard_errors(itself, size=size)}
     return found | {name: standard_errors(q, size=size, data=f) for name, q in projections.items()}
 

@@ -204,6 +204,8 @@ class _Doubt:
 def _solved(problem: Problem, is_hopeless: Callable[[], bool] | None = None) -> tuple[Run, Certificate]:
     certifier = DualCertifier(problem)
     outcome = run(problem, Newton(), STOPPING, certifier, is_hopeless=is_hopeless)
+    if outcome.termination is Termination.INTERRUPTED:  # no member: it must not be kept
+        raise KeyboardInterrupt
     return outcome, outcome.certificate or certifier.certify(outcome.iterate)
 
 

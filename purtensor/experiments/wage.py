@@ -22,6 +22,7 @@ from purtensor.experiments.population import Population, population_of, regulari
 from purtensor.experiments.simulated import ENDINGS, METHOD, PROJECTIONS, STOPPING, VERDICTS, Simulation
 from purtensor.fairness.pur import pur
 from purtensor.projection.executing import Failure
+from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.newton import Newton
@@ -174,10 +175,13 @@ def study_wage(
 def project_wage(f: Table) -> dict[str, Projection]:
     """Return the study's projections of f by name: P, PU, PUR, and MaxEnt-PUR from the uniform reference."""
     questions = {**{name: (name, f) for name in PROJECTIONS}, MAX_ENT: ("PUR", uniform(f))}
-    return {
-        name: project(reference, pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions), solver=Newton())
-        for name, (conditions, reference) in questions.items()
-    }
+    with interrupting():
+        return {
+            name: project(
+                reference, pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions), solver=Newton()
+            )
+            for name, (conditions, reference) in questions.items()
+        }
 
 
 def generated_conditionals(

@@ -14,6 +14,7 @@ from purtensor.feasibility.diagnose import diagnose
 from purtensor.inference.delta_method import standard_errors
 from purtensor.problems.registry import generate, load
 from purtensor.projection.convergence import convergence_rate
+from purtensor.projection.interruption import ended
 from purtensor.projection.project import project
 from purtensor.projection.relax import relax
 from purtensor.projection.result import Projection
@@ -36,13 +37,13 @@ def _projected(family: str, **sizes: int) -> None:
     """Project with every solver; how many rows a constraint has sets the type of the codes."""
     problem = generate(family, seed=1, **sizes)
     for solver in _SOLVERS:
-        project(problem.reference, problem.constraints, solver=solver, max_iterations=60, on_failure="return")
+        ended(project(problem.reference, problem.constraints, solver=solver, max_iterations=60, on_failure="return"))
 
 
 def _diagnosed(name: str) -> None:
     problem = load(name)
     diagnose(problem.reference, problem.constraints)
-    project(problem.reference, problem.constraints, on_failure="return")
+    ended(project(problem.reference, problem.constraints, on_failure="return"))
 
 
 def _relaxed() -> None:

@@ -73,8 +73,13 @@ def dataset_along(
     return result
 
 
+def pairs_of(table: Table, roles: Roles) -> Table:
+    """Return the marginal of responses and protected profiles: all that the ratios are worked out from."""
+    return marginal(table, (roles.response, *roles.protected))
+
+
 def _ratios(table: Table, roles: Roles, reference: Mapping[str, Any]) -> xr.DataArray:
-    pairs = to_dense(marginal(table, (roles.response, *roles.protected)))
+    pairs = to_dense(pairs_of(table, roles))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a ratio to nothing is NaN in the result, once for every step
         return disparity_ratio(pairs, response=roles.response, protected=roles.protected, reference=reference)

@@ -11,10 +11,12 @@ import xarray as xr
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, NotConvergedError
-from purtensor.fairness.along import dataset_along, roles_beside
+from purtensor.fairness.along import dataset_along, pairs_of, roles_beside
 from purtensor.fairness.pur import pur
+from purtensor.fairness.roles import Roles
 from purtensor.fairness.violation import least_violating, parity_violation
 from purtensor.information import kl_divergence
+from purtensor.projection.interruption import ended, what_is_missing
 from purtensor.projection.project import project
 from purtensor.projection.relaxation import relaxed_table
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
@@ -42,7 +44,8 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
 
     For each slack it is the least D(p || f) over the distributions p with the utility and the realism of f whose
     parity violation, the sum of |p(y, s) - f(y) f(s)| for total mass 1, is at most the slack: 0 nats where the slack is
-    f's own violation or more, and the divergence of the PUR projection at slack 0, where parity can be reached.
+    f's own violation or more, and the divergence of the PUR projection at slack 0, where parity can be reached. Ctrl-C
+    ends the curve with the slacks that were done until then, the largest first.
 
     Parameters
     ----------
@@ -61,8 +64,8 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
         distribution with a violation up to `reached` has a divergence that is lower by more; and `disparity_ratio`,
         p(y | s) / p(y | s0), over the response and the protected attributes, with s0 the largest group. A slack that
         cannot be reached has NaN. The attributes hold `violation`, that of f, and `smallest_violation`, the least
-        that can be reached. `relax(f, pur(f, ...), soft=0, penalty="l1", strength=multiplier)` gives the distribution
-        itself.
+        that can be reached; and after Ctrl-C `interrupted`, which slacks are missing. `relax(f, pur(f, ...), soft=0,
+        penalty="l1", strength=multiplier)` gives the distribution itself.
 
     Raises
     ------
@@ -72,6 +75,8 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
         A slack that is negative or no number, none at all, or attributes that do not fit together.
     NotConvergedError
         A distribution that was not found, naming the slack.
+    KeyboardInterrupt
+        After Ctrl-C, where no slack was done yet.
 
     Examples
     --------
@@ -84,18 +89,20 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
     roles = roles_beside(f, response, protected, ("slack", *_MEANINGS))
     asked = _checked(slacks)
     conditions = pur(f, response=response, protected=protected)
-    points, smallest = _points(f, conditions, asked)
+    found, last, cut = _points(f, conditions, asked, roles)
+    done = [slack for slack in asked.tolist() if slack in found]
+    points = [found[slack] for slack in done]
     own = parity_violation(f, response=response, protected=protected)
     result = dataset_along(
         "slack",
-        asked,
+        done,
         {name: ([getattr(point, name) for point in points], meaning) for name, meaning in _MEANINGS.items()},
-        [point.table for point in points],
+        [point.pairs for point in points],
         f,
         roles,
     )
     result["slack"].attrs["long_name"] = "allowed parity violation in L1, total mass 1"
-    return result.assign_attrs(violation=own, smallest_violation=smallest)
+    return result.assign_attrs(violation=own, smallest_violation=last.reached, **cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +111,7 @@ class _Point:
     reached: float
     multiplier: float
     bound: float
-    table: Table | None
+    pairs: Table | None
 
 
 _UNREACHABLE = _Point(np.nan, np.nan, np.nan, np.nan, None)
@@ -126,30 +133,41 @@ def _checked(slacks: Iterable[float]) -> FloatArray:
     return asked
 
 
-def _points(f: Table, conditions: tuple[Marginal, ...], asked: FloatArray) -> tuple[list[_Point], float]:
-    """Return the point of each slack, solved from the largest to the smallest, and the smallest violation there is."""
+def _points(
+    f: Table, conditions: tuple[Marginal, ...], asked: FloatArray, roles: Roles
+) -> tuple[dict[float, _Point], _Point, dict[str, str]]:
+    """Return the point of each slack, solved from the largest to the smallest, and the end of the curve.
+
+    After Ctrl-C those that were done, and what is to be said about it.
+    """
     parity, *others = conditions
     labelled = build_soft_problem(f, others, [parity], empties=False)
-    last = _last_point(f, conditions)
+    last = _last_point(f, conditions, roles)
     bare = _never_reached(labelled)
-    own = _violation(f, parity)
+    own = parity_violation(f, response=roles.response, protected=list(roles.protected))
     found: dict[float, _Point] = {}
     run: SoftRun | None = None
-    for slack in sorted(set(asked.tolist()), reverse=True):
-        if slack >= own:
-            found[slack] = _Point(0.0, own, 0.0, 0.0, f)
-        elif slack < last.reached - _ROUNDING:
-            found[slack] = _UNREACHABLE
-        elif slack <= last.reached + _ROUNDING:
-            found[slack] = last
-        else:
-            with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-                run = within_slack(
-                    labelled.arrays, slack - bare, tolerance=_TOLERANCE, max_iterations=_MOST_ITERATIONS,
-                    is_hopeless=_never, start=run,
-                )  # fmt: skip
-                found[slack] = _solved(f, parity, labelled, run, slack, slack - bare)
-    return [found[slack] for slack in asked.tolist()], last.reached
+    order = sorted(set(asked.tolist()), reverse=True)
+    try:
+        for slack in order:
+            if slack >= own:
+                found[slack] = _Point(0.0, own, 0.0, 0.0, pairs_of(f, roles))
+            elif slack < last.reached - _ROUNDING:
+                found[slack] = _UNREACHABLE
+            elif slack <= last.reached + _ROUNDING:
+                found[slack] = last
+            else:
+                with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+                    run = within_slack(
+                        labelled.arrays, slack - bare, tolerance=_TOLERANCE, max_iterations=_MOST_ITERATIONS,
+                        is_hopeless=_never, start=run,
+                    )  # fmt: skip
+                    found[slack] = _solved(f, roles, labelled, run, slack, slack - bare)
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        return found, last, what_is_missing(f"{slack:g}" for slack in order if slack not in found)
+    return found, last, {}
 
 
 def _never_reached(labelled: LabelledSoftProblem) -> float:
@@ -164,28 +182,24 @@ def _never() -> bool:
     return False
 
 
-def _last_point(f: Table, conditions: tuple[Marginal, ...]) -> _Point:
+def _last_point(f: Table, conditions: tuple[Marginal, ...], roles: Roles) -> _Point:
     """Return the end of the curve: exact parity, or the smallest violation where that is out of reach."""
-    projection = project(f, conditions, solver=Newton(), on_failure="return")
+    projection = ended(project(f, conditions, solver=Newton(), on_failure="return"))
     if projection.converged:
-        return _Point(projection.divergence, 0.0, np.nan, projection.bound, projection.table)
+        return _Point(projection.divergence, 0.0, np.nan, projection.bound, pairs_of(projection.table, roles))
     if projection.termination is not Termination.INFEASIBLE:
         raise NotConvergedError(f"exact parity: {projection.termination.value}", projection)
     relaxed = least_violating(f, conditions)
-    return _Point(relaxed.divergence, relaxed.misses_l1[0], np.inf, relaxed.bound, relaxed.table)
+    return _Point(relaxed.divergence, relaxed.misses_l1[0], np.inf, relaxed.bound, pairs_of(relaxed.table, roles))
 
 
 def _solved(
-    f: Table, parity: Marginal, labelled: LabelledSoftProblem, run: SoftRun, slack: float, counted: float
+    f: Table, roles: Roles, labelled: LabelledSoftProblem, run: SoftRun, slack: float, counted: float
 ) -> _Point:
     if run.ending is not SoftEnding.CONVERGED:
         raise NotConvergedError(f"slack {slack:g}, after {run.iterations} iterations: {run.ending.value}")
     soft = labelled.arrays
     proof = certify_soft(soft, run.point, Absolute(run.level), counted * soft.problem.total)
     table = relaxed_table(labelled, run)
-    return _Point(kl_divergence(table, f), _violation(table, parity), run.level, proof.bound, table)
-
-
-def _violation(table: Table, parity: Marginal) -> float:
-    names = parity.scope
-    return parity_violation(table, response=names[0], protected=list(names[1:]))
+    reached = parity_violation(table, response=roles.response, protected=list(roles.protected))
+    return _Point(kl_divergence(table, f), reached, run.level, proof.bound, pairs_of(table, roles))

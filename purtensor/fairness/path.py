@@ -11,10 +11,12 @@ import xarray as xr
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.errors import InvalidOptionError
-from purtensor.fairness.along import dataset_along, roles_beside
+from purtensor.fairness.along import dataset_along, pairs_of, roles_beside
 from purtensor.fairness.pur import pur
+from purtensor.fairness.roles import Roles
 from purtensor.fairness.violation import parity_violation
 from purtensor.information import entropy, kl_divergence
+from purtensor.projection.interruption import interrupting, what_is_missing
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.tables.regularize import regularize, uniform
@@ -44,7 +46,7 @@ def strength_path(
 
     The strength varies in the reference alone. As it goes to 0 the reference becomes the observed distribution, as it
     grows the uniform one, so that the end of the path, strength inf, is the distribution of maximum entropy that meets
-    the targets (MaxEnt-PUR).
+    the targets (MaxEnt-PUR). Ctrl-C ends the path with the strengths that were done until then, the largest first.
 
     Parameters
     ----------
@@ -67,7 +69,8 @@ def strength_path(
         Over `strength`, in the order asked: `washed_out_share`, strength * profiles / N; `divergence` from the
         reference of that strength; `kl_to_data`, from f = `regularize(counts, response=...)`; `entropy`;
         `parity_violation`; `residual`, `tv_bound` and `iterations` of the projection; and `disparity_ratio`,
-        p(y | s) / p(y | s0), over the response and the protected attributes, with s0 the largest group.
+        p(y | s) / p(y | s0), over the response and the protected attributes, with s0 the largest group. After Ctrl-C
+        the attribute `interrupted` says which strengths are missing.
 
     Raises
     ------
@@ -77,6 +80,8 @@ def strength_path(
         A strength that is not positive, none at all, or attributes that do not fit together.
     InfeasibleError, NotConvergedError
         As `project`: the targets cannot be met, or were not.
+    KeyboardInterrupt
+        After Ctrl-C, where no strength was done yet.
 
     Examples
     --------
@@ -98,29 +103,39 @@ def strength_path(
         if targets is None
         else as_constraints(targets)
     )
-    found: dict[float, Projection] = {}
+    found: dict[float, tuple[dict[str, float], Table]] = {}
+    order = sorted(set(asked.tolist()), reverse=True)
+    cut: dict[str, str] = {}
     last: Projection | None = None
-    for strength in sorted(set(asked.tolist()), reverse=True):
-        reference = uniform(f) if math.isinf(strength) else regularize(counts, strength, response=response)
-        last = found[strength] = project(reference, constraints, start=last)
-    results = [found[strength] for strength in asked.tolist()]
-    share = f.attrs["profiles"] / f.attrs["total"]
-    numbers = {
-        "washed_out_share": [strength * share for strength in asked.tolist()],
-        "divergence": [result.divergence for result in results],
-        "kl_to_data": [kl_divergence(result.table, f) for result in results],
-        "entropy": [entropy(result.table) for result in results],
-        "parity_violation": [
-            parity_violation(result.table, response=response, protected=protected) for result in results
-        ],
-        "residual": [result.residual for result in results],
-        "tv_bound": [result.tv_bound for result in results],
-        "iterations": [result.iterations for result in results],
-    }
-    described = {name: (numbers[name], meaning) for name, meaning in _MEANINGS.items()}
-    result = dataset_along("strength", asked, described, [one.table for one in results], f, roles)
+    try:
+        for strength in order:
+            reference = uniform(f) if math.isinf(strength) else regularize(counts, strength, response=response)
+            with interrupting():
+                last = project(reference, constraints, start=last)
+            found[strength] = _measured(last, f, strength, roles), pairs_of(last.table, roles)
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        cut = what_is_missing(f"{strength:g}" for strength in order if strength not in found)
+    done = [strength for strength in asked.tolist() if strength in found]
+    described = {name: ([found[strength][0][name] for strength in done], told) for name, told in _MEANINGS.items()}
+    result = dataset_along("strength", done, described, [found[strength][1] for strength in done], f, roles)
     result["strength"].attrs["long_name"] = "pseudo-count of each supported profile in the reference"
-    return result
+    return result.assign_attrs(cut)
+
+
+def _measured(result: Projection, f: Table, strength: float, roles: Roles) -> dict[str, float]:
+    """Return the numbers of one projection, by the names of their meanings."""
+    return {
+        "washed_out_share": strength * (f.attrs["profiles"] / f.attrs["total"]),
+        "divergence": result.divergence,
+        "kl_to_data": kl_divergence(result.table, f),
+        "entropy": entropy(result.table),
+        "parity_violation": parity_violation(result.table, response=roles.response, protected=list(roles.protected)),
+        "residual": result.residual,
+        "tv_bound": result.tv_bound,
+        "iterations": result.iterations,
+    }
 
 
 def _checked(strengths: Iterable[float]) -> FloatArray:

@@ -19,6 +19,7 @@ from purtensor.fairness.roles import Roles, roles_of
 from purtensor.fairness.violation import least_violating
 from purtensor.feasibility.diagnose import diagnose
 from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.interruption import interrupting, what_is_missing
 from purtensor.projection.project import project
 from purtensor.tables.coded import encode
 from purtensor.tables.marginal import marginal
@@ -32,7 +33,8 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
 
     A predictor that tells the protected attributes (a proxy) makes parity expensive, or impossible while utility and
     realism hold: what counts here is the PUR projection of f over the response, the protected attributes and the
-    predictors of the set, all others summed out. More predictors never make it cheaper.
+    predictors of the set, all others summed out. More predictors never make it cheaper. Ctrl-C ends the search with
+    the sets that were done until then.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
         One row a set, the worst first: `predictors`, joined by " + "; `size`; `verdict`, whether the conditions can be
         met ("interior", "boundary", "infeasible", or "open" where that was not settled); `smallest_violation`, the
         least sum of |p(y, s) - f(y) f(s)|, for total mass 1, among all that keep utility and realism; `kl`, the
-        divergence in nats that parity costs, inf where it cannot be had.
+        divergence in nats that parity costs, inf where it cannot be had. After Ctrl-C `attrs["interrupted"]` says so.
 
     Raises
     ------
@@ -58,6 +60,8 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
         The table has no such attribute.
     InvalidOptionError
         Not one response, no protected attribute, one that is both, no predictor, or more than 25 for all pairs.
+    KeyboardInterrupt
+        After Ctrl-C, where no set was done yet.
 
     Examples
     --------
@@ -73,13 +77,31 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
     predictors = roles.unprotected
     most = len(predictors) if largest is None else largest
     _check(predictors, most)
-    rows = [_Costs(f, roles, (one,)) for one in predictors]
-    if most > 1 and len(predictors) > 1:
-        pairs = [_Costs(f, roles, pair) for pair in itertools.combinations(predictors, 2)]
-        rows += [*pairs, *_grown(f, roles, pairs, most)]
+    rows: list[_Costs] = []
+    cut: dict[str, str] = {}
+    try:
+        for costs in _sets(f, roles, most):
+            costs.verdict  # noqa: B018 - worked out here, where Ctrl-C leaves what was done
+            rows.append(costs)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        cut = what_is_missing([f"sets after {rows[-1].predictors}"])
     rows.sort(key=lambda costs: costs.rank)
     columns = ("predictors", "size", "verdict", "smallest_violation", "kl")
-    return pd.DataFrame([[getattr(costs, name) for name in columns] for costs in rows], columns=list(columns))
+    found = pd.DataFrame([[getattr(costs, name) for name in columns] for costs in rows], columns=list(columns))
+    found.attrs.update(cut)
+    return found
+
+
+def _sets(f: Table, roles: Roles, most: int) -> Iterator[_Costs]:
+    """Yield each predictor, each pair, and ever larger sets up to `most` predictors."""
+    yield from (_Costs(f, roles, (one,)) for one in roles.unprotected)
+    if most > 1:
+        pairs = [_Costs(f, roles, pair) for pair in itertools.combinations(roles.unprotected, 2)]
+        yield from pairs
+        if pairs:
+            yield from _grown(f, roles, pairs, most)
 
 
 def _check(predictors: tuple[str, ...], most: int) -> None:
@@ -135,7 +157,8 @@ class _Costs:
         diagnosis = diagnose(part, conditions)
         verdict = str(diagnosis.verdict)
         if diagnosis.verdict is not Verdict.INFEASIBLE:
-            return verdict, 0.0, project(part, conditions, certificate=False).divergence
+            with interrupting():
+                return verdict, 0.0, project(part, conditions, certificate=False).divergence
         cut = diagnosis.smallest_violation() if _is_binary(part, self.roles.response) else None
         return verdict, least_violating(part, conditions).misses_l1[0] if cut is None else cut.value, math.inf
 

@@ -7,6 +7,7 @@ import numpy as np
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.fairness.roles import joint_in_memory, roles_of
+from purtensor.projection.interruption import interrupting
 from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import Relaxation
 from purtensor.tables.coded import encode
@@ -49,4 +50,5 @@ def parity_violation(p: Table | StoredTable, *, response: str, protected: Attrib
 
 def least_violating(f: Table, conditions: tuple[Marginal, ...]) -> Relaxation:
     """Return the distribution nearest to f among those that miss the first condition, parity, by the least in L1."""
-    return relax(f, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)
+    with interrupting():
+        return relax(f, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)

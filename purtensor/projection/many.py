@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 from purtensor._options import check_flag, is_count, items_of
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
-from purtensor.errors import InvalidOptionError
+from purtensor.errors import InvalidOptionError, NotConvergedError
 from purtensor.projection.executing import Failure, outcomes
 from purtensor.projection.progress import members_progress
 from purtensor.projection.project import project, solver_of, stopping_of
@@ -35,10 +36,14 @@ class Ensemble:
         One Projection a member; None where it failed.
     failures
         Those that failed, in order.
+    interrupted
+        Whether Ctrl-C came before all had ended: those that had not are None, and only the one that was at work, if
+        any, is among the failures, with its state so far.
     """
 
     results: tuple[Projection | None, ...] = field(repr=False)
     failures: tuple[Failure, ...]
+    interrupted: bool = False
 
     def __len__(self) -> int:
         return len(self.results)
@@ -71,7 +76,7 @@ def project_many(
     """Return the projections of many references, onto one constraint set or one each, in their order.
 
     A member that fails is reported, and the others go on. Results are those of `project` one by one, whatever runs
-    them and on however many workers.
+    them and on however many workers. Ctrl-C ends the call with the members that were done until then.
 
     Parameters
     ----------
@@ -97,6 +102,8 @@ def project_many(
     InvalidOptionError
         Numbers of references and constraint sets that do not fit, functions without a seed, another executor, or an
         option that `project` refuses.
+    KeyboardInterrupt
+        After Ctrl-C, where no member had ended yet.
 
     Examples
     --------
@@ -119,15 +126,39 @@ def project_many(
         raise InvalidOptionError(f"seed is an integer, 0 or more, this is {seed!r}")
     members = _members(references, constraints, seed, options)
     results: list[Projection | None] = [None] * len(members)
-    failures = []
-    with members_progress(progress, len(members)) as told:
-        for number, outcome in outcomes(_projected, members, executor):
-            if isinstance(outcome, Failure):
-                failures.append(outcome)
-            else:
+    failures: list[Failure] = []
+    interrupted = False
+    try:
+        with members_progress(progress, len(members)) as told:
+            for number, outcome in _until_interrupted(members, executor, failures):
                 results[number] = outcome
-            told(failed=len(failures))
-    return Ensemble(tuple(results), tuple(sorted(failures, key=lambda failure: failure.member)))
+                told(failed=len(failures))
+    except KeyboardInterrupt:
+        if not failures and all(result is None for result in results):
+            raise
+        interrupted = True
+    return Ensemble(tuple(results), tuple(sorted(failures, key=lambda failure: failure.member)), interrupted)
+
+
+def _until_interrupted(
+    members: Sequence[_Member], executor: Any, failures: list[Failure]
+) -> Iterator[tuple[int, Projection | None]]:
+    """Yield each member that has ended with its result, None where it is added to the failures.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C came, here or while a member was at work.
+    """
+    with closing(outcomes(_projected, members, executor)) as ended:
+        for number, outcome in ended:
+            if not isinstance(outcome, Failure):
+                yield number, outcome
+                continue
+            failures.append(outcome)
+            if isinstance(outcome.error, NotConvergedError) and outcome.error.interrupted:
+                raise KeyboardInterrupt
+            yield number, None
 
 
 def _members(references: Any, constraints: Any, seed: int | None, options: dict[str, Any]) -> list[_Member]:

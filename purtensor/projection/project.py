@@ -31,6 +31,7 @@ from purtensor.tables.elsewhere import engine_of
 from purtensor.tables.stored import StoredTable
 
 _MOST_ITERATIONS = 1_000_000
+_WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
 
 Answer = TypeVar("Answer", bound=Any)
 """A Projection, or one of a stored table."""
@@ -52,6 +53,8 @@ def project(
     callback: Callable[[Progress], Any] | None = None,
 ) -> Projection:
     """Return the distribution that meets the constraints and is closest to the reference in KL divergence.
+
+    Ctrl-C ends the call with the state so far, as the limits do: see `on_failure`.
 
     Parameters
     ----------
@@ -139,7 +142,13 @@ def project(
                 outcome = _on_face(labelled, chosen, stopping, outcome, told)
             else:
                 outcome = replace(outcome, termination=Termination.INFEASIBLE)
-    proof = _proof(labelled, outcome) if certificate else None
+    proof = None
+    if certificate:
+        try:
+            proof = _proof(labelled, outcome)
+        except KeyboardInterrupt:
+            notes = [*outcome.notes, f"{_WITHOUT_PROOF}: {outcome.termination.value}"]
+            outcome = replace(outcome, termination=Termination.INTERRUPTED, notes=notes)
     result = make_projection(reference, labelled, outcome, proof, feasibility.diagnosis)
     return delivered(result, on_failure)
 

@@ -22,6 +22,7 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
 from purtensor.fairness.pur import pur
 from purtensor.kernels.sums import group_sums
+from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.sklearn.binner import named_columns
@@ -108,7 +109,8 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         constraints = pur(f, response=self.response_, protected=self.protected_, conditions=self.conditions)
         start = uniform(f) if self.reference == "uniform" else f
         try:
-            return project(start, constraints, solver=self.solver, tolerance=self.tolerance)
+            with interrupting():  # else a search over parameters would take it for a fit that failed, and go on
+                return project(start, constraints, solver=self.solver, tolerance=self.tolerance)
         except InfeasibleError as error:
             raise InfeasibleError(f"{error}; {ADVICE}", error.diagnosis) from error
         except NotConvergedError as error:

@@ -33,6 +33,7 @@ class SoftEnding(Enum):
     ITERATION_LIMIT = "the iteration limit came first: raise max_iterations"
     STALLED = "rounding leaves no better step: the tolerance is below what float64 can reach here"
     INFEASIBLE = "no distribution on the support of the reference meets the hard constraints"
+    INTERRUPTED = "interrupted; this is the state so far"
     NOT_FINITE = "a number is not finite any more: the potentials overflow, take a smaller strength"
 
 

@@ -116,36 +116,41 @@ def ascend_absolute(
     """Return the point where the hard rows are met and the duality gap is at most `gap` nats, the total mass being 1.
 
     `start` has potentials and the bound on the soft ones, such as those of a run with another slack; `is_hopeless`
-    tells, where progress raises the doubt, whether the hard rows cannot be met.
+    tells, where progress raises the doubt, whether the hard rows cannot be met. Ctrl-C ends it at the point so far.
     """
     point, at = _begin(soft, given, start)
     least = 0.5 * gap * soft.problem.total / max(1, len(soft.rows))
     iterations = 0
-    while True:
-        residual = hard_residual(soft, point.sums)
-        if not (point.finite and residual.finite):
-            return SoftRun(point, residual, SoftEnding.NOT_FINITE, iterations, at.level)
-        missed = _missed(soft, given, point, at)
-        rounding = _ROUNDING + _UNIT * at.level
-        while at.mu > least and missed <= max(_NEAR * at.mu / at.level, rounding) and at.off_centre() <= _NEAR:
-            at.mu = max(least, at.smaller_mu())
-        near = is_met(residual, tolerance) and missed <= tolerance
-        if near and missed <= rounding and (at.is_decided() or (at.mu <= least and at.off_centre() <= _NEAR)):
-            return SoftRun(point, residual, SoftEnding.CONVERGED, iterations, at.level)
-        good = near and at.gap() <= tolerance * soft.problem.total
-        if is_doubtful(residual, iterations) and is_hopeless():
-            return SoftRun(point, residual, SoftEnding.INFEASIBLE, iterations, at.level)
-        if iterations == max_iterations:
-            ending = SoftEnding.CONVERGED if good else SoftEnding.ITERATION_LIMIT
-            return SoftRun(point, residual, ending, iterations, at.level)
-        moved = _stepped(soft, given, point, at)
-        if moved is not None:
-            point = moved
-        elif not good and at.off_centre() > _CENTRED:
-            at.centre()
-        else:
-            return SoftRun(point, residual, SoftEnding.CONVERGED if good else SoftEnding.STALLED, iterations, at.level)
-        iterations += 1
+    try:
+        while True:
+            residual = hard_residual(soft, point.sums)
+            if not (point.finite and residual.finite):
+                return SoftRun(point, residual, SoftEnding.NOT_FINITE, iterations, at.level)
+            missed = _missed(soft, given, point, at)
+            rounding = _ROUNDING + _UNIT * at.level
+            while at.mu > least and missed <= max(_NEAR * at.mu / at.level, rounding) and at.off_centre() <= _NEAR:
+                at.mu = max(least, at.smaller_mu())
+            near = is_met(residual, tolerance) and missed <= tolerance
+            if near and missed <= rounding and (at.is_decided() or (at.mu <= least and at.off_centre() <= _NEAR)):
+                return SoftRun(point, residual, SoftEnding.CONVERGED, iterations, at.level)
+            good = near and at.gap() <= tolerance * soft.problem.total
+            if is_doubtful(residual, iterations) and is_hopeless():
+                return SoftRun(point, residual, SoftEnding.INFEASIBLE, iterations, at.level)
+            if iterations == max_iterations:
+                ending = SoftEnding.CONVERGED if good else SoftEnding.ITERATION_LIMIT
+                return SoftRun(point, residual, ending, iterations, at.level)
+            moved = _stepped(soft, given, point, at)
+            if moved is not None:
+                point = moved
+            elif not good and at.off_centre() > _CENTRED:
+                at.centre()
+            else:
+                return SoftRun(
+                    point, residual, SoftEnding.CONVERGED if good else SoftEnding.STALLED, iterations, at.level
+                )
+            iterations += 1
+    except KeyboardInterrupt:
+        return SoftRun(point, hard_residual(soft, point.sums), SoftEnding.INTERRUPTED, iterations, at.level)
 
 
 def _begin(soft: SoftProblem, given: Bounded, start: tuple[FloatArray, float] | None) -> tuple[SoftPoint, _Interior]:

@@ -34,37 +34,40 @@ def ascend_smooth(
     """Return the point where the hard rows are met and every soft marginal is the one its potential asks for.
 
     Both are judged by the tolerance, the total mass being 1; `is_hopeless` tells, where progress raises the doubt,
-    whether the hard rows cannot be met. Each step solves
+    whether the hard rows cannot be met. Ctrl-C ends it at the point so far. Each step solves
     (C diag(p) C^T + diag(-psi'')) d = gradient (notes/relaxation.md, equation 9).
     """
     point = start_at(soft, start)
     rows, targets = soft.rows, soft.soft_targets
     ridge = np.zeros(soft.problem.system.rows)
     iterations = 0
-    while True:
-        residual = hard_residual(soft, point.sums)
-        if not (point.finite and residual.finite):
-            return SoftRun(point, residual, SoftEnding.NOT_FINITE, iterations)
-        gradient = _gradient(soft, penalty, point)
-        unrest = float(np.abs(gradient[rows]).max(initial=0.0)) / soft.problem.total
-        if is_met(residual, tolerance) and unrest <= tolerance:
-            return SoftRun(point, residual, SoftEnding.CONVERGED, iterations)
-        if is_doubtful(residual, iterations) and is_hopeless():
-            return SoftRun(point, residual, SoftEnding.INFEASIBLE, iterations)
-        if iterations == max_iterations:
-            return SoftRun(point, residual, SoftEnding.ITERATION_LIMIT, iterations)
-        potentials = point.potentials[rows]
-        ridge[rows] = penalty.bend(targets, potentials)
-        direction, _ = soft.hessian.factor_and_solve(point.masses, gradient, ridge)
-        change = direction[rows]
-        moved = climb(
-            soft, point, direction, inner_product(gradient, direction),
-            lambda step, t=potentials, d=change: penalty.loss(targets, t, step * d),  # type: ignore[misc]
-        )  # fmt: skip
-        if moved is None:
-            return SoftRun(point, residual, SoftEnding.STALLED, iterations)
-        point = moved[0]
-        iterations += 1
+    try:
+        while True:
+            residual = hard_residual(soft, point.sums)
+            if not (point.finite and residual.finite):
+                return SoftRun(point, residual, SoftEnding.NOT_FINITE, iterations)
+            gradient = _gradient(soft, penalty, point)
+            unrest = float(np.abs(gradient[rows]).max(initial=0.0)) / soft.problem.total
+            if is_met(residual, tolerance) and unrest <= tolerance:
+                return SoftRun(point, residual, SoftEnding.CONVERGED, iterations)
+            if is_doubtful(residual, iterations) and is_hopeless():
+                return SoftRun(point, residual, SoftEnding.INFEASIBLE, iterations)
+            if iterations == max_iterations:
+                return SoftRun(point, residual, SoftEnding.ITERATION_LIMIT, iterations)
+            potentials = point.potentials[rows]
+            ridge[rows] = penalty.bend(targets, potentials)
+            direction, _ = soft.hessian.factor_and_solve(point.masses, gradient, ridge)
+            change = direction[rows]
+            moved = climb(
+                soft, point, direction, inner_product(gradient, direction),
+                lambda step, t=potentials, d=change: penalty.loss(targets, t, step * d),  # type: ignore[misc]
+            )  # fmt: skip
+            if moved is None:
+                return SoftRun(point, residual, SoftEnding.STALLED, iterations)
+            point = moved[0]
+            iterations += 1
+    except KeyboardInterrupt:
+        return SoftRun(point, hard_residual(soft, point.sums), SoftEnding.INTERRUPTED, iterations)
 
 
 def _gradient(soft: SoftProblem, penalty: SmoothPenalty, point: SoftPoint) -> FloatArray:

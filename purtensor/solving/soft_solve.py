@@ -77,7 +77,10 @@ def relax_absolutely(
         return abs(_missed(soft, before) - _missed(soft, now)) <= _SETTLED * max(1.0, now.level)
 
     run = _up_the_ladder(soft, rung, _ladder(strength, _FIRST_ABSOLUTE), max_iterations, settled)
-    return polished(soft, run, tolerance)
+    try:
+        return polished(soft, run, tolerance)
+    except KeyboardInterrupt:
+        return replace(run, ending=SoftEnding.INTERRUPTED)
 
 
 def within_slack(
@@ -95,12 +98,19 @@ def within_slack(
     multiplier of the slack; `start` is a run with another slack. Where the bordered equations lose the slack to
     rounding, next to the smallest misses there are, the strength that leaves it is searched for instead: the misses
     fall continuously as it grows.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C: a point with another slack is no answer.
     """
     run = ascend_absolute(
         soft, Bounded(slack=slack * soft.problem.total), tolerance=tolerance, gap=tolerance**2,
         max_iterations=max_iterations, is_hopeless=is_hopeless,
         start=None if start is None or not start.level else (start.point.potentials, start.level),
     )  # fmt: skip
+    if run.ending is SoftEnding.INTERRUPTED:
+        raise KeyboardInterrupt
     if run.ending is SoftEnding.CONVERGED:
         for candidate in (polished(soft, run, tolerance), run):  # next to a vertex the last digits are those of it
             if _is_used_up(_missed(soft, candidate) - slack, candidate.level, tolerance):
@@ -112,6 +122,8 @@ def within_slack(
         known[logarithm] = relax_absolutely(
             soft, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
         )  # fmt: skip
+        if known[logarithm].ending is SoftEnding.INTERRUPTED:
+            raise KeyboardInterrupt
         return _missed(soft, known[logarithm]) - slack
 
     low, high = _bracket(excess)

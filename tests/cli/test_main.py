@@ -273,6 +273,20 @@ def test_main__interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert "interrupted" in capsys.readouterr().err
 
 
+def test_main__interrupted_while_it_projects(
+    hired: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(self: object, *arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pt.IPF, "step", interrupt)
+    out = tmp_path / "fair.csv"
+    words = ["project", str(hired), "--response", "hired", "--protected", "sex", "--solver", "ipf", "--out", str(out)]
+    assert main(words) == INTERRUPTED
+    assert capsys.readouterr().err == "purtensor: interrupted\n"
+    assert not out.exists()
+
+
 def test_main__names_an_extra_that_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,11 @@ import pandas as pd
 import pytest
 
 from purtensor.cli import rate_study
+from purtensor.cli.endings import DONE, INTERRUPTED
+from purtensor.cli.main import main
+from purtensor.experiments import rate_studies
 from purtensor.experiments.rate_studies import RateStudy
+from purtensor.problems.named import NamedProblem
 
 
 def test_write_study__the_files_have_the_printed_numbers(
@@ -16,7 +20,7 @@ def test_write_study__the_files_have_the_printed_numbers(
 ) -> None:
     short = {"lambda": RateStudy("strength", (0.0, 1e-4), "lambda", "Sweeps against lambda")}
     monkeypatch.setattr(rate_study, "STUDIES", short)
-    rate_study.write_study("lambda", "a", tmp_path / "out")
+    assert rate_study.write_study("lambda", "a", tmp_path / "out") == DONE
     printed = capsys.readouterr().out
     assert "problem a" in printed
     assert "0.0001" in printed
@@ -24,3 +28,23 @@ def test_write_study__the_files_have_the_printed_numbers(
     assert numbers.query("value == 0.0001")["sweeps"].tolist() == [8, 19, 25]
     assert (tmp_path / "out" / "lambda_a.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "out" / "lambda_a.svg").read_text()
+
+
+def test_write_study__after_ctrl_c_writes_what_was_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = {"lambda": RateStudy("strength", (1.0, 1e-2, 1e-4), "lambda", "Sweeps against lambda")}
+    plain = rate_studies.variant
+
+    def interrupting(problem: str, **options: float) -> NamedProblem:
+        if options["strength"] == 1e-4:
+            raise KeyboardInterrupt
+        return plain(problem, **options)
+
+    monkeypatch.setattr(rate_study, "STUDIES", short)
+    monkeypatch.setattr(rate_studies, "variant", interrupting)
+    assert rate_study.write_study("lambda", "a", tmp_path) == INTERRUPTED
+    assert "by the user; not done: 0.0001" in capsys.readouterr().out
+    assert sorted(set(pd.read_csv(tmp_path / "lambda_a.csv")["value"])) == [1e-2, 1.0]
+    assert main(["compare", "a", "b", "--study", "lambda", "--out", str(tmp_path / "both")]) == INTERRUPTED
+    assert not list((tmp_path / "both").glob("lambda_b*"))

@@ -69,6 +69,37 @@ def test_sweeps_to__is_none_beyond_the_limit() -> None:
     assert sweeps_to(pt.problems.load("a"), 1e-10) == 19 < MOST_SWEEPS
 
 
+def test_study_rate__after_ctrl_c_gives_back_the_values_that_were_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = study_rate("lambda", problem="a", values=[1.0, 1e-1, 1e-2])
+    assert "interrupted" not in whole.attrs
+    plain = module.variant
+
+    def interrupting(problem: str, **options: float) -> NamedProblem:
+        if options["strength"] == 1e-1:
+            raise KeyboardInterrupt
+        return plain(problem, **options)
+
+    monkeypatch.setattr(module, "variant", interrupting)
+    found = study_rate("lambda", problem="a", values=[1.0, 1e-1, 1e-2])
+    assert found.attrs["interrupted"] == "by the user; not done: 0.1, 0.01"
+    assert found["value"].tolist() == [1.0] * len(TOLERANCES)
+    pd.testing.assert_frame_equal(found, whole[whole["value"] == 1.0])
+
+
+def test_study_rate__a_projection_that_heard_ctrl_c_is_no_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its sweeps would be told as missing, as if there had been too many, and the study would go on."""
+
+    class Interrupted(pt.IPF):
+        def step(self, *arguments: object) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "IPF", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sweeps_to(pt.problems.load("a"), 1e-10)
+    with pytest.raises(KeyboardInterrupt):  # nothing is done: there is nothing to give back
+        study_rate("lambda", problem="a", values=[1.0, 1e-1])
+
+
 def test_study_rate__executors_change_no_number() -> None:
     values = [1e-2, 1.0, 1e-1]
     one = study_rate("lambda", problem="a", values=values)

@@ -1,11 +1,15 @@
-"""Ctrl-C at random times: a projection ends within half a second and gives back the state so far."""
+"""Ctrl-C at random times: long calls end within half a second, and give back the state so far where there is one."""
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import statistics
 import time
+from dataclasses import dataclass
+
+import pytest
 
 import purtensor as pt
 from tests.interruption.child import started
@@ -56,35 +60,79 @@ def test_project__ends_within_half_a_second_with_the_state_so_far():
     assert ("INTERRUPTED", "True") in endings
 
 
-OTHERS = """
-import time
-import numpy as np
-import purtensor as pt
-rng = np.random.default_rng(0)
-records = {name: rng.integers(0, 5, 400_000) for name in "abc"}
-counts = pt.tabulate(records)
-for call in [lambda: pt.tabulate(records), lambda: pt.round_counts(counts, 1_000_000),
-             lambda: pt.diagnose(counts, pt.marginals_of(counts, "a b | b c | a c"))]:
-    call()
-    print("begun", flush=True)
-    try:
-        while True:
-            call()
-    except KeyboardInterrupt:
-        print(time.monotonic(), flush=True)
-"""
+STATE = {
+    "Newton", "LBFGS", "many", "many by threads", "relax kl", "relax l1", "parity_curve", "strength_path", "proxies",
+    "study_rate", "compare", "ipfn", "Ipfp",
+}  # fmt: skip
+"""The calls that give back what was done until then; the others have nothing to give, or keep it in a folder."""
+
+NOTHING = {
+    "standard_errors", "verify", "diagnose", "coefficients", "convergence_rate", "best_order", "tabulate", "sample",
+    "round_counts", "round_counts with constraints", "save", "load", "fit", "study_wage", "study_adult",
+}  # fmt: skip
+
+TIMES = 1
 
 
-def test_others__end_soon():
-    child = started(OTHERS)
-    rng = random.Random(3)
-    for _ in ("tabulate", "round_counts", "diagnose"):
-        assert child.stdout.readline() == "begun\n", child.stderr.read()
-        time.sleep(rng.uniform(0.05, 0.2))
+@dataclass
+class Ended:
+    """How long each interruption of a call took, in seconds, and what came back; beside: the files that are left."""
+
+    waited: dict[str, list[float]]
+    came: dict[str, list[str]]
+    beside: list[str]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """All calls interrupted, by one process."""
+    child = started(
+        "from tests.interruption.long_calls import main; import sys, pathlib; "
+        "main(pathlib.Path(sys.argv[1]), int(sys.argv[2]), set())",
+        tmp_path_factory.mktemp("long"), TIMES,
+    )  # fmt: skip
+    rng, found = random.Random(3), Ended({}, {}, [])
+    while True:
+        word, *told = child.stdout.readline().rstrip("\n").split("\t")
+        if word != "begun":
+            break
+        time.sleep(rng.uniform(0.02, 0.6))
         sent = time.monotonic()
         child.send_signal(signal.SIGINT)
-        assert float(child.stdout.readline()) - sent < BUSY
+        _, name, at, what = child.stdout.readline().rstrip("\n").split("\t")
+        found.waited.setdefault(name, []).append(float(at) - sent)
+        found.came.setdefault(name, []).append(what)
+    assert word == "beside", child.communicate()[1]
     child.communicate(timeout=30)
+    found.beside = told
+    return found
+
+
+def test_long_calls__are_all_here(ended):
+    assert set(ended.waited) == STATE | NOTHING
+
+
+@pytest.mark.parametrize("name", sorted(STATE | NOTHING))
+def test_long_calls__end_soon_and_no_result_hides_that_it_was_cut_short(name, ended):
+    assert max(ended.waited[name]) < BUSY
+    assert set(ended.came[name]) <= {"KeyboardInterrupt", *(["state"] if name in STATE else [])}
+
+
+def test_long_calls__end_within_half_a_second(ended):
+    assert statistics.median(itertools.chain(*ended.waited.values())) < LIMIT
+
+
+def test_long_calls__most_give_back_the_state_so_far(ended):
+    """Outside of the loops, as while a table is made ready, there is none."""
+    given = [name for name in STATE if "state" in ended.came[name]]
+    assert len(given) >= len(STATE) / 3
+
+
+def test_long_calls__leave_no_half_file_behind(ended):
+    """What is kept of the studies is whole, for another run to go on from."""
+    kept = {name.split("-")[0] for name in ended.beside}
+    assert kept <= {"members", "data_sets", "splits", "table.nc"}
+    assert "table.nc" in kept
 
 
 def test_project__max_seconds_is_honoured():

@@ -64,6 +64,8 @@ def calls_for(seconds: float) -> int:
 
 def judged_ending(rule: Rule, residual: float, l1: float, limit: Ending | None) -> Ending:
     """Return how a run ended that handed back a table with these misses."""
+    if limit is Ending.INTERRUPTED:
+        return limit
     if math.isnan(residual):
         return Ending.NOT_FINITE
     if rule.is_met(residual, l1):

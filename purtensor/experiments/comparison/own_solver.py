@@ -15,6 +15,7 @@ from purtensor.experiments.comparison.peers.peer import Line
 from purtensor.experiments.comparison.questions import Question
 from purtensor.experiments.comparison.resident import peak_of
 from purtensor.experiments.comparison.rule import Ending, Rule
+from purtensor.projection.interruption import is_interrupted
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
@@ -166,7 +167,7 @@ def touches(solver: Any, problem: Problem) -> float:
 def _measured(call: Callable[[], Any], seconds_of: Callable[[Any], float]) -> tuple[Any, float]:
     """Return the result of a call, made again when the first may have been compiling, and the memory that it took."""
     result, peak = peak_of(call)
-    if seconds_of(result) < WARM_SECONDS:
+    if seconds_of(result) < WARM_SECONDS and not is_interrupted(result[0]):
         result, again = peak_of(call)
         peak = max(peak, again) if peak < _COMPILED else again
     return result, peak
@@ -176,7 +177,8 @@ def _mean_seconds(call: Callable[[], Any], calls: int, rule: Rule) -> float:
     began = rule.now()
     try:
         for _ in range(calls):
-            call()
+            if is_interrupted(call()):
+                raise KeyboardInterrupt
     except Exception:  # recorded as a round without a time
         return math.nan
     return (rule.now() - began) / calls

@@ -20,6 +20,7 @@ from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.experiments.comparison.plain import PlainProblem
 from purtensor.problems.registry import families, generate, load
 from purtensor.projection.files import load as load_result
+from purtensor.projection.interruption import ended
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.problem import LabelledProblem, build_problem
@@ -84,10 +85,11 @@ class Question:
     def certified(self) -> Projection | None:
         """The answer to a tolerance far below that of the runs, perhaps without proof; None where memory ends."""
         try:
-            return project(
+            answer = project(
                 self.reference, self.constraints, tolerance=_CERTIFIED_TOLERANCE, max_seconds=self.max_seconds,
                 on_failure="return",
             )  # fmt: skip
+            return ended(answer)
         except MemoryError:
             return None
 

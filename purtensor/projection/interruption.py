@@ -1,0 +1,55 @@
+"""Ctrl-C where one call makes many projections: it ends the call, not only the projection that heard it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from purtensor.errors import NotConvergedError
+from purtensor.projection.outcome import Outcome
+from purtensor.projection.relaxation import Relaxation
+from purtensor.solving.soft_ascent import SoftEnding
+from purtensor.solving.termination import Termination
+
+_Result = TypeVar("_Result", bound=Outcome | Relaxation)
+
+
+def is_interrupted(result: object) -> bool:
+    """Tell whether a projection or a relaxation is the state at which Ctrl-C came."""
+    return getattr(result, "termination", None) in (Termination.INTERRUPTED, SoftEnding.INTERRUPTED)
+
+
+def ended(result: _Result) -> _Result:
+    """Return a result that ended by itself.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C ended it: whatever goes on from here would be worked out from an answer that is none.
+    """
+    if is_interrupted(result):
+        raise KeyboardInterrupt
+    return result
+
+
+def what_is_missing(left: Iterable[str]) -> dict[str, str]:
+    """Return how a result that Ctrl-C cut short says so: under `interrupted`, with what was not done.
+
+    Examples
+    --------
+    >>> what_is_missing(["0.1", "0"])
+    {'interrupted': 'by the user; not done: 0.1, 0'}
+    """
+    return {"interrupted": f"by the user; not done: {', '.join(left) or 'nothing'}"}
+
+
+@contextmanager
+def interrupting() -> Iterator[None]:
+    """Turn the NotConvergedError of what Ctrl-C ended into a KeyboardInterrupt, which ends the calls around it."""
+    try:
+        yield
+    except NotConvergedError as error:
+        if error.interrupted:
+            raise KeyboardInterrupt from error
+        raise
