@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from purtensor.cli.info import versions
 from purtensor.cli.output import both, show_claims, show_facts, show_table
 from purtensor.cli.progress import bar
-from purtensor.experiments.adult import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity, study_adult
+from purtensor.experiments.adult import study_adult
 from purtensor.experiments.adult_numbers import claims, costs, disparities, prevalences
 from purtensor.experiments.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
+from purtensor.experiments.adult_study import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity
 from purtensor.experiments.claims import Claim
 from purtensor.experiments.forests import FOREST
 from purtensor.experiments.members import failed_members

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from purtensor._typing import FloatArray
-from purtensor.experiments.adult import DISTRIBUTIONS, AdultStudy
 from purtensor.experiments.adult_question import DATA, POSITIVE
+from purtensor.experiments.adult_study import DISTRIBUTIONS, AdultStudy
 from purtensor.experiments.claims import (
     NOISE_WIDTH,
     Claim,

@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.experiments.adult import (
-    DISTRIBUTIONS,
-    DRAWN,
-    SAMPLES,
-    AdultStudy,
-    project_adult,
-    ratios,
-    study_adult,
-)
+from purtensor.experiments.adult import project_adult, ratios, study_adult
 from purtensor.experiments.adult_question import PROTECTED, RESPONSE
+from purtensor.experiments.adult_study import DISTRIBUTIONS, DRAWN, SAMPLES, AdultStudy
 
 GROUPS = (("male", "non-white"), ("female", "white"), ("female", "non-white"))
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from purtensor.experiments.adult import DISTRIBUTIONS, AdultStudy, study_adult
+from purtensor.experiments.adult import study_adult
 from purtensor.experiments.adult_numbers import claims, costs, disparities, prevalences, ratios_of
+from purtensor.experiments.adult_study import DISTRIBUTIONS, AdultStudy
 
 
 @pytest.fixture(scope="module")
