@@ -12,9 +12,10 @@ import pandas as pd
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError, UnknownCategoryError
-from purtensor.tables.coded import as_masses, check_attribute, sparse_table
+from purtensor.tables.coded import check_attribute, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.masses import as_masses
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,8 +51,10 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
     ----------
     f
         The data, in counts or probabilities; usually regularized.
-    response, protected
-        The name of one attribute, and those of one or more others.
+    response
+        The name of one attribute.
+    protected
+        The names of one or more others.
     slacks
         Violations that are allowed, from 0 (parity) to 2, in any order.
 

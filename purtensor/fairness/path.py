@@ -55,8 +55,10 @@ def strength_path(
     strengths
         Pseudo-counts lambda, positive, in any order; inf is the uniform reference on the same profiles. (At 0 the
         profiles that were never seen would leave the support: take a small number for the limit.)
-    response, protected
-        The name of one attribute, and those of one or more others.
+    response
+        The name of one attribute.
+    protected
+        The names of one or more others.
     conditions
         Letters of P, U and R, as in `pur`.
     targets

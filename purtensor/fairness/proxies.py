@@ -40,8 +40,10 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
     ----------
     f
         The data, in counts or probabilities; usually regularized, so that what was not seen is not impossible.
-    response, protected
-        The name of one attribute, and those of one or more others; all the rest are predictors.
+    response
+        The name of one attribute.
+    protected
+        The names of one or more others; all the rest are predictors.
     largest
         The most predictors together; as many as there are when None. Sets of three and more are grown greedily: to the
         worst pair comes, one by one, the predictor with which it is worst.

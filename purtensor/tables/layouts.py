@@ -11,7 +11,6 @@ from purtensor._options import check_flag, is_number
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import (
-    as_float64,
     dense_table,
     described,
     domain_of,
@@ -21,6 +20,7 @@ from purtensor.tables.coded import (
     stored_codes,
 )
 from purtensor.tables.domain import PROFILE, Domain
+from purtensor.tables.masses import as_float64
 from purtensor.tables.memory import require_memory
 
 

@@ -18,9 +18,10 @@ import numpy as np
 from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError
-from purtensor.tables.coded import as_masses, described, domain_of, encode, is_sparse, stored_codes
+from purtensor.tables.coded import described, domain_of, encode, is_sparse, stored_codes
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.labels import encode_labels
+from purtensor.tables.masses import as_masses
 from purtensor.tables.present import path_text
 from purtensor.tables.stored_format import Facts, code_dtype, labels_hash, read_profiles
 from purtensor.tables.stored_table import StoredTable, open_table, stored_marginal, stored_matches

@@ -20,10 +20,11 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidTableError, PurtensorError, StoreError
-from purtensor.tables.coded import as_masses, check_attribute
+from purtensor.tables.coded import check_attribute
 from purtensor.tables.content_hash import content_hash
 from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.labels import decode_labels
+from purtensor.tables.masses import as_masses
 from purtensor.tables.memory import require_memory
 from purtensor.tables.present import what_to_give
 

@@ -14,10 +14,11 @@ from purtensor._options import check_choice
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import as_masses, check_attribute, sparse_table
+from purtensor.tables.coded import check_attribute, sparse_table
 from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.masses import as_masses
 from purtensor.tables.records import read_records, require_aligned, series
 from purtensor.tables.streaming import group_records, is_text, lazy_records, recognised
 

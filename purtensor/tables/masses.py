@@ -1,0 +1,53 @@
+"""Numbers as masses: float64, finite, not negative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from purtensor._typing import FloatArray
+from purtensor.errors import InvalidTableError
+
+_LARGEST_EXACT_INTEGER = 2**53
+
+
+def as_masses(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> FloatArray:
+    """Return numbers as float64, or call `fail` with the position of one that is no mass and what it has.
+
+    Raises
+    ------
+    InvalidTableError
+        The values are no integers, floats or booleans.
+    """
+    values = as_float64(raw, fail)
+    if values.size and not (np.isfinite(values.min()) and values.min() >= 0 and np.isfinite(values.max())):
+        bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
+        fail(bad, f"has {values[bad]}; masses are finite and not negative")
+    return values
+
+
+def as_float64(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> FloatArray:
+    """Return numbers as float64, or call `fail` with the position of one that float64 does not hold and what it has.
+
+    Raises
+    ------
+    InvalidTableError
+        The values are no integers, floats or booleans.
+    """
+    if raw.dtype.kind not in "buif":
+        raise InvalidTableError(f"the values of a table are integers or floats, these are {raw.dtype}")
+    if raw.dtype.kind in "ui" and raw.size:
+        beyond = np.flatnonzero((raw > _LARGEST_EXACT_INTEGER) | (raw < -_LARGEST_EXACT_INTEGER))
+        inexact = [i for i in beyond if int(np.float64(raw[i])) != int(raw[i])]
+        if inexact:
+            fail(int(inexact[0]), f"has {raw[inexact[0]]}, an integer that float64 cannot hold exactly")
+    with np.errstate(over="ignore"):
+        values = np.ascontiguousarray(raw, dtype=np.float64)
+    if raw.dtype.kind == "f" and raw.dtype.itemsize > values.itemsize:  # of more digits, and of a wider range
+        lost = np.flatnonzero((np.isinf(values) & np.isfinite(raw)) | ((values == 0) & (raw != 0)))
+        if len(lost):
+            fail(int(lost[0]), f"has {raw[lost[0]]!s}, which is beyond the range of float64")
+    return values
