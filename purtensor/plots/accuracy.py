@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
 from purtensor.plots.looks import looks_of
-from purtensor.plots.style import GREY, finish, legend_beside
+from purtensor.plots.style import GREY, finish, legend_beside, verbatim
 
 _LEAST = 1e-17
 """Residuals below are drawn here: a logarithm has no place for 0."""
@@ -59,7 +59,7 @@ def plot_time_to_accuracy(
         met = tolerance is None or residual[-1] <= tolerance
         axes.plot(
             seconds[-1:], residual[-1:], linestyle=look.dashes, marker=look.marker, markersize=7, color=look.colour,
-            markerfacecolor=look.colour if met else "white", markeredgewidth=1.5, label=str(solver), zorder=3,
+            markerfacecolor=look.colour if met else "white", markeredgewidth=1.5, label=verbatim(solver), zorder=3,
         )  # fmt: skip
     axes.set(xscale="log", yscale="log")
     if tolerance is not None:

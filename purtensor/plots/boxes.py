@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import INK, bare, colours_of, finish
+from purtensor.plots.style import INK, bare, colours_of, finish, verbatim
 
 
 def plot_boxes(
@@ -55,7 +55,10 @@ def plot_boxes(
     )  # fmt: skip
     for box, colour in zip(drawn["boxes"], colours_of(models), strict=True):
         box.set(facecolor=colour, alpha=0.45, edgecolor=INK)
-    labels = [f"{names.get(model, model)} (n = {len(sample):,})" for model, sample in zip(models, samples, strict=True)]
+    labels = [
+        verbatim(f"{names.get(model, model)} (n = {len(sample):,})")
+        for model, sample in zip(models, samples, strict=True)
+    ]
     axes.set_yticks(range(1, len(models) + 1), labels)
     axes.invert_yaxis()
     finish(axes, title=title, x=f"{scale}\nbox: quartiles, whiskers: 5 to 95 %, dot: mean", y="", grid="x")

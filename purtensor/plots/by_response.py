@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import FAINT, GREY, INK, MARKERS, bare, colours_of
+from purtensor.plots.style import FAINT, GREY, INK, MARKERS, bare, colours_of, verbatim
 
 COLUMNS = ("model", "response", "group", "value")
 """What a frame of marks holds, one a row; `deviation` may come with it."""
@@ -74,8 +74,8 @@ def plot_by_response(
         for m, (model, colour) in enumerate(zip(models, colours_of(models), strict=True)):
             shift = spacing * (m - (len(models) - 1) / 2)
             _draw_model(panel, here[here["model"] == model], groups, shift, model, colour, names.get(model, model))
-        panel.set_title(_as_printed(response, unit), loc="left", fontsize="medium", fontweight="bold")
-    panels[0].set_yticks(range(len(groups)), groups)
+        panel.set_title(verbatim(_as_printed(response, unit)), loc="left", fontsize="medium", fontweight="bold")
+    panels[0].set_yticks(range(len(groups)), [verbatim(group) for group in groups])
     panels[0].set_ylim(len(groups) - 0.45, -0.55)
     _describe(figure, panels, title, scale, line_label, deviation_label)
     return panels[0]  # type: ignore[no-any-return]
@@ -97,7 +97,7 @@ def _draw_model(
     bars = marks["deviation"].to_numpy() if "deviation" in marks else None
     panel.errorbar(
         marks["value"].to_numpy(), heights, xerr=bars, fmt=MARKERS.get(model, "o"), color=colour, markersize=4,
-        elinewidth=1.1, capsize=0, linestyle="none", label=label, zorder=3,
+        elinewidth=1.1, capsize=0, linestyle="none", label=verbatim(label), zorder=3,
     )  # fmt: skip
 
 
@@ -105,10 +105,11 @@ def _describe(
     figure: Figure, panels: Sequence[Axes], title: str, scale: str, line_label: str, deviation_label: str
 ) -> None:
     note = f"{scale}; line: {line_label}" + (f"; bars: {deviation_label}" if deviation_label else "")
-    figure.supxlabel(note, fontsize="medium", color=INK)
+    figure.supxlabel(verbatim(note), fontsize="medium", color=INK)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper left", ncols=len(labels), frameon=False, fontsize="medium",
-                  title=title, alignment="left", title_fontproperties={"weight": "bold", "size": "large"})  # fmt: skip
+                  title=verbatim(title), alignment="left",
+                  title_fontproperties={"weight": "bold", "size": "large"})  # fmt: skip
 
 
 def _as_printed(response: str, unit: str) -> str:

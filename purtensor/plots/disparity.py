@@ -13,7 +13,7 @@ from matplotlib.patheffects import withStroke
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import GREY, INK, colours_of
+from purtensor.plots.style import GREY, INK, colours_of, verbatim
 
 FOUR_FIFTHS = 0.8
 """The rule of thumb of United States employment law: a ratio below four fifths is taken as adverse impact."""
@@ -72,9 +72,9 @@ def plot_disparity_ratios(
             axes, values[:, column], lines[:, column], colour, None if spread is None else spread[:, column]
         )
     _draw_groups(axes, [str(group) for group in ratios.index], lines)
-    axes.set_yticks(lines.ravel(), [names.get(str(name), str(name)) for name in ratios.columns] * len(ratios))
-    axes.set_xlabel(compared)
-    axes.set_title(title, loc="left", pad=26, fontsize="large", fontweight="bold")
+    axes.set_yticks(lines.ravel(), [verbatim(names.get(str(name), name)) for name in ratios.columns] * len(ratios))
+    axes.set_xlabel(verbatim(compared))
+    axes.set_title(verbatim(title), loc="left", pad=26, fontsize="large", fontweight="bold")
     return axes
 
 
@@ -130,6 +130,6 @@ def _draw_distribution(
 def _draw_groups(axes: Axes, groups: list[str], lines: FloatArray) -> None:
     for group, heights in zip(groups, lines, strict=True):
         top = float(heights.min()) - 0.85
-        axes.text(0.005, top, group, ha="left", va="center", fontweight="bold", color=INK)
+        axes.text(0.005, top, verbatim(group), ha="left", va="center", fontweight="bold", color=INK)
         if top > 0:
             axes.axhline(top - 0.55, color=_FAINT, linewidth=0.8, zorder=1)

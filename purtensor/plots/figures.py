@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from purtensor.errors import InvalidOptionError
+from purtensor.errors import InvalidOptionError, PurtensorWarning
 from purtensor.tables.atomic import replaced_file
 
 
@@ -28,11 +29,25 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
     ------
     InvalidOptionError
         The path has an ending of its own.
+
+    Warns
+    -----
+    PurtensorWarning
+        What the figure does not show as it should: characters that the font lacks, or labels that leave no room.
     """
     if path.suffix:
         raise InvalidOptionError(f"the path of a figure has no ending, .svg and .png are added; this is {path.name!r}")
     figure = _root_figure(axes)
     vector, pixels = path.with_suffix(".svg"), path.with_suffix(".png")
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        _write(figure, vector, pixels, title, dots_per_inch)
+    for message in sorted({str(warning.message) for warning in given}):
+        warnings.warn(f"{vector.name}: {message}", PurtensorWarning, stacklevel=2)
+    return vector, pixels
+
+
+def _write(figure: Figure, vector: Path, pixels: Path, title: str, dots_per_inch: int) -> None:
     told = {"Date": None, "Creator": "purtensor", "Title": title}
     with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}), replaced_file(vector) as temporary:
         figure.savefig(temporary, format="svg", metadata=told)
@@ -45,7 +60,6 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
             )
     finally:
         figure.set_layout_engine(engine)
-    return vector, pixels
 
 
 def _root_figure(axes: Axes) -> Figure:

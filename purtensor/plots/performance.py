@@ -9,7 +9,7 @@ from matplotlib.ticker import PercentFormatter
 
 from purtensor.errors import InvalidTableError
 from purtensor.plots.looks import looks_of
-from purtensor.plots.style import finish, legend_beside
+from purtensor.plots.style import finish, legend_beside, verbatim
 
 
 def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
@@ -43,7 +43,7 @@ def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
         factors, shares = [*steps["factor"], last], [*steps["share"], steps["share"].iloc[-1]]
         axes.step(
             factors, shares, where="post", color=look.colour, linestyle=look.dashes, linewidth=width,
-            marker=look.marker, markersize=5, markevery=[len(factors) - 1], clip_on=False, label=str(solver),
+            marker=look.marker, markersize=5, markevery=[len(factors) - 1], clip_on=False, label=verbatim(solver),
         )  # fmt: skip
     axes.set(xscale="log", xlim=(1.0, last), ylim=(-0.02, 1.02))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import COLOURS, INK, bare
+from purtensor.plots.style import COLOURS, INK, bare, verbatim
 
 _COLUMNS = 3
 
@@ -55,14 +55,14 @@ def plot_prevalences(shares: pd.DataFrame, *, names: Mapping[str, str] = Mapping
         here = shares[shares["attribute"] == attribute]
         bars = panel.barh(np.arange(len(here)), 100 * here["share"], height=0.72, color=COLOURS["PUR"])
         panel.bar_label(bars, fmt="%.1f", padding=3, fontsize="small", color=INK)
-        panel.set_yticks(np.arange(len(here)), [str(category) for category in here["category"]])
+        panel.set_yticks(np.arange(len(here)), [verbatim(category) for category in here["category"]])
         panel.set_ylim(most[at // _COLUMNS] - 0.4, -0.6)
-        panel.set_title(names.get(attribute, attribute), loc="left", fontsize="medium", fontweight="bold")
+        panel.set_title(verbatim(names.get(attribute, attribute)), loc="left", fontsize="medium", fontweight="bold")
         bare(panel, "top", "right", "left")
         panel.tick_params(axis="y", length=0)
     for panel in panels[len(attributes) :]:
         panel.set_visible(False)
     panels[0].set_xlim(0, 112 * float(values.max()))
     figure.supxlabel("share of people (%)", fontsize="medium", color=INK)
-    figure.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold")
+    figure.suptitle(verbatim(title), x=0.01, ha="left", fontsize="large", fontweight="bold")
     return panels[0]  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 from purtensor.plots.disparity import FOUR_FIFTHS
 from purtensor.plots.looks import looks_of
-from purtensor.plots.style import COLOURS, GREY, INK, bare, finish
+from purtensor.plots.style import COLOURS, GREY, INK, bare, finish, verbatim
 
 _PANELS_A_ROW = 3
 _MOST_PANELS = 6
@@ -68,16 +68,16 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
     for k, (panel, category) in enumerate(zip(panels, categories, strict=True)):
         _draw_ratios(panel, curve.sel({response: category}), protected)
         panel.set_ylim(0.0, highest)
-        panel.set_title(f"{response} = {category}", loc="left", fontsize="medium", fontweight="bold")
+        panel.set_title(verbatim(f"{response} = {category}"), loc="left", fontsize="medium", fontweight="bold")
         panel.tick_params(labelleft=k % width == 0)
     panels[0].set_ylabel("disparity ratio")
     compared = str(curve["disparity_ratio"].attrs.get("long_name", "disparity ratio"))
     note = f"allowed parity violation (L1, total mass 1)\ndisparity ratio: {compared}\ndashed: four fifths"
-    figure.supxlabel(note, fontsize="medium", color=INK)
+    figure.supxlabel(verbatim(note), fontsize="medium", color=INK)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize="small",
-                  title=", ".join(protected), alignment="left")  # fmt: skip
-    top.set_title(title, loc="left", fontsize="large", fontweight="bold")
+                  title=verbatim(", ".join(protected)), alignment="left")  # fmt: skip
+    top.set_title(verbatim(title), loc="left", fontsize="large", fontweight="bold")
     return top
 
 
@@ -116,7 +116,8 @@ def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str]) -> None:
     groups = _groups(curve, protected)
     for group, look in looks_of(groups).items():
         panel.plot(
-            curve["slack"].values, groups[group], color=look.colour, linestyle=look.dashes, linewidth=1.6, label=group,
+            curve["slack"].values, groups[group], color=look.colour, linestyle=look.dashes, linewidth=1.6,
+            label=verbatim(group),
             zorder=3,
         )  # fmt: skip
     bare(panel)

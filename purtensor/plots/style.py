@@ -35,14 +35,31 @@ def colours_of(names: Iterable[str]) -> list[str]:
     return [COLOURS[name] if name in COLOURS else next(others) for name in names]
 
 
+def verbatim(text: object) -> str:
+    r"""Return text for a figure that shows it as it is.
+
+    Matplotlib reads what stands between two dollar signs as a formula, and leaves labels that begin with an underscore
+    out of legends: those get a blank before them.
+
+    Examples
+    --------
+    >>> print(verbatim("$10-20$"), verbatim("$/h"), verbatim("_other"))
+    \$10-20\$ $/h  _other
+    """
+    shown = str(text)
+    if shown.count("$") > 1:
+        shown = shown.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
 def finish(axes: Axes, *, title: str, x: str, y: str, grid: Literal["both", "x", "y"] = "both") -> None:
     """Give axes their faint grid, their labels and their title, as all pictures have them."""
     axes.grid(axis=grid, color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
     bare(axes)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.set_title(title, loc="left", fontsize="large", fontweight="bold")
+    axes.set_xlabel(verbatim(x))
+    axes.set_ylabel(verbatim(y))
+    axes.set_title(verbatim(title), loc="left", fontsize="large", fontweight="bold")
 
 
 def legend_beside(axes: Axes) -> None:
