@@ -14,7 +14,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from purtensor.cli.endings import DONE, INTERRUPTED
-from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.output import show_facts, show_table, write_frame, write_text
 from purtensor.cli.progress import bar
 from purtensor.cli.rate_study import write_study
 from purtensor.cli.records import Columns, read_counts
@@ -72,12 +72,12 @@ def _compare(arguments: argparse.Namespace, executor: Any) -> int:
 def _written(compared: Comparison, out: Path, baseline: str) -> dict[str, str]:
     """Write everything and return what is where."""
     out.mkdir(parents=True, exist_ok=True)
-    compared.to_csv(out / "runs.csv")
-    compared.times.to_csv(out / "times.csv", index=False)
-    compared.trace.to_csv(out / "trace.csv", index=False)
-    compared.ratios(baseline).to_csv(out / "ratios.csv", index=False)
-    (out / "runs.md").write_text(compared.to_markdown() + "\n")
-    (out / "runs.tex").write_text(compared.to_latex())
+    write_frame(compared.runs, out / "runs.csv")
+    write_frame(compared.times, out / "times.csv")
+    write_frame(compared.trace, out / "trace.csv")
+    write_frame(compared.ratios(baseline), out / "ratios.csv")
+    write_text(compared.to_markdown() + "\n", out / "runs.md")
+    write_text(compared.to_latex(), out / "runs.tex")
     figures = {}
     for name, title, axes in _pictures(compared):
         figures[name], _ = save_figure(axes, out / _file_name(name), title=title)

@@ -13,7 +13,7 @@ import xarray as xr
 
 from purtensor._interrupts import undisturbed
 from purtensor.cli.endings import DONE, INFEASIBLE, INTERRUPTED
-from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.question import read_question, require_folder
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.curve import parity_curve
@@ -51,14 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_curve(curve: xr.Dataset, path: Path) -> None:
     """Write a curve, whole or not at all: .nc as it is, .csv and .parquet with one row a slack, a column a ratio."""
-    with replaced_file(path) as temporary:
-        if path.suffix == ".nc":
-            with undisturbed():
-                curve.to_netcdf(temporary, engine="netcdf4")
-        elif path.suffix == ".csv":
-            curve_frame(curve).to_csv(temporary, index=False)
-        else:
-            curve_frame(curve).to_parquet(temporary, index=False)
+    if path.suffix != ".nc":
+        write_frame(curve_frame(curve), path)
+        return
+    with replaced_file(path) as temporary, undisturbed():
+        curve.to_netcdf(temporary, engine="netcdf4")
 
 
 def curve_frame(curve: xr.Dataset) -> pd.DataFrame:

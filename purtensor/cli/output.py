@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
+
+import pandas as pd
+
+from purtensor.tables.atomic import replaced_file
 
 try:
     from rich import box
@@ -34,6 +39,21 @@ class Claim(Protocol):
     def evidence(self) -> str:
         """The numbers."""
         ...
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame, whole or not at all, as CSV or as Parquet, by the ending of the path."""
+    with replaced_file(path) as temporary:
+        if path.suffix == ".parquet":
+            frame.to_parquet(temporary, index=False)
+        else:
+            frame.to_csv(temporary, index=False)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write text, whole or not at all."""
+    with replaced_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

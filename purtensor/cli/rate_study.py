@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from purtensor.cli.endings import DONE, INTERRUPTED
-from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
 from purtensor.experiments.rate_studies import STUDIES, TOLERANCES, study_rate
 from purtensor.plots.figures import save_figure
@@ -25,7 +25,7 @@ def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int
         found = study_rate(name, problem=problem, values=study.values, executor=executor, on_value=shown.done)
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}_{problem}.csv"
-    found.to_csv(path, index=False)
+    write_frame(found, path)
     axes = plot_rates(found, axis=study.axis, title=f"{study.title}: problem {problem}")
     drawn = save_figure(axes, path.with_suffix(""), title=study.title)
     show_study(found, study.title)

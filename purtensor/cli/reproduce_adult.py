@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from purtensor.cli.info import versions
-from purtensor.cli.output import both, show_claims, show_facts, show_table
+from purtensor.cli.output import both, show_claims, show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
 from purtensor.experiments.adult import study_adult
 from purtensor.experiments.adult_numbers import claims, costs, disparities, prevalences
@@ -144,10 +144,9 @@ def write_files(study: AdultStudy, folder: Path) -> list[Path]:
         save(study.projections.get(name, table), written[-1])
     frames = {"disparities": disparities(study), "costs": costs(study), "prevalences": prevalences(study)}
     for name, frame in frames.items():
-        written.append(folder / f"{name}.csv")
-        frame.to_csv(written[-1], index=False)
-        written.append(folder / f"{name}.parquet")
-        frame.to_parquet(written[-1], index=False)
+        for kind in ("csv", "parquet"):
+            written.append(folder / f"{name}.{kind}")
+            write_frame(frame, written[-1])
     return written
 
 

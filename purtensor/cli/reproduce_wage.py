@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from purtensor.cli.info import versions
-from purtensor.cli.output import show_claims, show_facts, show_table
+from purtensor.cli.output import show_claims, show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
 from purtensor.cli.wage_exhibits import NAMES, UNIT, exhibits
 from purtensor.cli.wage_surveys import binning, surveys
@@ -61,8 +61,8 @@ def _told(study: WageStudy, folder: Path, source: Mapping[str, str]) -> Part:
     """Write and print what one survey gave, and return its part of the report."""
     numbers, verdicts = frames(study), claims(study)
     for name, frame in numbers.items():
-        frame.to_csv(folder / f"{name}.csv", index=False)
-        frame.to_parquet(folder / f"{name}.parquet", index=False)
+        for kind in ("csv", "parquet"):
+            write_frame(frame, folder / f"{name}.{kind}")
     for name, projection in study.projections.items():
         save(projection, folder / f"{name}.nc")
     save(study.f, folder / "f.nc")

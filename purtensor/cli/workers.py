@@ -36,6 +36,7 @@ def worker_processes(number: int) -> Iterator[ProcessPoolExecutor | None]:
         try:
             yield executor
         finally:  # nothing is left to do but what was interrupted
+            executor.shutdown(wait=False, cancel_futures=True)  # it forgets them before it finds its processes ended
             for process in set(multiprocessing.active_children()) - before:
                 process.terminate()
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from purtensor.cli import output
+from purtensor.cli.output import write_frame, write_text
 
 COLUMNS = ("group", "data", "fair")
 ROWS = [("female", "0.3", "1.000"), ("m", "0.75", "0.9")]
@@ -47,3 +50,27 @@ def test_show_table__cuts_no_number_on_a_narrow_terminal(
 def test_show_facts__leaves_out_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
     output.show_facts("data", {"file": "a.csv", "dropped rows": "", "total": "5"})
     assert capsys.readouterr().out == "\ndata\n  file   a.csv\n  total  5\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_write_frame__is_whole_or_not_at_all(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / f"numbers.{ending}"
+    first, second = pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [3]})
+    write_frame(first, path)
+    read = pd.read_csv if ending == "csv" else pd.read_parquet
+    pd.testing.assert_frame_equal(read(path), first)
+
+    def half(frame: pd.DataFrame, where: Path, **options: object) -> None:
+        where.write_bytes(b"a\n")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pd.DataFrame, f"to_{ending}", half)
+    with pytest.raises(KeyboardInterrupt):
+        write_frame(second, path)
+    pd.testing.assert_frame_equal(read(path), first)
+    assert [left.name for left in tmp_path.iterdir()] == [path.name]
+
+
+def test_write_text__is_whole(tmp_path: Path) -> None:
+    write_text("ä\n", tmp_path / "a.md")
+    assert (tmp_path / "a.md").read_text(encoding="utf-8") == "ä\n"
