@@ -88,8 +88,8 @@ def keep(store: SlabStore, stand: Stand) -> None:
         "sweeps": stand.sweeps, "options": stand.options,
         "numbers": list(numbers), "largest": list(stand.tally.largest),
     }  # fmt: skip
-    write_packed(store.folder / "checkpoint", arrays, facts)
-    for state in (store.folder / "states").iterdir():
+    write_packed(store.checkpoint, arrays, facts)
+    for state in store.states.iterdir():
         if state.name != stand.token:
             shutil.rmtree(state, ignore_errors=True)
 
@@ -102,7 +102,7 @@ def recalled(store: SlabStore) -> Stand:
     StoreError
         There is no checkpoint, it is damaged, or a state that it needs is gone.
     """
-    path = store.folder / "checkpoint"
+    path = store.checkpoint
     if not path.exists():
         raise StoreError(f"{store.folder} holds no checkpoint: no iteration was ended there; project again")
     packed = read_own(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -35,25 +35,48 @@ from purtensor.tables.stored import StoredTable, store_table
 IN_MEMORY = 1 << 16
 """Profiles up to which a question that the slabs leave open is asked again in memory."""
 
-_PROOF = "proof"
+_PROOF, _BARE, _COMBINED = "proof", "bare", "combined"
+"""Where beside the states of a search that lies which proves its end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Aside(SlabStore):
     """A cut problem whose states lie apart from those of a run, which goes on from its own."""
 
-    def state(self, token: str, number: int) -> Path:
-        """Return the file of a part's potentials at the point that the token names."""
-        return self.folder / "verdict" / token / f"{number:06d}"
+    @property
+    def states(self) -> Path:
+        """Where the states of the search lie."""
+        return self.folder / "verdict"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file that says where the search stands."""
+        return self.folder / "verdict" / "checkpoint"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Search:
-    """What the search came to: the steps that emptied profiles or refute, and its end."""
+    """What the search came to: the steps that emptied profiles or refute, and its end, on the last of some problems."""
 
     steps: tuple[Step, ...]
-    store: SlabStore
+    stores: tuple[_Aside, ...]
     end: Solved | Proven | BareRowError | None
+
+    @property
+    def store(self) -> _Aside:
+        """The problem on which the search ended."""
+        return self.stores[-1]
+
+    def forget(self) -> None:
+        """Remove what a search that broke off would go on from; what proves its end is left."""
+        needed: tuple[str, ...] = (_PROOF, _BARE, _COMBINED)
+        if isinstance(self.end, Solved):
+            needed = (*needed, self.end.stand.token, self.end.change.token)
+        for store in self.stores:
+            store.checkpoint.unlink(missing_ok=True)
+            for state in store.states.glob("*"):
+                if state.name not in needed:
+                    shutil.rmtree(state, ignore_errors=True)
 
 
 def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEMORY) -> StoredDiagnosis:
@@ -92,8 +115,20 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
 def diagnose_slabs(
     store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], *, in_memory: int = IN_MEMORY
 ) -> StoredDiagnosis:
-    """Return the verdict on a problem that is cut already; a run that goes on from its states is not touched."""
+    """Return the verdict on a problem that is cut already; a run that goes on from its states is not touched.
+
+    A diagnosis that broke off before, with its process say, goes on from the last step of its search.
+    """
     found = _searched(store, reference.domain)
+    diagnosis = _told(store, reference, constraints, found, in_memory)
+    found.forget()
+    return diagnosis
+
+
+def _told(
+    store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, in_memory: int
+) -> StoredDiagnosis:
+    """Return the verdict that a search leads to, or questions that it leaves open."""
     if isinstance(found.end, Solved):
         return _with_solution(store, reference, constraints, found, found.end)
     outer = {name for k in store.outside for name in store.scopes[k]}
@@ -138,40 +173,35 @@ def _in_memory(reference: StoredTable, constraints: Sequence[Constraint]) -> Dia
 def _searched(store: SlabStore, domain: Domain) -> _Search:
     """Return where the search ends: each proof that empties profiles leaves a face, on which it begins again."""
     steps: list[Step] = []
+    stores: list[_Aside] = []
     while True:
         aside = _aside(store)
+        stores.append(aside)
         try:
             end = searched(aside, domain)
             if not isinstance(end, Proven):
-                _forget_states(aside, () if end is None else (end.stand.token, end.change.token))
-                return _Search(tuple(steps), aside, end)
-            folder = aside.folder / "verdict" / _PROOF
+                return _Search(tuple(steps), tuple(stores), end)
+            folder = aside.states / _PROOF
             made_folders(folder.parent, (folder.name,))
             checksums = map_each(keep_weights, aside.parts, end, folder)
-            _forget_states(aside, (_PROOF,))
             steps.append(Step(domain, folder, end))
             if end.infeasible:
-                return _Search(tuple(steps), aside, end)
+                return _Search(tuple(steps), tuple(stores), end)
             store = restricted(aside, domain, folder, checksums)
         except BareRowError as bare:
-            _forget_states(aside, (_PROOF,))
-            return _Search(tuple(steps), aside, bare)
+            return _Search(tuple(steps), tuple(stores), bare)
 
 
 def _aside(store: SlabStore) -> _Aside:
-    shutil.rmtree(store.folder / "verdict", ignore_errors=True)
-    return _as_aside(store)
+    """Return a problem for a search of its own; what an earlier one left is removed, unless it broke off."""
+    aside = _as_aside(store)
+    if not aside.checkpoint.exists():
+        shutil.rmtree(aside.states, ignore_errors=True)
+    return aside
 
 
 def _as_aside(store: SlabStore) -> _Aside:
     return _Aside(**{one.name: getattr(store, one.name) for one in fields(SlabStore)})
-
-
-def _forget_states(aside: _Aside, needed: Collection[str]) -> None:
-    """Remove the states that the search has left, but for those that are needed still."""
-    for state in (aside.folder / "verdict").glob("*"):
-        if state.name not in needed:
-            shutil.rmtree(state, ignore_errors=True)
 
 
 def _with_solution(
@@ -204,7 +234,7 @@ def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
 def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step | None:
     """Return the step that refutes the constraints on all profiles; None where rounding may be all that it proves."""
     if isinstance(found.end, BareRowError):
-        folder = found.store.folder / "verdict" / "bare"
+        folder = found.store.states / _BARE
         made_folders(folder.parent, (folder.name,))
         map_each(keep_bare, store.parts, found.store, domain, found.end, folder)
         return refuting(_as_aside(store), domain, found.steps, folder)

@@ -15,14 +15,16 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.distributed.bare import refuse_bare
 from purtensor.distributed.certifying import Refined, refined
-from purtensor.distributed.checkpoint import Stand
+from purtensor.distributed.checkpoint import Stand, keep, recalled
 from purtensor.distributed.coupling import relations_of
-from purtensor.distributed.engine import map_reduce
+from purtensor.distributed.engine import map_each, map_reduce
+from purtensor.distributed.packed import read_own
 from purtensor.distributed.part import extended_from
 from purtensor.distributed.passes import START, Tally, added, opened_part
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.distributed.stepping import Moved, first_tally, newton_step, sweep, system_at
 from purtensor.distributed.weighing import Guess, Proven, weighed
+from purtensor.errors import StoreError
 from purtensor.kernels.feasibility_sums import repair_price
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
@@ -48,16 +50,20 @@ class Solved:
 def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
     """Return what Newton's steps lead to, None where they end without a proof; their states are left in the store.
 
+    After each step there is a checkpoint: a search that broke off goes on from it, to the same bits.
+
     Raises
     ------
     BareRowError
         A row that couples the parts has a positive target and no profile.
     """
-    stand = _begun(store, domain)
-    broken = _broken_relation(store)
-    if broken is not None:
-        return broken
-    for _ in range(_ITERATIONS):
+    stand = _recalled(store)
+    if stand is None:
+        stand = _begun(store, domain)
+        broken = _broken_relation(store)
+        if broken is not None:
+            return broken
+    while stand.iterations < _ITERATIONS:
         solved = _solved(store, stand)
         told = map_reduce(evidence_pass, added, store.parts, store, stand.token, stand.outer, solved)
         lowest, highest = -told.largest["lowest"], told.largest["highest"]
@@ -78,8 +84,28 @@ def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
         moved = newton_step(store, stand)
         if moved is None:
             return None
-        _move(store, stand, moved)
+        stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
+        stand.iterations += 1
+        keep(store, stand)
     return None
+
+
+def _recalled(store: SlabStore) -> Stand | None:
+    """Return where an earlier search broke off; None where none did, or where it left something that is not whole."""
+    if not store.checkpoint.exists():
+        return None
+    try:
+        stand = recalled(store)
+        map_each(require_state, store.parts, store, stand.token)
+    except StoreError:
+        store.checkpoint.unlink(missing_ok=True)
+        return None
+    return stand
+
+
+def require_state(number: int, store: SlabStore, token: str) -> None:
+    """Raise StoreError where the state of a part is not whole."""
+    read_own(store.state(token, number))
 
 
 def _begun(store: SlabStore, domain: Domain) -> Stand:

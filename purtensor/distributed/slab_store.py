@@ -92,7 +92,17 @@ class SlabStore:
 
     def state(self, token: str, number: int) -> Path:
         """Return the file of a part's potentials at the point that the token names."""
-        return self.folder / "states" / token / f"{number:06d}"
+        return self.states / token / f"{number:06d}"
+
+    @property
+    def states(self) -> Path:
+        """Where the states of points lie."""
+        return self.folder / "states"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file that says where what works on the problem stands."""
+        return self.folder / "checkpoint"
 
     def witness(self, token: str) -> Path:
         """Return the folder of what proves the bound of the point that a token names."""
