@@ -14,7 +14,7 @@ import xarray as xr
 from purtensor._interrupts import undisturbed
 from purtensor.cli.endings import DONE, INFEASIBLE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table, write_frame
-from purtensor.cli.question import read_question, require_folder
+from purtensor.cli.question import read_question, require_writable
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.curve import parity_curve
 from purtensor.plots.figures import save_figure
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read the file, trace the curve, write numbers and pictures, print them, and return the exit code."""
     if arguments.out.suffix not in _ENDINGS:
         raise InvalidOptionError(f"--out ends in {', '.join(_ENDINGS)}, which say the kind of file: {arguments.out}")
-    require_folder(arguments.out)
+    require_writable(arguments.out)
     if arguments.points < 2:
         raise InvalidOptionError(f"--points is 2 or more, the two ends, this is {arguments.points}")
     question = read_question(arguments)

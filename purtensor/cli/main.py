@@ -32,10 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return told_interrupted()
-    except ModuleNotFoundError as error:
-        if parsed.debug or (error.name or "").startswith("purtensor"):
+    except ImportError as error:
+        told = missing_package(error)
+        if parsed.debug or told is None:
             raise
-        print(f"purtensor: this command needs {error.name}: pip install 'purtensor[all]'", file=sys.stderr)
+        print(f"purtensor: {told}", file=sys.stderr)
         return BAD_INPUT
     except (PurtensorError, OSError, MemoryError) as error:
         if isinstance(error, NotConvergedError) and error.interrupted:
@@ -48,6 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"purtensor: {told}", file=sys.stderr)
         return exit_code(error)
     return DONE
+
+
+def missing_package(error: ImportError) -> str | None:
+    """Return what to install, where an import failed for want of an optional package."""
+    if "pip install" in str(error):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("purtensor"):
+        return f"this command needs {error.name}: pip install 'purtensor[all]'"
+    return None
 
 
 def told_interrupted() -> int:

@@ -6,7 +6,7 @@ import argparse
 
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
-from purtensor.cli.question import NETCDF, read_question, require_folder
+from purtensor.cli.question import NETCDF, read_question, require_writable
 from purtensor.cli.stored_question import STORE, is_stored, stored_question
 from purtensor.projection.files import save
 from purtensor.projection.project import project
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> None:
     on_disk = is_stored(arguments.file)
     if not on_disk:
         ending(arguments.out)  # refuses what could not be written later
-    require_folder(arguments.out)
+    require_writable(arguments.out)
     question = stored_question(arguments) if on_disk else read_question(arguments)
     show_facts("data", question.facts)
     result = project(

@@ -16,6 +16,7 @@ from purtensor.projection.files import load
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.tables.coded import encode
+from purtensor.tables.files import require_packages
 from purtensor.tables.present import require_file
 from purtensor.tables.regularize import regularize, uniform
 
@@ -47,10 +48,11 @@ def read_question(arguments: argparse.Namespace) -> Question:
     return Question(f, _reference(arguments.reference, f), constraints, _facts_of_data(arguments.file, counts, f))
 
 
-def require_folder(path: Path) -> None:
-    """Refuse a path to write to whose folder does not exist, before anything is computed."""
+def require_writable(path: Path) -> None:
+    """Refuse a path to write to whose folder or whose kind's package is not there, before anything is computed."""
     if not path.parent.is_dir():
         raise InvalidOptionError(f"the folder of --out does not exist: {path.parent}")
+    require_packages(path)
 
 
 def _columns(arguments: argparse.Namespace) -> Columns:

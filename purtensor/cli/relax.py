@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
-from purtensor.cli.question import NETCDF, read_question, require_folder
+from purtensor.cli.question import NETCDF, read_question, require_writable
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.files import save
 from purtensor.projection.relax import relax
@@ -18,7 +18,7 @@ from purtensor.tables.files import ending
 def run(arguments: argparse.Namespace) -> None:
     """Read the file, relax its conditions, write the distribution, and print what was reached."""
     ending(arguments.out)  # refuses what could not be written later
-    require_folder(arguments.out)
+    require_writable(arguments.out)
     soft = _positions(arguments.conditions, arguments.soft)
     question = read_question(arguments)
     show_facts("data", question.facts)

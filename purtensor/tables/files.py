@@ -10,8 +10,8 @@ import xarray as xr
 from purtensor._typing import Table
 from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.tables.delimited import read_csv, write_csv
-from purtensor.tables.netcdf import read_dataset, write_dataset
-from purtensor.tables.parquet import read_parquet, write_parquet
+from purtensor.tables.netcdf import read_dataset, require_netcdf4, write_dataset
+from purtensor.tables.parquet import read_parquet, require_pyarrow, write_parquet
 from purtensor.tables.table_dataset import dataset_to_table, table_to_dataset
 
 _WRITERS: dict[str, Callable[[Table, str | os.PathLike[str]], None]] = {
@@ -26,6 +26,7 @@ _READERS: dict[str, Callable[[str | os.PathLike[str]], Table]] = {
     ".csv.gz": read_csv,
     ".parquet": read_parquet,
 }
+_REQUIRED: dict[str, Callable[[], None]] = {".nc": require_netcdf4, ".parquet": require_pyarrow}
 
 
 def save_table(table: Table, path: str | os.PathLike[str]) -> None:
@@ -58,6 +59,17 @@ def load_table(path: str | os.PathLike[str]) -> Table:
         It is damaged, or holds no table.
     """
     return _READERS[ending(path)](path)
+
+
+def require_packages(path: str | os.PathLike[str]) -> None:
+    """Refuse a kind of file whose package is not installed, before there is anything to write.
+
+    Raises
+    ------
+    ImportError
+        It is not; the message says how to get it.
+    """
+    _REQUIRED.get(os.path.splitext(os.fspath(path))[1].lower(), lambda: None)()
 
 
 def ending(path: str | os.PathLike[str]) -> str:

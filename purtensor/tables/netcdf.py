@@ -38,7 +38,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     TooLargeError
         There is not enough memory to write.
     """
-    _require_netcdf4()
+    require_netcdf4()
     sealed = dataset.assign_attrs(format=FORMAT, format_version=FORMAT_VERSION)
     sealed = sealed.assign_attrs(content_hash=content_hash(sealed))
     encoding: dict[str, dict[str, Any]] = {}
@@ -73,7 +73,7 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     TooLargeError
         What it declares to hold needs more memory than there is.
     """
-    _require_netcdf4()
+    require_netcdf4()
     require_file(path, "a table or a result")
     check_seal(path)
     what = f"reading {os.fspath(path)}"
@@ -106,6 +106,7 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     return dataset
 
 
-def _require_netcdf4() -> None:
+def require_netcdf4() -> None:
+    """Refuse what needs netCDF4 where it is not installed, and say how to get it."""
     if importlib.util.find_spec("netCDF4") is None:
         raise ImportError("NetCDF files need the package netCDF4: pip install 'purtensor[io]'")

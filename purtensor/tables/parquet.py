@@ -199,6 +199,11 @@ def _arrow_labels(categories: pd.Index[Any]) -> Any:
     return arrow.array(labels) if labels.dtype != object else arrow.array(labels.tolist(), type=arrow.string())
 
 
+def require_pyarrow() -> None:
+    """Refuse what needs pyarrow where it is not installed, and say how to get it."""
+    _arrow("pyarrow")
+
+
 def _arrow(name: str) -> Any:
     try:
         return importlib.import_module(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -285,6 +286,28 @@ def test_main__interrupted_while_it_projects(
     assert main(words) == INTERRUPTED
     assert capsys.readouterr().err == "purtensor: interrupted\n"
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("kind", "package"), [("nc", "netCDF4"), ("parquet", "pyarrow")])
+def test_main__refuses_a_file_that_it_could_not_write_before_it_computes(
+    kind: str, package: str, hired: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def never(*arguments: object, **options: object) -> None:
+        raise AssertionError("computed for nothing")
+
+    monkeypatch.setitem(sys.modules, package, None)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == package else found(name, *rest)
+    )
+    monkeypatch.setattr("purtensor.cli.project.project", never)
+    out = tmp_path / f"fair.{kind}"
+    assert main(["project", str(hired), "--response", "hired", "--protected", "sex", "--out", str(out)]) == BAD_INPUT
+    told = capsys.readouterr().err
+    assert told.startswith("purtensor: ")
+    assert f"need the package {package}: pip install 'purtensor[io]'" in told
+    assert told.count("\n") == 1
 
 
 def test_main__names_an_extra_that_is_missing(
