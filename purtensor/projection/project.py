@@ -69,7 +69,8 @@ def project(
         Met when the residual is within it, and the L1 miss of the worst constraint within 100 times it (total mass
         1), both judged on the returned table. With `stop_on="tv_bound"`: when the proved distance is within it.
     max_iterations, max_seconds
-        Limits on the solver; 1,000,000 iterations and no limit in time when None.
+        Limits on the solver; 1,000,000 iterations and no limit in time when None. The time is looked at between its
+        steps, of some 0.04 s; a single step of Newton's method may take longer, and so may a verdict.
     on_failure
         What happens when the constraints are not met: "raise", "warn" or "return".
     certificate
@@ -104,23 +105,23 @@ def project(
     >>> fair.converged, round(float(fair.table.sel(hired="yes", sex="f").item()), 3)
     (True, 0.2)
     """
+    check_flag("certificate", certificate)
+    check_flag("progress", progress)
+    if callback is not None and not callable(callback):
+        raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
     elsewhere = engine_of(reference, "project")
     if elsewhere is not None:
         found: Projection = elsewhere(
             reference, constraints, solver=solver, tolerance=tolerance, stop_on=stop_on, max_iterations=max_iterations,
-            max_seconds=max_seconds, on_failure=on_failure, certificate=certificate, start=start, progress=progress,
-            callback=callback,
+            max_seconds=max_seconds, on_failure=on_failure, certificate=bool(certificate), start=start,
+            progress=bool(progress), callback=callback,
         )  # fmt: skip
         return found
     reference = cast(Table, reference)
     flat = as_constraints(constraints)
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    check_flag("certificate", certificate)
-    check_flag("progress", progress)
     chosen = solver_of(solver)
-    if callback is not None and not callable(callback):
-        raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
     feasibility = Feasibility(reference, flat)
     try:
         labelled = build_problem(reference, flat)
@@ -246,8 +247,8 @@ def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_
         raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations!r}")
     if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
         raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds!r}")
-    iterations = _MOST_ITERATIONS if max_iterations is None else max_iterations
-    return Stopping(tolerance, stop_on, iterations, float("inf") if max_seconds is None else max_seconds)
+    iterations = _MOST_ITERATIONS if max_iterations is None else int(max_iterations)
+    return Stopping(float(tolerance), stop_on, iterations, float("inf") if max_seconds is None else float(max_seconds))
 
 
 def delivered(result: Answer, on_failure: str) -> Answer:

@@ -15,7 +15,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import described, encode, sparse_table
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import first_repeated, group_profiles
-from purtensor.tables.present import require_store
+from purtensor.tables.present import path_text, require_store
 from purtensor.tables.stored_format import read_facts, read_labels, read_profiles
 from purtensor.tables.translate import translated
 
@@ -88,6 +88,8 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
 
     Raises
     ------
+    InvalidOptionError
+        What is no path.
     MissingStoreError
         Nothing is there.
     StoreError
@@ -106,7 +108,7 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
     folder = Path(path)
     facts = read_facts(folder)
     domain = Domain(facts.attributes, read_labels(folder, facts))
-    place = Path(f"{folder}.work") if workspace is None else Path(workspace)
+    place = Path(f"{folder}.work") if workspace is None else Path(path_text(workspace))
     return StoredTable(folder, domain, facts.profiles, facts.chunk, facts.total, place)
 
 

@@ -166,6 +166,10 @@ CALLS = {
         },
     ),
 }  # fmt: skip
+STORED = {
+    "certificate": TRUTH, "progress": TRUTH, "tolerance": set(), "stop_on": set(), "max_iterations": NONE,
+    "max_seconds": NONE | NUMBER, "on_failure": set(), "solver": NONE, "callback": NONE | {"class"},
+}  # fmt: skip
 CASES = [(name, option) for name, (_, options) in CALLS.items() for option in options]
 
 
@@ -232,3 +236,31 @@ def test_attributes__in_a_set_stand_in_alphabetical_order(names):
 def test_proxies__of_one_predictor_in_sets_of_any_size():
     found = pt.proxies(plain(), **ROLES, largest=3)
     assert found["predictors"].tolist() == ["x"]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    pytest.importorskip("zarr")
+    return pt.store_table(plain(), tmp_path_factory.mktemp("stored") / "t.zarr")
+
+
+@pytest.mark.parametrize("option", STORED)
+def test_options__of_another_type_are_refused_for_stored_tables_too(option, stored):
+    constraints = pt.marginals_of(stored, ["y", "s"])
+    wrong = [odd for odd in ODD if odd not in STORED[option]]
+    call = of(pt.project, stored, constraints)
+    assert [odd for odd in wrong if not refuses(call, option, ODD[odd]())] == []
+
+
+def test_options__numbers_of_numpy_are_numbers_for_stored_tables_too(stored):
+    solver = pt.IPF(relaxation=np.float32(1.0), order=np.array([1, 0]))
+    result = pt.project(
+        stored, pt.marginals_of(stored, ["y", "s"]), solver=solver, tolerance=np.float32(1e-6),
+        max_iterations=np.int64(500), max_seconds=np.uint8(200), certificate=np.True_,
+    )  # fmt: skip
+    assert result.converged
+
+
+def test_open_table__a_workspace_that_is_no_path_is_refused(stored):
+    call = of(pt.open_table, stored.path)
+    assert [odd for odd in ODD if odd not in NONE | {"text"} and not refuses(call, "workspace", ODD[odd]())] == []

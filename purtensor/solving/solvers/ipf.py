@@ -90,11 +90,14 @@ class IPF:
             object.__setattr__(self, "order", tuple(int(position) for position in self.order))  # equal, and hashable
         if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
             raise InvalidOptionError(f"relaxation is an exponent in (0, 2), 1 for none, this is {self.relaxation!r}")
+        object.__setattr__(self, "relaxation", float(self.relaxation))
         depth = self.acceleration
         if not (depth is None or (isinstance(depth, str) and depth == "anderson") or (is_count(depth) and depth >= 1)):
             raise InvalidOptionError(
                 f"acceleration is None, 'anderson', or how many earlier sweeps to use, at least 1, this is {depth!r}"
             )
+        if is_count(depth):
+            object.__setattr__(self, "acceleration", int(depth))
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after at most `budget.iterations` sweeps; accelerated ones are made one at a time."""

@@ -80,6 +80,7 @@ class LBFGS:
             raise InvalidOptionError(
                 f"memory is the number of earlier steps to keep, at least 1, this is {self.memory!r}"
             )
+        object.__setattr__(self, "memory", int(self.memory))
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after one step."""

@@ -98,6 +98,7 @@ class Newton:
             raise InvalidOptionError(
                 f"warm_up is a number of sweeps, 0 for none and at most {MOST_SWEEPS:,}, this is {self.warm_up!r}"
             )
+        object.__setattr__(self, "warm_up", int(self.warm_up))
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after one Newton step; the first step is preceded by the sweeps of the warm-up."""
