@@ -15,7 +15,7 @@ import pytest
 import purtensor as pt
 from purtensor import errors
 from purtensor.cli.arguments import build_parser
-from tests.test_project_files import PACKAGE, ROOT, equations, fenced, public_objects, stub_names
+from tests.test_project_files import PACKAGE, PROJECT, ROOT, equations, fenced, public_objects, stub_names
 
 NOTES = ROOT / "notes"
 ELSEWHERE = {"scikit_learn.md"}
@@ -220,3 +220,9 @@ def test_paper__each_statement_is_implemented_and_tested() -> None:
         assert all(hasattr(pt, name) for name in names), statement
         assert names or re.search(r"`purtensor |\]\(\w+\.md\)", implemented), statement
         assert "`tests/" in tested, statement
+
+
+def test_first_steps__list_every_extra_that_is_for_users() -> None:
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| .+ \|$", (NOTES / "first_steps.md").read_text(), re.M)
+    listed = [name for row in rows for name in re.findall(r"\w+", row)]
+    assert sorted(listed) == sorted(PROJECT["optional-dependencies"].keys() - {"test", "lint", "docs", "bench"})
