@@ -232,7 +232,7 @@ def _finished(
     outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
     targets = [targets for targets in recipe.outer_targets if targets is not None]
     kept_mass = math.fsum(one.mass for one in made)
-    share = kept_mass / math.ldexp(mass, -recipe.reference_exponent)
+    share = math.ldexp(kept_mass, recipe.reference_exponent) / mass
     bases = {recipe.folder / "parts" / f"{n:06d}": made[n].basis for n in parts}
     kept = independent_outer_rows(recipe.scopes, inside, outside, outer_codes, bases, recipe.prime)
     slabs = sum(one.slabs for one in made)

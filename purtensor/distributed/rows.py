@@ -121,7 +121,7 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
     offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
     mass = math.fsum(one for _, one, _ in made)
     chunks = tuple(number for number, (count, _, _) in zip(numbers, made, strict=True) if count)
-    share = mass / math.ldexp(reference.total, -exponent)
+    share = math.ldexp(mass, exponent) / reference.total
     return RowProblem(
         folder, reference, chunks, scopes, tuple(one[0] for one in rows), offsets, np.concatenate([r[2] for r in rows]),
         math.ldexp(alike[0].total, -target_exponent), mass, nats_left_out(max(0.0, 1.0 - share), share), exponent,
