@@ -14,6 +14,9 @@ _Result = TypeVar("_Result")
 _SECONDS = 0.1
 """How long the main thread waits before it looks for signals, on systems where they do not wake it."""
 
+MANY = 1 << 20
+"""Numbers whose sorting takes some 0.1 s: long against a thread."""
+
 
 def apart(call: Callable[[], _Result]) -> _Result:
     """Return what a call gives, which is made on a thread of its own, so that Ctrl-C is heard meanwhile.

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.linalg import qr
 
+from purtensor._interrupts import apart
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.echelon import primes
 from purtensor.constraints.graph import Coupling, Forest
@@ -95,7 +96,7 @@ def _pivots(matrix: FloatArray) -> IntArray:
     """Return independent columns of a matrix of small whole numbers, by pivoted QR."""
     if not matrix.size:
         return np.empty(0, dtype=np.int64)
-    triangle, order = qr(matrix, mode="r", pivoting=True, check_finite=False)
+    triangle, order = apart(lambda: qr(matrix, mode="r", pivoting=True, check_finite=False))
     diagonal = np.abs(np.diag(triangle))
     rank = int(np.count_nonzero(diagonal > 1e-8 * max(diagonal.max(initial=0.0), 1.0)))
     return np.sort(order[:rank])

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from purtensor._interrupts import MANY, apart
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.graph import couple, grow_forest
 from purtensor.constraints.independence import constraint_order
@@ -66,6 +67,23 @@ class ExactPoint:
         return values
 
 
+def _largest_first(masses: FloatArray) -> IntArray:
+    """Return the order of the masses, the largest first; Ctrl-C is heard meanwhile."""
+
+    def arranged() -> IntArray:
+        return np.argsort(-masses, kind="stable")
+
+    return apart(arranged) if len(masses) > MANY else arranged()
+
+
+def _in_order(index: IntArray, order: IntArray) -> IntArray:
+    """Return the profiles in this order, constraint by constraint: all at once takes longer, and hears no Ctrl-C."""
+    arranged = np.empty_like(index, order="C")
+    for row, out in zip(index, arranged, strict=True):
+        np.take(row, order, out=out)
+    return arranged
+
+
 def exact_point(
     system: System, targets: ExactTargets, masses: FloatArray, *, explicit: bool = False
 ) -> ExactPoint | None:
@@ -77,8 +95,8 @@ def exact_point(
     extra = max(0, _BITS - targets.denominator.bit_length())
     scale = 1 << extra
     denominator = targets.denominator * scale
-    order = np.argsort(-masses, kind="stable")
-    arranged = _with_two_constraints(replace(system, index=np.ascontiguousarray(system.index[:, order])))
+    order = _largest_first(masses)
+    arranged = _with_two_constraints(replace(system, index=_in_order(system.index, order)))
     numbers = [int(value) for value in targets.numerators * scale]
     if len(arranged.scopes) > len(system.scopes):
         numbers.append(denominator)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from purtensor._interrupts import MANY, apart
 from purtensor._typing import IntArray
 
 _LARGEST_KEY = 2**62
@@ -41,8 +42,12 @@ def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
         begins = np.ones(len(keys), dtype=bool)
         begins[1:] = keys[1:] != keys[:-1]
         return np.flatnonzero(begins), np.cumsum(begins) - 1
-    _, where, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return where, inverse
+
+    def sorted_out() -> tuple[IntArray, IntArray]:
+        _, where, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        return where, inverse
+
+    return apart(sorted_out) if len(keys) > MANY else sorted_out()
 
 
 def group_profiles(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, tuple[IntArray, ...]]:

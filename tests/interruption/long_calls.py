@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -125,6 +126,7 @@ def interrupted(name, call, heard: list[float]) -> str:
 
 def main(folder: Path, times: int, names: set[str]) -> None:
     heard: list[float] = []
+    warnings.simplefilter("ignore", pt.NotConvergedWarning)  # as mipfp, which warns of what has not converged
 
     def hear(number, frame):
         heard.append(time.monotonic())

@@ -92,19 +92,23 @@ def ended(tmp_path_factory):
         tmp_path_factory.mktemp("long"), TIMES,
     )  # fmt: skip
     rng, found = random.Random(3), Ended({}, {}, [])
-    while True:
-        word, *told = child.stdout.readline().rstrip("\n").split("\t")
-        if word != "begun":
-            break
+
+    def told():
+        words = child.stdout.readline().rstrip("\n").split("\t")
+        assert words != [""], child.communicate()[1]
+        return words
+
+    words = told()
+    while words[0] == "begun":
         time.sleep(rng.uniform(0.02, 0.6))
         sent = time.monotonic()
         child.send_signal(signal.SIGINT)
-        _, name, at, what = child.stdout.readline().rstrip("\n").split("\t")
+        _, name, at, what = told()
         found.waited.setdefault(name, []).append(float(at) - sent)
         found.came.setdefault(name, []).append(what)
-    assert word == "beside", child.communicate()[1]
+        words = told()
     child.communicate(timeout=30)
-    found.beside = told
+    found.beside = words[1:]
     return found
 
 

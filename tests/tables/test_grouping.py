@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from purtensor.tables import grouping
 from purtensor.tables.grouping import (
     codes_of_keys,
     distinct_keys,
@@ -87,3 +88,13 @@ def test_codes_of_keys__undo_profile_keys(sizes, data):
     codes = [np.array(data.draw(st.lists(st.integers(0, size - 1), min_size=count, max_size=count))) for size in sizes]
     keys, _ = profile_keys(codes, sizes)
     assert [code.tolist() for code in codes_of_keys(keys, sizes)] == [code.tolist() for code in codes]
+
+
+def test_distinct_keys__of_many_are_those_of_few(monkeypatch):
+    """Many are sorted on a thread of their own, where Ctrl-C is heard meanwhile."""
+    keys = np.random.default_rng(0).integers(0, 10**12, 500) // 7
+    few = distinct_keys(keys, 10**12)
+    monkeypatch.setattr(grouping, "MANY", 0)
+    for alone, apart in zip(few, distinct_keys(keys, 10**12), strict=True):
+        assert apart.tolist() == alone.tolist()
+    assert keys[few[0]][few[1]].tolist() == keys.tolist()
