@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.experiments import simulated
 from purtensor.experiments.members import run_members
 from purtensor.experiments.population import population_of, regularized
 from purtensor.experiments.simulated import (
@@ -48,6 +49,21 @@ def test_simulation__is_the_labelled_study(simulation: Simulation) -> None:
         for s, (gender, race) in enumerate(population.groups):
             group = prediction.to_series().xs((gender, race), level=("gender", "race")).groupby("income").sum()
             assert told["natural"][m, 1, s] == pytest.approx(group[">50K"] / group.sum(), abs=1e-8)
+
+
+def test_simulation__an_interrupted_projection_is_no_member(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be kept, and told of as one that did not converge."""
+
+    class Interrupted:
+        def step(self, *arguments: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Simulation, "_at_once", lambda self, reference, conditions: None)
+    monkeypatch.setattr(simulated, "Newton", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        simulation(np.random.default_rng(5))
 
 
 def test_simulation__proves_every_projection(simulation: Simulation) -> None:

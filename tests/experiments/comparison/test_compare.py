@@ -225,6 +225,43 @@ def test_compare__an_interruption_keeps_what_was_done() -> None:
     assert compared.settings["interrupted"].startswith("by the user, at problem haberman")
 
 
+class Armed:
+    """IPF, until it is told that a run comes in which Ctrl-C does, too."""
+
+    armed = False
+
+    def step(self, problem: Any, iterate: Any, budget: Any) -> Any:
+        if self.armed:
+            self.armed = False  # a run that is made again would end well
+            raise KeyboardInterrupt
+        return pt.IPF().step(problem, iterate, budget)
+
+
+@pytest.mark.parametrize("when", ["cut", "cut, round 1"])
+def test_compare__an_interruption_of_a_short_run_or_of_a_timed_one_ends_it_all(when: str) -> None:
+    solver, told = Armed(), []
+
+    def hear(problem: str, step: str) -> None:
+        told.append(step)
+        solver.armed = step == when
+
+    compared = pt.compare(["haberman", "staircase"], {"cut": solver}, repetitions=2, on_step=hear, max_iterations=100)
+    assert told[-1] == when
+    assert list(compared.problems) == ["haberman"]
+    assert endings(compared) == {("haberman", "cut"): "interrupted" if when == "cut" else "converged"}
+    assert "interrupted" in compared.settings
+
+
+def test_compare__an_interruption_of_the_certified_answer_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(self: object, *arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pt.IPF, "step", cut)
+    monkeypatch.setattr(pt.Newton, "step", cut)
+    with pytest.raises(KeyboardInterrupt):
+        pt.compare("haberman", {"still": Interrupting(3)}, repetitions=0)
+
+
 def test_compare__an_interruption_before_anything_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
     def told(problem: str, solver: str) -> None:
         raise KeyboardInterrupt
