@@ -51,10 +51,16 @@ class Refined:
         return -self.tally.largest["lowest"]
 
 
-def certify(store: SlabStore, stand: Stand) -> tuple[Certificate, float]:
+def certify(store: SlabStore, stand: Stand, *, at_last: bool = False) -> tuple[Certificate, float]:
     """Return what can be proved of the point where a run stands, and its divergence from the reference.
 
     What proves it, the change that makes the point feasible, is left in the store as the point's witness.
+
+    Parameters
+    ----------
+    at_last
+        Whether more is tried where nothing is proved, as in memory: with masses taken for larger. It costs as much
+        again, twice at most, so a run that may still go on does not.
     """
     nothing = Certificate(float("inf"), 1.0)
     first, best = _refined(store, stand)
@@ -62,18 +68,26 @@ def certify(store: SlabStore, stand: Stand) -> tuple[Certificate, float]:
         return nothing, float("nan")
     divergence = _divergence(store, first.sums["divergence"])
     proof = nothing if best is None else _certificate(store, first, best.miss, best.tally)
-    profiles = None
-    for share in FLOORS:
-        if proof.certified:
-            break
-        if profiles is None:
-            profiles = map_reduce(profiles_pass, added, store.parts, store).sums["profiles"]
-        _, raised = _refined(store, stand, Floor(share, profiles))
-        if raised is not None:
-            best, proof = raised, _certificate(store, first, raised.miss, raised.tally)
+    if at_last and not proof.certified:
+        if best is not None:
+            _forget(store, best.token)
+        best, proof = _proved_where_raised(store, stand, first)
     if best is not None:
         _put(store.state(best.token, 0).parent, store.witness(stand.token))
     return proof, divergence
+
+
+def _proved_where_raised(store: SlabStore, stand: Stand, first: Tally) -> tuple[Refined | None, Certificate]:
+    """Return the change found with masses taken for larger, where rounding hides what they tie together."""
+    profiles = map_reduce(profiles_pass, added, store.parts, store).sums["profiles"]
+    for share in FLOORS:
+        _, found = _refined(store, stand, Floor(share, profiles))
+        if found is not None:
+            proof = _certificate(store, first, found.miss, found.tally)
+            if proof.certified:
+                return found, proof
+            _forget(store, found.token)
+    return None, Certificate(float("inf"), 1.0)
 
 
 def divergence_at(store: SlabStore, stand: Stand) -> float:

@@ -23,6 +23,7 @@ from purtensor.distributed.restricting import restricted
 from purtensor.distributed.searching import Solved, searched
 from purtensor.distributed.slab_store import SlabStore, made_folders
 from purtensor.distributed.targets import Constraint, stored_problem
+from purtensor.distributed.unsearched import open_for, without_profile
 from purtensor.distributed.weighing import Proven, keep_weights
 from purtensor.errors import NoSlabsError
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
@@ -145,12 +146,6 @@ def _told(
     if reference.profiles <= in_memory:
         return _as_in_memory(store.folder, reference, constraints, _in_memory(reference, constraints), store)
     return open_for(reference, constraints)
-
-
-def open_for(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> StoredDiagnosis:
-    """Return the verdict that the question is open, and why where that is known."""
-    sentences = [f"{Verdict.OPEN.sentence.capitalize()}.", *([f"{reason[0].upper()}{reason[1:]}."] if reason else [])]
-    return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", Explanation(tuple(sentences)), reference, constraints)
 
 
 def _without_slabs(
@@ -276,25 +271,6 @@ def _refuted(
         Verdict.INFEASIBLE, None, _coupling_weights(reference, step), "interval", Explanation(tuple(sentences)),
         reference, constraints, (step,),
     )  # fmt: skip
-
-
-def without_profile(reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError) -> StoredDiagnosis:
-    """Return the diagnosis of a row that has a target and no profile."""
-    tables = []
-    for k, constraint in enumerate(constraints):
-        here = k == bare.constraint
-        codes = [np.array([code] if here else [], dtype=np.int64) for code in bare.codes[: len(constraint.scope)]]
-        codes += [np.empty(0, dtype=np.int64)] * (len(constraint.scope) - len(codes))
-        values: Any = np.full(int(here), -1, dtype=np.int64)
-        tables.append(sparse_table(reference.domain.select(constraint.scope), codes, values, name="certificate"))
-    scope = ", ".join(constraints[bare.constraint].scope)
-    told = Explanation(
-        (
-            f"{Verdict.INFEASIBLE.sentence.capitalize()}.",
-            f"{bare.row} has a positive target over ({scope}), and the support has no profile there.",
-        )
-    )
-    return StoredDiagnosis(Verdict.INFEASIBLE, None, tuple(tables), "rational", told, reference, constraints)
 
 
 def _as_in_memory(

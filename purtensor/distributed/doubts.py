@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from purtensor.distributed.checkpoint import Stand
-from purtensor.distributed.diagnose import IN_MEMORY, diagnose_slabs, diagnose_stored, open_for
+from purtensor.distributed.diagnose import IN_MEMORY, diagnose_slabs, diagnose_stored
 from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.distributed.on_face import has_face
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.distributed.targets import Constraint
+from purtensor.distributed.unsearched import open_for
 from purtensor.errors import NoSlabsError, StoreError, TooLargeError
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.loop import LITTLE, PATIENCE, TraceLine

@@ -13,7 +13,6 @@ from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.by_rows import RowProjection, project_by_rows
 from purtensor.distributed.certifying import certify, divergence_at
 from purtensor.distributed.checkpoint import Stand
-from purtensor.distributed.diagnose import without_profile
 from purtensor.distributed.doubts import doubts_of_slabs
 from purtensor.distributed.engine import require_dask
 from purtensor.distributed.on_face import (
@@ -32,6 +31,7 @@ from purtensor.distributed.saved import constraints_of, keep_result
 from purtensor.distributed.slab_store import SlabStore, read_store
 from purtensor.distributed.stepping import residuals
 from purtensor.distributed.targets import Constraint, stored_problem
+from purtensor.distributed.unsearched import without_profile
 from purtensor.distributed.warm import begun_from
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
 from purtensor.projection.progress import progress_callback
@@ -204,7 +204,8 @@ def _carried_on(
             ending = ending_on_face(run_on(store, stand, _plan(stand), told))
     proof, divergence = Certificate(float("inf"), 1.0), float("nan")
     if ending is not Termination.NOT_FINITE and stand.options["certificate"]:
-        proof, divergence = stand.proof or certify(store, stand)
+        known = stand.proof
+        proof, divergence = known if known and known[0].certified else certify(store, stand, at_last=True)
     elif ending is not Termination.NOT_FINITE:
         divergence = divergence_at(store, stand)
     residual, residual_l1 = residuals(store, stand.tally)

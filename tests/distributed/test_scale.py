@@ -93,6 +93,16 @@ def test_project__what_ties_a_reference_together_down_to_denormals(tmp_path, sol
     assert found.iterations <= 150
 
 
+def test_project__the_last_proof_takes_masses_for_larger(tmp_path, monkeypatch):
+    """As in memory; while a run may go on, nothing is tried that costs as much again."""
+    found, expected = both(tmp_path, tied(1e-30, 1.0), WANTED, solver=pt.Newton())
+    assert found.certified
+    assert expected.certified
+    assert pt.verify(found).passed
+    monkeypatch.setattr("purtensor.distributed.certifying.FLOORS", ())
+    assert not pt.resume(found.path).certified
+
+
 @each_solver
 def test_project__profiles_that_zeros_empty_may_have_any_mass_below(tmp_path, solver):
     """No scale holds them and the others, and none has to."""
