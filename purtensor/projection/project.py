@@ -54,7 +54,7 @@ def project(
 ) -> Projection:
     """Return the distribution that meets the constraints and is closest to the reference in KL divergence.
 
-    Ctrl-C ends the call with the state so far, as the limits do: see `on_failure`.
+    Ctrl-C ends the call with the state so far, as the limits do: see `on_failure`. Nothing is proved of it then.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def project(
             else:
                 outcome = replace(outcome, termination=Termination.INFEASIBLE)
     proof = None
-    if certificate:
+    if certificate and not outcome.hurried:
         try:
             proof = _proof(labelled, outcome)
         except KeyboardInterrupt:

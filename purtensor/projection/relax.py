@@ -20,7 +20,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.feasible import explained
 from purtensor.projection.relaxation import Relaxation, make_relaxation
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
-from purtensor.solving.soft_certificate import certify_soft
+from purtensor.solving.soft_certificate import UNPROVED, certify_soft
 from purtensor.solving.soft_penalty import Absolute, Divergence, Penalty, Squares
 from purtensor.solving.soft_problem import LabelledSoftProblem, SoftProblem, build_soft_problem
 from purtensor.solving.soft_solve import relax_absolutely, relax_smoothly
@@ -54,7 +54,7 @@ def relax(
     - "quadratic": half of sum (p_k - b_k)^2.
 
     As the strength grows the answer tends to the projection onto all constraints, where there is one. Ctrl-C ends the
-    call with the state so far.
+    call with the state so far, of which nothing is proved.
 
     Parameters
     ----------
@@ -111,7 +111,8 @@ def relax(
     seconds = time.perf_counter() - started
     if run.ending in (SoftEnding.STALLED, SoftEnding.NOT_FINITE) and feasibility.is_hopeless():
         run = replace(run, ending=SoftEnding.INFEASIBLE)
-    proof = certify_soft(labelled.arrays, run.point, cost)
+    hurried = run.ending is SoftEnding.INTERRUPTED  # whoever pressed Ctrl-C waits
+    proof = UNPROVED if hurried else certify_soft(labelled.arrays, run.point, cost)
     result = make_relaxation(
         reference, flat, (hard, chosen), labelled, run, proof,
         penalty=penalty, strength=float(strength), seconds=seconds, diagnosis=feasibility.diagnosis,

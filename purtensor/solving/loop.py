@@ -92,7 +92,10 @@ class Progress:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """What came out of the loop: the last point, as its potentials make it, and how it was reached."""
+    """What came out of the loop: the last point, as its potentials make it, and how it was reached.
+
+    `hurried` tells that Ctrl-C ended it: whoever pressed it waits.
+    """
 
     iterate: Iterate
     residual: Residual
@@ -102,6 +105,7 @@ class Run:
     measured: Lines
     notes: list[str]
     certificate: Certificate | None
+    hurried: bool = False
 
     @property
     def lines(self) -> list[TraceLine]:
@@ -119,6 +123,7 @@ class _State:
     chunk: int = 1
     certificate: Certificate | None = None
     final: tuple[Iterate, Residual] | None = None
+    hurried: bool = False
     doubtful: bool = False
     next_doubt: int = PATIENCE
     emptying: float = 0.0
@@ -172,7 +177,7 @@ def run(
             if ending is None and is_hopeless is not None and state.is_doubtful() and is_hopeless():
                 ending = Termination.HOPELESS
     except KeyboardInterrupt:
-        ending = Termination.INTERRUPTED
+        ending, state.hurried = Termination.INTERRUPTED, True
     return _finished(problem, state, ending)
 
 
@@ -314,4 +319,5 @@ def _finished(problem: Problem, state: _State, ending: Termination) -> Run:
         measured=state.lines,
         notes=state.notes,
         certificate=state.certificate,
+        hurried=state.hurried,
     )

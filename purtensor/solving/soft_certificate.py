@@ -24,7 +24,7 @@ from purtensor.solving.soft_polish import holding_ridge, miss_to_meet, tight_row
 from purtensor.solving.soft_problem import SoftProblem
 
 _UNIT = 2.0**-53
-_NOTHING = Certificate(float("inf"), 1.0)
+UNPROVED = Certificate(float("inf"), 1.0)
 _DUST = (0.0, 1e-24, 1e-18)
 _MOST_REFINEMENTS = 20
 
@@ -39,7 +39,7 @@ def certify_soft(soft: SoftProblem, point: SoftPoint, penalty: Penalty, slack: f
     problem, rows = soft.problem, soft.rows
     scale = problem.total / float(point.masses.sum())
     if not np.isfinite(scale):
-        return _NOTHING
+        return UNPROVED
     masses = point.masses * scale
     potentials = point.potentials[rows]
     tight = np.zeros(len(rows), dtype=bool)
@@ -48,7 +48,7 @@ def certify_soft(soft: SoftProblem, point: SoftPoint, penalty: Penalty, slack: f
         tight = tight_rows(soft, point, penalty.strength)
     found = _feasible(soft, masses, tight)
     if found is None:
-        return _NOTHING
+        return UNPROVED
     change, left = found
     feasible = masses * (1.0 + change)
     sums = row_sums(problem, feasible)[rows]
@@ -57,7 +57,7 @@ def certify_soft(soft: SoftProblem, point: SoftPoint, penalty: Penalty, slack: f
         gap += penalty.strength * max(0.0, slack - float(np.abs(sums - soft.soft_targets).sum()))
     bound = (certificate_sums(masses, change)[1] + gap) / problem.total
     if not bound >= 0.0:
-        return _NOTHING
+        return UNPROVED
     weight = weighed(problem, point.masses, point.potentials)
     rounding = left / problem.total + _UNIT * (4.0 + weight)
     tv = float(np.sqrt(bound / 2)) + rounding

@@ -89,6 +89,7 @@ def test_project__interrupted_by_a_callback():
 
     result = returned(solver=pt.IPF(), tolerance=1e-15, callback=stop)
     assert result.termination is pt.Termination.INTERRUPTED
+    assert result.certified
     assert result.iterations == told[-1][0] >= 3
     assert [iteration for iteration, _ in told[:2]] == [1, 3]  # steps of 1 and of 2 sweeps
     residuals = dict(zip(result.trace.iteration.values.tolist(), result.trace.residual.values.tolist(), strict=True))
@@ -105,6 +106,8 @@ def test_project__ctrl_c_keeps_the_state_so_far():
     assert result.iterations == 3
     plain = returned(solver=pt.IPF(), tolerance=1e-15, max_iterations=3)
     assert result.table.values.tolist() == plain.table.values.tolist()
+    assert plain.certified
+    assert not result.certified  # whoever pressed it waits
 
 
 def test_project__what_a_callback_raises_gets_through():

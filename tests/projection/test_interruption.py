@@ -132,6 +132,7 @@ def test_relax__gives_back_the_state_so_far(penalty, module, monkeypatch):
     assert result.termination is SoftEnding.INTERRUPTED
     assert result.iterations == 2
     assert result.table.values.tolist() == plain.table.values.tolist()
+    assert not result.certified
     with pytest.raises(KeyboardInterrupt):
         ended(result)
 
