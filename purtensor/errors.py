@@ -86,7 +86,7 @@ class NotConvergedError(PurtensorError, RuntimeError):
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it."""
+        """Whether Ctrl-C ended it, or a callback that returned True."""
         return getattr(getattr(self.projection, "termination", None), "name", "") == "INTERRUPTED"
 
 
