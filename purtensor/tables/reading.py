@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -16,6 +17,8 @@ from purtensor.tables.present import require_file, unreadable
 
 _PART = 1 << 20
 _DUCKDB_S_MEMORY_ERROR = "OutOfMemoryException"
+_ADVICE_OF_DUCKDB = re.compile(r" Possible (?:fixes|solutions?): .*? file = (.+?) delimiter = .*", re.IGNORECASE)
+"""What it says of its own options, which users do not set, and among them the file."""
 _PER_BYTE = 12
 """Bytes in memory for each byte of text, at least: 14 to 36 were measured. Without memory the parser of pandas may end
 the process."""
@@ -64,7 +67,8 @@ def _too_large(name: str, error: Exception) -> TooLargeError:
 
 
 def _in_one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    told = " ".join(str(error).split()) or type(error).__name__
+    return _ADVICE_OF_DUCKDB.sub(r" (\1)", told)
 
 
 def require_room(path: str | os.PathLike[str], what: str = "a table") -> None:

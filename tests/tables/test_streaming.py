@@ -138,6 +138,12 @@ def test_tabulate__a_csv_that_is_damaged(tmp_path, content, told):
         pt.tabulate(written(tmp_path / "a.csv", content))
 
 
+def test_tabulate__of_a_damaged_csv_names_the_file_and_leaves_out_advice_on_options_that_users_do_not_set(tmp_path):
+    with pytest.raises(pt.FileFormatError) as told:
+        pt.tabulate(written(tmp_path / "a b.csv", "s,y\n1\n"))
+    assert str(told.value).endswith(f"Found: 1 ({tmp_path / 'a b.csv'})")
+
+
 def test_tabulate__weights_that_are_no_numbers_in_files(tmp_path):
     with pytest.raises(pt.FileFormatError, match="many"):
         pt.tabulate(written(tmp_path / "a.csv", "s,w\na,1\nb,many\n"), ["s"], weights="w")
