@@ -15,8 +15,9 @@ from purtensor.constraints.system import System
 from purtensor.distributed.cutting import gather
 from purtensor.distributed.layout import laid_out
 from purtensor.distributed.packed import write_packed
-from purtensor.distributed.scale import NOTHING, Extent, scaled_targets
+from purtensor.distributed.scale import NOTHING, Extent
 from purtensor.kernels.sums import group_sums
+from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
 

@@ -6,10 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from purtensor._typing import BoolArray, FloatArray
-from purtensor.errors import InvalidTableError
 from purtensor.solving.scaling import exponent_between, loses_digits, refuse_beyond
 
 _ABOVE = 100
@@ -59,21 +56,3 @@ def exponent_of(extents: Iterable[Extent], used: int) -> int:
 def nats_left_out(lost: float, share: float) -> float:
     """Return what leaving out a share of the reference's mass adds to a divergence from it, given both shares."""
     return -math.log1p(-lost) if lost < 0.5 else -math.log(share)
-
-
-def scaled_targets(targets: FloatArray, exponent: int) -> FloatArray:
-    """Return targets divided by two to a power.
-
-    Raises
-    ------
-    InvalidTableError
-        A positive one would be 0.
-    """
-    scaled: FloatArray = np.ldexp(targets, -exponent)
-    lost = (targets > 0) & (scaled == 0)
-    if lost.any():
-        raise InvalidTableError(
-            f"a target of {float(targets[lost].max()):g} is less than 2^-1074 of the total of all: no scale holds "
-            "both; give it more, or 0"
-        )
-    return scaled

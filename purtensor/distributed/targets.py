@@ -17,9 +17,9 @@ from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
 from purtensor.distributed.cutting import bucket_of, scatter, write_scattered
 from purtensor.distributed.engine import map_each, require_dask
-from purtensor.distributed.scale import scaled_targets
 from purtensor.distributed.slab_store import made_folders
 from purtensor.errors import NoSlabsError, UnknownCategoryError
+from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.stored import StoredTable, store_table, stored_marginal
 from purtensor.tables.translate import category_map

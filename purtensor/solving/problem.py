@@ -15,7 +15,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.slabs import Slabs, in_slab_order
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
-from purtensor.solving.scaling import exponent_to_unit, scaled_with
+from purtensor.solving.scaling import exponent_to_unit, scaled_targets, scaled_with
 from purtensor.tables.coded import encode, relaid
 
 
@@ -161,7 +161,7 @@ def build_problem(
     profiles = order if gone is None else reduction.profiles[order]
     scaled, reference_exponent = _scaled(values, profiles)
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
-    targets = np.ldexp(system.targets, -target_exponent)
+    targets = scaled_targets(system.targets, target_exponent)
     total = float(targets[system.block(0)].sum())
     emptied = None if gone is None else Emptied(scaled_with(gone.masses, reference_exponent), gone.rows)
     arrays = Problem(scaled, system.with_targets(targets), total, slabs, emptied)

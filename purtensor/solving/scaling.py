@@ -86,3 +86,21 @@ def refuse_beyond(largest: float, exponent: int) -> None:
 def loses_digits(smallest: float, exponent: int) -> bool:
     """Tell whether a mass, divided by this power of two, is below the numbers that have all their digits."""
     return math.frexp(smallest)[1] - exponent < _LOWEST
+
+
+def scaled_targets(targets: FloatArray, exponent: int) -> FloatArray:
+    """Return targets divided by two to a power.
+
+    Raises
+    ------
+    InvalidTableError
+        A positive one would be 0.
+    """
+    scaled: FloatArray = np.ldexp(targets, -exponent)
+    lost = (targets > 0) & (scaled == 0)
+    if lost.any():
+        raise InvalidTableError(
+            f"a target of {float(targets[lost].max()):g} is less than 2^-1074 of the total of all: no scale holds "
+            "both; give it more, or 0"
+        )
+    return scaled

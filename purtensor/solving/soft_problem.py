@@ -25,7 +25,7 @@ from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.hessian.dense import build_dense
 from purtensor.solving.hessian.factored import Hessian
 from purtensor.solving.problem import Problem
-from purtensor.solving.scaling import exponent_to_unit
+from purtensor.solving.scaling import exponent_to_unit, scaled_targets
 from purtensor.tables.coded import CodedTable, encode
 
 _CONJUGATE_ACCURACY = 1e-6
@@ -128,7 +128,7 @@ def build_soft_problem(
     values = coded.values[profiles]
     reference_exponent = exponent_to_unit(values)
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
-    system = system.with_targets(np.ldexp(system.targets, -target_exponent))
+    system = system.with_targets(scaled_targets(system.targets, target_exponent))
     total = float(system.targets[system.block(0)].sum())
     problem = Problem(np.ldexp(values, -reference_exponent), system, total, slabs)
     arrays = split_problem(problem, max(1, len(hard)))

@@ -9,7 +9,7 @@ import pytest
 import purtensor as pt
 from purtensor.distributed.diagnose import diagnose_stored
 from purtensor.distributed.packed import read_packed, write_packed
-from purtensor.distributed.scale import Extent, exponent_of, nats_left_out, scaled_targets
+from purtensor.distributed.scale import Extent, exponent_of, nats_left_out
 from tests.distributed.test_boundary import TWO_PROOFS, assert_as_in_memory, forced_case
 from tests.distributed.test_kills import assert_same_bits
 from tests.distributed.test_project import SETS, by_profile
@@ -225,7 +225,3 @@ def test_exponent_of__keeps_the_one_that_was_used_where_it_is_as_good():
 def test_nats_left_out__of_little_and_of_nearly_all():
     assert nats_left_out(1e-20, 1.0) == pytest.approx(1e-20, rel=1e-12)
     assert nats_left_out(1.0, 1e-250) == pytest.approx(250 * np.log(10), rel=1e-12)
-
-
-def test_scaled_targets__zeros_stay():
-    assert scaled_targets(np.array([0.0, 6.0]), 1).tolist() == [0.0, 3.0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.solving.scaling import exponent_to_unit, scaled_with
+from purtensor.solving.scaling import exponent_to_unit, scaled_targets, scaled_with
 
 
 @pytest.mark.parametrize("masses", [[3.0, 2.0], [1e-300, 1e-290], [5e-324, 5e-324], [1e300, 1.0], [1.0, 1e-300]])
@@ -84,3 +84,15 @@ def test_scaled_with__refuses_what_float64_does_not_hold():
     constraints = pt.marginals_of(COUNTS.copy(data=[3.0, 2.0, 0.0, 0.0]), "y")
     with pytest.raises(pt.InvalidTableError, match=r"targets of 0 empty has 1e\+300, .* leave it out"):
         pt.project(COUNTS.copy(data=[1e-310, 2e-310, 1e300, 1.0]), constraints)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("targets", [[1.0, 1.0, 5e-324, 0.0], [1e300, 1e300, 1e-30, 0.0]])
+def test_scaled_targets__one_that_would_be_nothing_is_refused(call, targets):
+    constraints = pt.marginals_of(COUNTS.copy(data=targets), "y | s")
+    with pytest.raises(pt.InvalidTableError, match=r"a target of .* is less than 2\^-1074 of the total"):
+        call(COUNTS, constraints)
+
+
+def test_scaled_targets__zeros_stay():
+    assert scaled_targets(np.array([0.0, 6.0]), 1).tolist() == [0.0, 3.0]
