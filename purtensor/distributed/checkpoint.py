@@ -47,6 +47,8 @@ class Stand:
         How many sweeps are still to come before the next Newton step, because no step gained.
     proof
         What `certify` says of this point, where it was asked; not kept on disk.
+    hurried
+        Whether Ctrl-C ended the run: whoever pressed it waits. Not kept on disk.
     """
 
     token: str
@@ -61,6 +63,7 @@ class Stand:
     options: dict[str, Any] = field(default_factory=dict)
     sweeps: int = 0
     proof: tuple[Certificate, float] | None = None
+    hurried: bool = False
 
 
 def keep(store: SlabStore, stand: Stand) -> None:

@@ -100,17 +100,17 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
     TooLargeError, StoreError
         Memory or disk do not suffice.
     """
-    stored, flat = stored_problem(reference, constraints)
-    try:
-        store = slab_store_of(stored, flat, None)
-    except BareRowError as bare:
-        return without_profile(stored, flat, bare)
-    except NoSlabsError:
-        found = _without_slabs(stored, flat, in_memory)
-        if found is None:
-            raise
-        return found
-    return diagnose_slabs(store, stored, flat, in_memory=in_memory)
+    with stored_problem(reference, constraints) as (stored, flat):
+        try:
+            store = slab_store_of(stored, flat, None)
+        except BareRowError as bare:
+            return without_profile(stored, flat, bare)
+        except NoSlabsError:
+            found = _without_slabs(stored, flat, in_memory)
+            if found is None:
+                raise
+            return found
+        return diagnose_slabs(store, stored, flat, in_memory=in_memory)
 
 
 def diagnose_slabs(

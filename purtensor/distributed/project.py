@@ -35,7 +35,7 @@ from purtensor.distributed.unsearched import without_profile
 from purtensor.distributed.warm import begun_from
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.project import check_choice, delivered, stopping_of
+from purtensor.projection.project import check_choice, check_telling, delivered, iterations_of, stopping_of
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.loop import Stopping
@@ -89,26 +89,27 @@ def project_stored(
     """
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    stored, flat = stored_problem(reference, constraints)
-    if isinstance(solver, LBFGS):
+    with stored_problem(reference, constraints) as (stored, flat):
         try:
-            with progress_callback(progress, callback) as told:
-                found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # counts
+            if isinstance(solver, LBFGS):
+                with progress_callback(progress, callback) as told:
+                    found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # counts
+                return delivered(found, on_failure)
+            options = _options(solver, len(flat), stopping, certificate)
+            store = slab_store_of(stored, flat, part_profiles)
+            stand = _begun(store, stored, start, options)
         except BareRowError as bare:
             raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
-        return delivered(found, on_failure)
-    options = _options(solver, len(flat), stopping, certificate)
-    try:
-        store = slab_store_of(stored, flat, part_profiles)
-        if start is None:
-            (store.folder / "checkpoint").unlink(missing_ok=True)
-            stand = begun(store, stored.domain, options)
-        else:
-            options["run"] = secrets.token_hex(4)  # no run before began there
-            stand = begun_from(store, stored.domain, start, options)
-    except BareRowError as bare:
-        raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
-    return _carried_on(store, store, stand, stored, flat, on_failure, progress, callback)
+        return _carried_on(store, store, stand, stored, flat, on_failure, progress, callback)
+
+
+def _begun(store: SlabStore, reference: StoredTable, start: Any, options: dict[str, Any]) -> Stand:
+    """Return the stand of a new run, at the reference or at the potentials to start from."""
+    if start is not None:
+        options["run"] = secrets.token_hex(4)  # no run before began there
+        return begun_from(store, reference.domain, start, options)
+    (store.folder / "checkpoint").unlink(missing_ok=True)
+    return begun(store, reference.domain, options)
 
 
 def resume(
@@ -130,6 +131,8 @@ def resume(
     ------
     MissingStoreError
         Nothing is at that path.
+    InvalidOptionError
+        An option of another type.
     StoreError
         There is no checkpoint, or what it names is damaged or gone.
 
@@ -147,10 +150,12 @@ def resume(
     """
     require_dask()
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
+    check_telling(progress, callback)
+    limit = None if max_iterations is None else iterations_of(max_iterations)
     root = read_store(_run_folder(Path(path)))
     store, stand = recalled_on(root)
-    if max_iterations is not None:
-        stand.options["stopping"]["max_iterations"] = max_iterations
+    if limit is not None:
+        stand.options["stopping"]["max_iterations"] = limit
     reference = open_table(root.table, workspace=root.folder.parent)
     return _carried_on(root, store, stand, reference, constraints_of(root), on_failure, progress, callback)
 
@@ -202,12 +207,7 @@ def _carried_on(
                 stand = begun_on(store, root, reference.domain, stand)
         if is_on_face(stand):
             ending = ending_on_face(run_on(store, stand, _plan(stand), told))
-    proof, divergence = Certificate(float("inf"), 1.0), float("nan")
-    if ending is not Termination.NOT_FINITE and stand.options["certificate"]:
-        known = stand.proof
-        proof, divergence = known if known and known[0].certified else certify(store, stand, at_last=True)
-    elif ending is not Termination.NOT_FINITE:
-        divergence = divergence_at(store, stand)
+    proof, divergence = _proved(store, stand, ending)
     residual, residual_l1 = residuals(store, stand.tally)
     iterations, seconds = before_face(stand)
     result = StoredProjection(
@@ -220,6 +220,18 @@ def _carried_on(
     )  # fmt: skip
     keep_result(result)
     return delivered(result, on_failure)
+
+
+def _proved(store: SlabStore, stand: Stand, ending: Termination) -> tuple[Certificate, float]:
+    """Return what is proved of the last point, and its divergence; whoever pressed Ctrl-C does not wait for a proof."""
+    nothing = Certificate(float("inf"), 1.0)
+    if ending is Termination.NOT_FINITE:
+        return nothing, float("nan")
+    if stand.options["certificate"] and stand.proof is not None and stand.proof[0].certified:
+        return stand.proof
+    if stand.options["certificate"] and not stand.hurried:
+        return certify(store, stand, at_last=True)
+    return nothing, divergence_at(store, stand)
 
 
 def _plan(stand: Stand) -> Plan:

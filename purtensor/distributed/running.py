@@ -99,6 +99,7 @@ def run_on(
             if callback is not None and callback(stage):
                 return Termination.INTERRUPTED
     except KeyboardInterrupt:
+        stand.hurried = True
         return Termination.INTERRUPTED
 
 

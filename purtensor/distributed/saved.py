@@ -93,7 +93,7 @@ def save_stored(result: StoredProjection, path: str | os.PathLike[str]) -> None:
         The folder exists already, the disk is full, or another run has taken the place of this one.
     """
     target = Path(path)
-    if target.exists():
+    if os.path.lexists(target):
         raise StoreError(f"{target} exists already: give a new folder, or remove it first")
     keep_result(result)
     places = _needed(result)
@@ -108,11 +108,11 @@ def save_stored(result: StoredProjection, path: str | os.PathLike[str]) -> None:
             elif place.exists():
                 _linked(str(place), str(onto))
         os.replace(partial, target)
-    except (OSError, StoreError) as error:
+    except (OSError, ValueError, StoreError) as error:
         shutil.rmtree(partial, ignore_errors=True)
         if isinstance(error, StoreError):
             raise
-        raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
+        raise StoreError(f"{str(target)!r} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _needed(result: StoredProjection) -> Sequence[Path]:

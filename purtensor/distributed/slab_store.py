@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -208,8 +209,9 @@ def made_folders(folder: Path, names: Iterable[str]) -> None:
     StoreError
         The disk is full, or there is no permission.
     """
-    try:
-        for name in names:
+    for name in names:
+        try:
             (folder / name).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be made: {error.strerror or error}; free the disk, then resume") from error
+        except OSError as error:
+            advice = "; free the disk, then resume" if error.errno == errno.ENOSPC else ""
+            raise StoreError(f"{folder / name} cannot be made: {error.strerror or error}{advice}") from error

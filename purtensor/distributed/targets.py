@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,8 +32,11 @@ _MOST_SHARED = 1 << 20
 """Marginals that two targets share are compared up to so many combinations of categories."""
 
 
-def stored_problem(reference: Any, constraints: Any) -> tuple[StoredTable, tuple[Constraint, ...]]:
-    """Return what a call on a stored table is about: the table, stored if it is of chunks of dask, and all constraints.
+@contextmanager
+def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTable, tuple[Constraint, ...]]]:
+    """Give what a call on a stored table is about: the table, stored if it is of chunks of dask, and all constraints.
+
+    What was stored for the call is removed where it ends with an error that carries no result: nobody can read it then.
 
     Raises
     ------
@@ -42,17 +47,19 @@ def stored_problem(reference: Any, constraints: Any) -> tuple[StoredTable, tuple
     """
     require_dask()
     flat = flattened(constraints, (Marginal, StoredMarginal))
-    return in_store(reference), flat
-
-
-def in_store(table: Any) -> StoredTable:
-    """Return a table as a stored one: written to a temporary folder where it is not on disk."""
-    if isinstance(table, StoredTable):
-        return table
+    if isinstance(reference, StoredTable):
+        yield reference, flat
+        return
     import dask  # optional, and slow to import
 
-    folder = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
-    return store_table(table, Path(tempfile.mkdtemp(prefix="purtensor-", dir=folder)) / "table.zarr")
+    parent = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
+    folder = Path(tempfile.mkdtemp(prefix="purtensor-", dir=parent))
+    try:
+        yield store_table(reference, folder / "table.zarr"), flat
+    except BaseException as error:
+        if getattr(error, "projection", None) is None and getattr(error, "diagnosis", None) is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def check_stored_consistency(constraints: Sequence[Constraint]) -> None:

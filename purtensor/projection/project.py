@@ -60,7 +60,9 @@ def project(
     ----------
     reference
         What to stay close to: a table of counts or probabilities; its positive profiles are the support. A stored
-        table, or one of chunks of dask, is projected slab by slab on whatever runs dask, and so is its answer stored.
+        table is projected slab by slab on whatever runs dask, and its answer is stored beside it. One of chunks of dask
+        is stored first, in a folder `purtensor-...` where dask's option `temporary-directory` or the system has such;
+        it holds the answer, too, and stays until you delete it.
     constraints
         A Marginal, or any iterable of Marginals, flattened one level. All targets share one total.
     solver
@@ -106,9 +108,7 @@ def project(
     (True, 0.2)
     """
     check_flag("certificate", certificate)
-    check_flag("progress", progress)
-    if callback is not None and not callable(callback):
-        raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
+    check_telling(progress, callback)
     elsewhere = engine_of(reference, "project")
     if elsewhere is not None:
         found: Projection = elsewhere(
@@ -243,12 +243,24 @@ def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_
     check_choice("stop_on", stop_on, ("residual", "tv_bound"))
     if not (is_number(tolerance) and 0 <= tolerance < 1):
         raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance!r}")
-    if max_iterations is not None and not is_count(max_iterations):
-        raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations!r}")
+    iterations = _MOST_ITERATIONS if max_iterations is None else iterations_of(max_iterations)
     if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
         raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds!r}")
-    iterations = _MOST_ITERATIONS if max_iterations is None else int(max_iterations)
     return Stopping(float(tolerance), stop_on, iterations, float("inf") if max_seconds is None else float(max_seconds))
+
+
+def iterations_of(limit: object) -> int:
+    """Return a limit on iterations, checked."""
+    if not is_count(limit):
+        raise InvalidOptionError(f"max_iterations is a count, this is {limit!r}")
+    return int(limit)
+
+
+def check_telling(progress: object, callback: object) -> None:
+    """Refuse a `progress` that is neither True nor False, and a callback that cannot be called."""
+    check_flag("progress", progress)
+    if callback is not None and not callable(callback):
+        raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
 
 
 def delivered(result: Answer, on_failure: str) -> Answer:

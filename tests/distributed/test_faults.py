@@ -40,6 +40,34 @@ def test_resume__damage_is_told(run, folder):
         pt.resume(run.path, max_iterations=50)
 
 
+def test_project__ctrl_c_waits_for_no_proof_and_can_be_gone_on_from(run, tmp_path, monkeypatch):
+    """A callback that stops the run is not in a hurry: what it leaves is proved."""
+    reference, constraints = run.reference, run.constraints
+
+    def pressed(stage):
+        if stage.iteration == 3:
+            raise KeyboardInterrupt
+
+    stopped = pt.project(reference, constraints, callback=lambda stage: stage.iteration == 3, on_failure="return")
+    assert (stopped.termination, stopped.certified) == (pt.Termination.INTERRUPTED, True)
+    monkeypatch.setattr("purtensor.distributed.project.certify", None)
+    result = pt.project(reference, constraints, callback=pressed, on_failure="return")
+    assert (result.termination, result.certified, result.tv_bound) == (pt.Termination.INTERRUPTED, False, 1.0)
+    assert result.divergence == stopped.divergence
+    monkeypatch.undo()
+    assert pt.resume(result.path).certified
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"max_iterations": "7"}, {"max_iterations": -1}, {"max_iterations": 2.5}, {"progress": "no"}, {"callback": 3}],
+    ids=str,
+)
+def test_resume__options_of_another_type(run, options):
+    with pytest.raises(pt.InvalidOptionError, match=next(iter(options))):
+        pt.resume(run.path, **options)
+
+
 def test_resume__a_state_is_gone(run):
     files(run, "states")[0].unlink()
     with pytest.raises(pt.StoreError, match="lacks the potentials"):

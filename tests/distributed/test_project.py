@@ -115,6 +115,23 @@ def test_project__any_chunks_and_parts_have_the_same_answer(tmp_path):
     assert_equal(pt.project(shuffled, constraints), expected)
 
 
+def test_project__chunks_of_dask_stay_on_disk_as_long_as_somebody_can_read_what_came_of_them(tmp_path):
+    table = people(5, share=0.7)
+    chunked = table.chunk({"profile": 31})
+    constraints = targets(table, SETS["PUR"])
+    with dask.config.set({"temporary-directory": str(tmp_path)}):
+        for call in (pt.project, pt.diagnose):
+            with pytest.raises(pt.UnknownAttributeError):
+                call(chunked, pt.Marginal(pt.tabulate({"z": [1, 2]})))
+        with pytest.raises(pt.InvalidOptionError):
+            pt.project(chunked, constraints, solver=pt.GIS())
+        assert not list(tmp_path.iterdir())
+        with pytest.raises(pt.NotConvergedError) as stopped:
+            pt.project(chunked, constraints, max_iterations=0)
+        assert pt.resume(stopped.value.projection.path, max_iterations=50).converged
+        assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_project__zeros_in_reference_and_targets(tmp_path):
     table = people(6, zeros=0.2)
     goal = table * np.exp(np.random.default_rng(1).normal(size=table.shape))

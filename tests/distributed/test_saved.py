@@ -67,6 +67,9 @@ def test_save__refuses(result, tmp_path):
     (tmp_path / "there").mkdir()
     with pytest.raises(pt.StoreError, match="exists already"):
         pt.save(result, tmp_path / "there")
+    for name in ("n\0", "n" * 300):
+        with pytest.raises(pt.StoreError, match=r"cannot be (written|made): (embedded null|File name too long)"):
+            pt.save(result, tmp_path / name)
     project_stored(result.reference, result.constraints, part_profiles=60, solver=pt.IPF(), max_iterations=3,
                    on_failure="return")  # fmt: skip
     with pytest.raises(pt.StoreError, match="another run by now"):
