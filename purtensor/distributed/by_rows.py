@@ -45,6 +45,8 @@ _NOTE = "L-BFGS on the dual, whose rows the driver holds; no bound is proved"
 class RowProjection(Outcome):
     """A projection of a stored table by L-BFGS: the table on disk, the potentials in memory; no bound is proved of it.
 
+    As every outcome it has what `Projection` says, too.
+
     Attributes
     ----------
     potentials
@@ -60,8 +62,6 @@ class RowProjection(Outcome):
         The verdict on feasibility where one was needed.
     proofs
         Whole numbers on the rows that empty the zeros which the constraints force, one array a proof.
-
-    And those of every outcome, as in `Projection`.
 
     Examples
     --------

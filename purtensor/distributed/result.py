@@ -41,6 +41,8 @@ class ProvenRows(Rows):
 class StoredProjection(Outcome):
     """An information projection of a stored table; what a Projection tells, with the table on disk.
 
+    As every outcome it has what `Projection` says, too.
+
     Attributes
     ----------
     trace
@@ -53,8 +55,6 @@ class StoredProjection(Outcome):
         The problem that the table solves, cut into parts: where the constraints force zeros, without these.
     diagnosis
         The verdict on feasibility where one was needed; a result that was loaded, or resumed on a face, has none.
-
-    And those of every outcome, as in `Projection`.
     """
 
     trace: xr.Dataset = field(repr=False)

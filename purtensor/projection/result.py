@@ -28,6 +28,9 @@ from purtensor.solving.termination import Termination
 class Projection(Outcome):
     """An information projection, how it was reached, and how far it can be from the exact one.
 
+    As every outcome it has `termination`, `converged`, `certified`, `residual`, `residual_l1`, `divergence`, `bound`,
+    `tv_bound`, `iterations`, `seconds` and `notes`, too.
+
     Attributes
     ----------
     table
@@ -36,9 +39,6 @@ class Projection(Outcome):
         The verdict on feasibility where one was asked for, or was needed.
     reference, constraints
         What was projected onto what; not copied.
-
-    And those of every outcome: `termination`, `converged`, `certified`, `residual`, `residual_l1`, `divergence`,
-    `bound`, `tv_bound`, `iterations`, `seconds`, `notes`.
     """
 
     table: Table = field(repr=False)
