@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+
 _Result = TypeVar("_Result")
 
 _SECONDS = 0.1
@@ -32,10 +34,12 @@ def apart(call: Callable[[], _Result]) -> _Result:
     if threading.current_thread() is not threading.main_thread():
         return call()
     context, given, raised = contextvars.copy_context(), list[_Result](), list[BaseException]()
+    of_errors: Any = np.geterr()  # what numpy 1 does not keep in the context
 
     def work() -> None:
         try:
-            given.append(context.run(call))
+            with np.errstate(**of_errors):
+                given.append(context.run(call))
         except BaseException as error:  # raised where the call was asked for
             raised.append(error)
 

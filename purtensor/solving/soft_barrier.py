@@ -39,6 +39,9 @@ _CENTRED = 1e-3
 _DECIDED = 1e-12
 _ROUNDING = 1e-14
 _UNIT = 2.0**-50
+_PATIENCE = 20
+"""So many steps without a smaller mu or half the gap say that rounding is all that is left of it."""
+
 _SHARE = 0.99
 _INSIDE = 0.99
 _MOST_OFF = 1e10
@@ -120,7 +123,7 @@ def ascend_absolute(
     """
     point, at = _begin(soft, given, start)
     least = 0.5 * gap * soft.problem.total / max(1, len(soft.rows))
-    iterations = 0
+    iterations, least_gap, gained_at = 0, np.inf, 0
     try:
         while True:
             residual = hard_residual(soft, point.sums)
@@ -129,11 +132,15 @@ def ascend_absolute(
             missed = _missed(soft, given, point, at)
             rounding = _ROUNDING + _UNIT * at.level
             while at.mu > least and missed <= max(_NEAR * at.mu / at.level, rounding) and at.off_centre() <= _NEAR:
-                at.mu = max(least, at.smaller_mu())
+                at.mu, gained_at = max(least, at.smaller_mu()), iterations
             near = is_met(residual, tolerance) and missed <= tolerance
             if near and missed <= rounding and (at.is_decided() or (at.mu <= least and at.off_centre() <= _NEAR)):
                 return SoftRun(point, residual, SoftEnding.CONVERGED, iterations, at.level)
             good = near and at.gap() <= tolerance * soft.problem.total
+            if at.gap() < 0.5 * least_gap:
+                least_gap, gained_at = at.gap(), iterations
+            if good and missed <= rounding and iterations - gained_at >= _PATIENCE:
+                return SoftRun(point, residual, SoftEnding.CONVERGED, iterations, at.level)
             if is_doubtful(residual, iterations) and is_hopeless():
                 return SoftRun(point, residual, SoftEnding.INFEASIBLE, iterations, at.level)
             if iterations == max_iterations:

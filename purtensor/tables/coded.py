@@ -101,9 +101,10 @@ def domain_of(table: Table) -> Domain:
             "this takes tables in memory only, and the table is on disk; where it fits, give its to_table()"
         )
     if not isinstance(table, xr.DataArray):
+        package = type(table).__module__.partition(".")[0]
         raise InvalidTableError(
-            f"a table is an xarray.DataArray, this is {type(table).__module__}.{type(table).__qualname__}; "
-            "make one of records with purtensor.tabulate"
+            f"a table is an xarray.DataArray, this is {package}.{type(table).__qualname__}; make one of records with "
+            "purtensor.tabulate"
         )
     if is_sparse(table):
         index = table.indexes[PROFILE]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +57,7 @@ def factorize(column: nw.Series[Any], attribute: str) -> Factor:
         return _sorted(values, attribute)
     _refuse_compound(column.dtype, attribute)
     if column.implementation.is_pyarrow() and isinstance(column.dtype, nw.String):
-        column = column.cast(nw.String)  # views, which Arrow cannot compare
+        column = _without_views(column)
     rows = np.flatnonzero(~column.is_null().to_numpy())
     present = column.drop_nulls()
     codes = np.full(len(column), -1, dtype=np.int64)
@@ -76,6 +77,15 @@ def factorize(column: nw.Series[Any], attribute: str) -> Factor:
     factor = _sorted(pd.Series(present.to_list() if whole else present.to_numpy()), attribute, rows)
     codes[rows] = factor.codes
     return Factor(codes, factor.categories)
+
+
+def _without_views(column: nw.Series[Any]) -> nw.Series[Any]:
+    """Return text of Arrow as text that it can compare: views it cannot, nor turn into text before version 18."""
+    views = column.to_native()
+    if "view" not in str(views.type):
+        return column
+    pyarrow = sys.modules["pyarrow"]
+    return nw.from_native(pyarrow.chunked_array([views.to_pylist()], type=pyarrow.large_string()), series_only=True)
 
 
 def _refuse_compound(dtype: Any, attribute: str) -> None:
@@ -145,7 +155,13 @@ def _plain(categories: pd.Index[Any], attribute: str) -> pd.Index[Any]:
         raise InvalidTableError(f"attribute {attribute!r} has periods; make them dates with to_timestamp(), or text")
     if isinstance(categories, pd.IntervalIndex | pd.DatetimeIndex | pd.TimedeltaIndex):
         return categories.rename(None)
-    return plain_index(categories.tolist())
+    labels = categories.tolist()
+    try:  # pandas 3 asks as much before
+        "".join(label for label in labels if isinstance(label, str)).encode()
+    except UnicodeEncodeError as error:
+        culprit = error.object[error.start]
+        raise InvalidTableError(f"attribute {attribute!r} has text with half a surrogate pair, {culprit!r}") from None
+    return plain_index(labels)
 
 
 def plain_index(labels: Iterable[Any]) -> pd.Index[Any]:

@@ -120,6 +120,8 @@ def _of_pandas(values: Any, what: str) -> nw.Series[Any]:
         return nw.from_native(pd.Series(values), series_only=True)
     except UnicodeEncodeError as error:
         raise InvalidTableError(f"{what} has text with half a surrogate pair: {error.object!r:.60}") from None
+    except OverflowError:  # of pandas 2, of whole numbers that it tries as dates
+        return nw.from_native(pd.Series(values, dtype=object), series_only=True)
 
 
 def _series(values: Any, name: str) -> nw.Series[Any]:

@@ -95,7 +95,7 @@ def test_project__what_ties_a_reference_together_down_to_denormals(tmp_path, sol
 
 def test_project__the_last_proof_takes_masses_for_larger(tmp_path, monkeypatch):
     """As in memory; while a run may go on, nothing is tried that costs as much again."""
-    found, expected = both(tmp_path, tied(1e-30, 1.0), WANTED, solver=pt.Newton())
+    found, expected = both(tmp_path, tied(1e-34, 1.0), WANTED, solver=pt.Newton())
     assert found.certified
     assert expected.certified
     assert pt.verify(found).passed

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -134,6 +134,7 @@ def smallest_l1(case, constraints, soft):
 @pytest.mark.parametrize(("penalty", "strength"), [("kl", 1e9), ("l1", 1e3), ("quadratic", 1e9)])
 @COSTLY
 @given(seed=st.integers(0, 2**32))
+@example(seed=1248)  # the hard rows determine the soft ones: rounding left no gap to close, and the limit came
 def test_relax__tends_to_the_projection_as_the_strength_grows(penalty, strength, seed):
     random = Random(seed)
     case = random_case(random, count=random.randint(2, 5), kind=random.choice(("sparse", "full", "disconnected")))
