@@ -90,28 +90,26 @@ def certify_range(
 
 @compiled
 def weigh_range(
-    masses: FloatArray,
-    index: IntArray,
-    offsets: IntArray,
-    weights: FloatArray,
-    begin: int,
-    end: int,
-    sums: FloatArray,
-) -> None:
-    """Add to `sums`, over profiles begin .. end - 1, the masses times the sums of their row weights; and the masses."""
-    total, mass = sums[0], sums[1]
-    for i in range(begin, end):
-        here = 0.0
-        for k in range(index.shape[0]):
-            here += weights[offsets[k] + index[k, i]]
-        total += masses[i] * here
-        mass += masses[i]
-    sums[0], sums[1] = total, mass
+    masses: FloatArray, index: IntArray, offsets: IntArray, weights: FloatArray, begin: int, end: int,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    """Write the sum of the masses times their row weights over the profiles begin .. end - 1, and that of the masses.
+
+    `out` has shape (2,).
+    """
+    weight = np.empty(min(BLOCK, end - begin))
+    out[:] = 0.0
+    for at in range(begin, end, BLOCK):
+        here = weight[: min(BLOCK, end - at)]
+        spread_from(index, offsets, weights, at, here)
+        for i in range(here.size):
+            out[0] += masses[at + i] * here[i]
+            out[1] += masses[at + i]
 
 
 @compiled
 def weigh(masses: FloatArray, index: IntArray, offsets: IntArray, weights: FloatArray) -> float:
     """Return the mean over the masses of the sum of each profile's row weights."""
-    sums = np.zeros(2)
+    sums = np.empty(2)
     weigh_range(masses, index, offsets, weights, 0, masses.size, sums)
     return float(sums[0]) / float(sums[1])

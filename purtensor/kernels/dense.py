@@ -7,6 +7,9 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 
+_BLOCK = 64
+"""Profiles whose rows are looked up before any pair is added: constraint by constraint, as the index lies in memory."""
+
 
 @compiled
 def add_pairs(
@@ -23,15 +26,20 @@ def add_pairs(
     `number` has the place of each row in the matrix, -1 where it is dependent.
     """
     count = index.shape[0]
-    here = np.empty(count, dtype=np.int64)
-    for i in range(begin, end):
-        found = 0
+    places = np.empty((_BLOCK, count), dtype=np.int64)
+    found = np.empty(_BLOCK, dtype=np.int64)
+    for first in range(begin, end, _BLOCK):
+        here = min(_BLOCK, end - first)
+        found[:] = 0
         for k in range(count):
-            place = number[offsets[k] + index[k, i]]
-            if place >= 0:
-                here[found] = place
-                found += 1
-        mass = masses[i]
-        for a in range(found):
-            for b in range(a, found):
-                matrix[here[a], here[b]] += mass
+            for j in range(here):
+                place = number[offsets[k] + index[k, first + j]]
+                if place >= 0:
+                    places[j, found[j]] = place
+                    found[j] += 1
+        for j in range(here):
+            mass = masses[first + j]
+            for a in range(found[j]):
+                row = matrix[places[j, a]]
+                for b in range(a, found[j]):
+                    row[places[j, b]] += mass

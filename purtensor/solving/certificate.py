@@ -75,10 +75,13 @@ class DualCertifier:
         if not 0.0 < mass < float("inf"):
             return Certificate(float("inf"), 1.0)
         proof = self._proof(iterate, mass, iterate.masses)
+        if proof.certified:
+            return proof
+        shares = even_shares(problem)
         for floor in FLOORS:
+            proof = self._proof(iterate, mass, iterate.masses + floor * shares)
             if proof.certified:
                 break
-            proof = self._proof(iterate, mass, iterate.masses + floor * even_shares(problem))
         return proof
 
     def _proof(self, iterate: Iterate, mass: float, weights: FloatArray) -> Certificate:
@@ -89,8 +92,10 @@ class DualCertifier:
             return Certificate(float("inf"), 1.0)
         lowest, upper, gap, moved = change_sums(problem, iterate.masses, found.potentials)
         upper = with_unevenness(upper / mass, found.unevenness**2 / problem.total)
-        left, rounding = found.left / problem.total, self._rounding(iterate)
-        return Certificate(*proved(lowest, upper, gap / mass, moved / mass, left, rounding))
+        left = found.left / problem.total
+        if not _is_feasible(lowest, left):
+            return Certificate(float("inf"), 1.0)
+        return Certificate(*proved(lowest, upper, gap / mass, moved / mass, left, self._rounding(iterate)))
 
     def _rounding(self, iterate: Iterate) -> float:
         """Return how far, in total variation, rounding can have moved the masses off their potentials."""
@@ -109,11 +114,16 @@ def proved(lowest: float, upper: float, gap: float, moved: float, left: float, r
     All of a total mass of 1: the sums of purtensor.kernels.certificate, the miss in L1 that refinement left, and how
     far rounding can have moved the masses off their potentials.
     """
-    if not (lowest >= -1.0 and left <= NEGLIGIBLE):
+    if not _is_feasible(lowest, left):
         return float("inf"), 1.0
     away = rounding + left
     tv = min(np.sqrt(max(upper, 0.0) / 2), moved / 2 + np.sqrt(max(gap, 0.0) / 2)) + away
     return float(upper + 2 * tv * away + away**2), float(min(1.0, tv))
+
+
+def _is_feasible(lowest: float, left: float) -> bool:
+    """Tell whether p (1 + w) is a distribution that meets the targets to rounding; not where a number is NaN."""
+    return lowest >= -1.0 and left <= NEGLIGIBLE
 
 
 class Change(NamedTuple):

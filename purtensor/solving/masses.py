@@ -88,10 +88,13 @@ def change_sums(problem: Problem, masses: FloatArray, potentials: FloatArray) ->
 
 def weighed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:
     """Return the mean over the masses of the sum of each profile's absolute potentials."""
-    weights, sums = np.abs(potentials), np.zeros(2)
-    for begin, end in _chunks(problem):
-        weigh_range(masses, problem.index, problem.offsets, weights, begin, end, sums)
-    return float(sums[0]) / float(sums[1])
+    weights, chunks = np.abs(potentials), _chunks(problem)
+    found = np.empty((len(chunks), 2))
+    for_each_chunk(
+        lambda c, begin, end: weigh_range(masses, problem.index, problem.offsets, weights, begin, end, found[c]), chunks
+    )
+    weight, mass = added_up(found)
+    return float(weight) / float(mass)
 
 
 def _chunks(problem: Problem) -> tuple[Chunk, ...]:

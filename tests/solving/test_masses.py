@@ -5,7 +5,7 @@ import pytest
 
 from purtensor.kernels.newton import curvature
 from purtensor.solving import masses as over_profiles
-from purtensor.solving.masses import bent, change_sums, changed, measured, rebuilt
+from purtensor.solving.masses import bent, change_sums, changed, measured, rebuilt, weighed
 from tests.solving.drawn import arrays_of, coefficients
 
 
@@ -76,3 +76,9 @@ def test_all__have_the_same_bits_for_any_number_of_threads(monkeypatch):
         )  # fmt: skip
     for one, other in zip(*found, strict=True):
         assert np.array_equal(one, other)
+
+
+def test_weighed__is_the_mean_of_what_the_potentials_weigh(problem, potentials):
+    masses = rebuilt(problem, potentials)
+    wanted = masses @ (coefficients(problem).T @ np.abs(potentials)) / masses.sum()
+    assert weighed(problem, masses, potentials) == pytest.approx(wanted, rel=1e-13)

@@ -11,10 +11,16 @@ from purtensor.constraints.system import System
 from purtensor.kernels.dense import add_pairs
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored, add_to_diagonal
-from purtensor.solving.threads import chunks_of
+from purtensor.solving.threads import added_up, chunks_of, for_each_chunk
 
 _PAIRS = 1 << 25
 """Twice the pairs that are added before the kernel comes back to Python, where interrupts are heard."""
+
+_LANES = 8
+"""So many chunks are added up side by side, each into a matrix of its own."""
+
+_ENTRIES = 1 << 23
+"""The entries of all those matrices together, where there is more than one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,11 +42,17 @@ class Dense:
         return factored.solve(rhs), factored
 
     def _matrix(self, masses: FloatArray) -> FloatArray:
-        matrix = np.zeros((len(self.independent), len(self.independent)))
-        count, profiles = self.system.index.shape
-        for begin, end in chunks_of(profiles, max(1, _PAIRS // count**2)):
-            add_pairs(masses, self.system.index, self.system.offsets, self.number, begin, end, matrix)
-        return matrix
+        system, rank = self.system, len(self.independent)
+        chunks = chunks_of(system.profiles, max(1, _PAIRS // len(system.index) ** 2))
+        lanes = min(len(chunks), _LANES, max(1, _ENTRIES // max(1, rank**2)))
+        parts = np.zeros((lanes, rank, rank))
+
+        def work(lane: int, begin: int, end: int) -> None:
+            add_pairs(masses, system.index, system.offsets, self.number, begin, end, parts[lane])
+
+        for first in range(0, len(chunks), lanes):
+            for_each_chunk(work, chunks[first : first + lanes])
+        return np.asarray(added_up(parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

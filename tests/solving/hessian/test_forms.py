@@ -90,6 +90,23 @@ def test_forms__solve_newtons_equations(case, spread):
             assert name == "conjugate on all rows" or not found[dependent].any(), name
 
 
+def test_dense__added_up_in_lanes_gives_the_same_bits_on_any_number_of_threads(monkeypatch):
+    rng = np.random.default_rng(3)
+    system = system_on(np.ones((7, 8, 9), dtype=bool), [(0, 1), (1, 2), (0, 2)])
+    form = build_dense(system, independent_rows(system).rows)
+    masses, rhs = rng.uniform(0.1, 1.0, system.profiles), rng.standard_normal(system.rows)
+    whole, _ = form.factor_and_solve(masses, rhs)
+    monkeypatch.setattr(dense, "_PAIRS", 9 * 10)  # 51 chunks: six rounds of eight lanes, and three chunks
+    found = set()
+    for threads in ("1", "3"):
+        monkeypatch.setenv("PURTENSOR_THREADS", threads)
+        found.add(form.factor_and_solve(masses, rhs)[0].tobytes())
+    (bits,) = found
+    assert np.frombuffer(bits) == pytest.approx(whole, rel=1e-9, abs=1e-12)
+    monkeypatch.setattr(dense, "_ENTRIES", 1)  # one lane: no room for a second matrix
+    assert form.factor_and_solve(masses, rhs)[0] == pytest.approx(whole, rel=1e-9, abs=1e-12)
+
+
 def test_forms__apply_where_they_should():
     found = {}
     for name, (shape, scopes, _) in SUPPORTS.items():
