@@ -7,13 +7,28 @@ import itertools
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain
+from purtensor.errors import InvalidOptionError
+from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain, require_room
 
 _CLASSES = 6
+_MOST_ATTRIBUTES = 64
 
 
 def binary_problem(name: str, rng: np.random.Generator, *, attributes: int) -> NamedProblem:
-    """Return the uniform reference over {0, 1}^attributes and all two-way marginals of a positive mixture."""
+    """Return the uniform reference over {0, 1}^attributes and all two-way marginals of a positive mixture.
+
+    Raises
+    ------
+    InvalidOptionError
+        One attribute, which has no two-way marginal, or more than an array has axes.
+    TooLargeError
+        More profiles than there is memory for.
+    """
+    if not 2 <= attributes <= _MOST_ATTRIBUTES:
+        raise InvalidOptionError(
+            f"two-way marginals of a dense table need 2 to {_MOST_ATTRIBUTES} attributes, this is {attributes}"
+        )
+    require_room(24 << int(attributes), f"a problem of {attributes} binary attributes")
     mixture = _mixture(rng, attributes)
     scopes = list(itertools.combinations(range(attributes), 2))
     return NamedProblem(

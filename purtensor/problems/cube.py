@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain
+from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain, require_room
 
 
 def cube_problem(name: str, rng: np.random.Generator, *, categories: int) -> NamedProblem:
-    """Return a random positive cube and the two-way marginals of another one with strong two-way effects."""
+    """Return a random positive cube and the two-way marginals of another one with strong two-way effects.
+
+    Raises
+    ------
+    TooLargeError
+        More profiles than there is memory for.
+    """
+    require_room(24 * int(categories) ** 3, f"a problem of {categories}^3 profiles")
     shape = (categories,) * 3
     masses = rng.gamma(1.0, 1.0, shape) + 1e-3
     masses /= masses.sum()

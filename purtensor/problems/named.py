@@ -14,6 +14,7 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.tables.coded import dense_table, sparse_table
 from purtensor.tables.domain import Domain
+from purtensor.tables.memory import require_memory
 
 Kind: TypeAlias = Literal["pur", "dense", "records"]
 Target: TypeAlias = tuple[tuple[int, ...], FloatArray]
@@ -85,6 +86,17 @@ class NamedProblem:
             Marginal(dense_table(self.domain.select([names[axis] for axis in axes]), target.copy(), name="target"))
             for axes, target in self.targets
         )
+
+
+def require_room(needed: int, what: str) -> None:
+    """Refuse a problem that takes so many bytes at the peak if there are not as many.
+
+    Raises
+    ------
+    TooLargeError
+        There are fewer.
+    """
+    require_memory(needed, what, "take smaller sizes")
 
 
 def numbered_domain(attributes: Sequence[str], sizes: Sequence[int]) -> Domain:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.problems.named import NamedProblem, Target, numbered_domain
+from purtensor.errors import InvalidOptionError
+from purtensor.problems.named import NamedProblem, Target, numbered_domain, require_room
 
 _MOST_MULTINOMIAL = 10**6
 """Larger tables draw their counts independently, cell by cell."""
@@ -56,7 +58,18 @@ def pur_problem(
 
     The reference is f of the paper's equation 1 over all responses and the observed predictor profiles; unprotected
     profiles that no record has are left out. The targets are f(y) f(s), f(y, x) and f(s, x).
+
+    Raises
+    ------
+    InvalidOptionError
+        A strength that is no finite number of pseudo-counts over all profiles.
+    TooLargeError
+        More profiles than there is memory for.
     """
+    cells = int(responses) * int(protected) * int(unprotected)
+    require_room(40 * cells, f"a problem of {responses} x {protected} x {unprotected} profiles")
+    if strength > sys.float_info.max / cells:
+        raise InvalidOptionError(f"strength is to be finite over all {cells} profiles together, this is {strength!r}")
     effects = Strengths(confounding, utility, bias, interaction)
     population = simulated_population(rng, responses, protected, unprotected, effects)
     if records is None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
-from purtensor.problems.named import NamedProblem, Target, numbered_domain
+from purtensor.problems.named import NamedProblem, Target, numbered_domain, require_room
 from purtensor.tables.grouping import distinct_keys, profile_keys
 
 _SURPLUS = 1.08
@@ -30,9 +30,13 @@ def records_problem(
     ------
     InvalidOptionError
         An odd number of attributes, or fewer distinct profiles than were asked for.
+    TooLargeError
+        More profiles, or larger marginals of pairs, than there is memory for.
     """
     if attributes % 2:
         raise InvalidOptionError(f"attributes come in pairs, {attributes} is odd")
+    sizes = [int(size) for size in (profiles, attributes, categories, classes)]
+    require_room(_bytes_needed(*sizes), f"a problem of {profiles} profiles out of {categories}^{attributes}")
     codes = _distinct_profiles(rng, profiles, attributes, categories, classes)
     weights = rng.gamma(2.0, 1.0, profiles)
     weights /= weights.sum()
@@ -49,13 +53,18 @@ def records_problem(
     )
 
 
+def _bytes_needed(profiles: int, attributes: int, categories: int, classes: int) -> int:
+    """Return what profiles with their keys, marginals of pairs, and the classes' distributions take at the peak."""
+    return 90 * profiles + 4 * profiles * attributes + 8 * attributes * categories * (categories + classes)
+
+
 def _distinct_profiles(
     rng: np.random.Generator, profiles: int, attributes: int, categories: int, classes: int
 ) -> IntArray:
     chances = rng.dirichlet(np.full(categories, 1.0), (classes, attributes))
     shares = rng.dirichlet(np.full(classes, 3.0))
     drawn = rng.choice(classes, size=int(profiles * _SURPLUS), p=shares)
-    codes = np.empty((drawn.size, attributes), np.int16)
+    codes = np.empty((drawn.size, attributes), np.promote_types(np.int16, np.min_scalar_type(-categories)))
     for latent in range(classes):
         members = np.flatnonzero(drawn == latent)
         for attribute in range(attributes):

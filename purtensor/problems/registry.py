@@ -165,6 +165,8 @@ def generate(family: str, *, seed: int | np.random.Generator, **sizes: Any) -> N
     ------
     InvalidOptionError
         An unknown family, an option that it does not have or lacks, or a size that is no positive number.
+    TooLargeError
+        A problem that takes more memory than there is.
 
     Examples
     --------

@@ -128,10 +128,28 @@ def test_generate__records_beyond_64_bits():
         ("pur", {"responses": 2, "protected": 2, "unprotected": 3, "strength": -1}, "strength is a finite number"),
         ("records", {"profiles": 5, "attributes": 3}, "attributes come in pairs, 3 is odd"),
         ("records", {"profiles": 100, "attributes": 2, "categories": 2}, "only 4 of 108 draws"),
+        ("binary", {"attributes": 1}, "need 2 to 64 attributes, this is 1$"),
+        ("binary", {"attributes": 10**9}, "need 2 to 64 attributes, this is 1000000000$"),
+        ("pur", {"responses": 2, "protected": 2, "unprotected": 3, "strength": 1e308}, "over all 12 profiles together"),
     ],
 )
 def test_generate__refuses(family, sizes, message):
     with pytest.raises(pt.InvalidOptionError, match=message):
+        pt.problems.generate(family, seed=1, **sizes)
+
+
+@pytest.mark.parametrize(
+    ("family", "sizes", "what"),
+    [
+        ("pur", {"responses": 10, "protected": 10, "unprotected": 10**12}, "10 x 10 x 1000000000000 profiles"),
+        ("binary", {"attributes": 50}, "50 binary attributes"),
+        ("cube", {"categories": 10**6}, r"1000000\^3 profiles"),
+        ("records", {"profiles": 10**15}, r"1000000000000000 profiles out of 10\^12"),
+        ("records", {"profiles": 10, "categories": 10**8}, r"10 profiles out of 100000000\^12"),
+    ],
+)
+def test_generate__refuses_what_does_not_fit_before_it_draws(family, sizes, what):
+    with pytest.raises(pt.TooLargeError, match=rf"a problem of {what} needs \d+ bytes .* take smaller sizes"):
         pt.problems.generate(family, seed=1, **sizes)
 
 
