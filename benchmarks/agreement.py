@@ -18,9 +18,10 @@ import purtensor as pt
 from benchmarks.runs import solver_problem
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import Run, Stopping, run
+from purtensor.solving.loop import Run, run
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.stopping import Stopping
 
 NAMED = ("a", "b", "b_hard", "b_hard2", "b_hardbias", "b_lam0", "c", "c_hard", "d", "g", "i4", "i5", "i")
 SOLVERS: dict[str, Solver] = {

@@ -22,9 +22,10 @@ from benchmarks.runs import solver_problem
 from purtensor.problems import NamedProblem
 from purtensor.solving.hessian import choice
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import Run, Stopping, run
+from purtensor.solving.loop import Run, run
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.stopping import Stopping
 
 TOLERANCE = 1e-10
 NAMED = ("a", "b", "b_hard", "b_hard2", "b_hardbias", "b_lam0", "c", "c_hard", "c_hard2", "i4", "i5", "g")

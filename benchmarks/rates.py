@@ -13,9 +13,10 @@ from collections.abc import Sequence
 import purtensor as pt
 from benchmarks.runs import solver_problem
 from purtensor.solving.linear_sweep import LinearSweep
-from purtensor.solving.loop import Stopping, run
+from purtensor.solving.loop import run
 from purtensor.solving.observed import observed_sweeps_per_decade
 from purtensor.solving.rates import distinct_rates, spectrum_of
+from purtensor.solving.stopping import Stopping
 
 NAMES = ("a", "b", "b_lam0", "c", "g", "j")
 _CHEAP_SWEEPS = ("g", "h", "i", "i4", "i5", "j")

@@ -31,8 +31,9 @@ from purtensor.projection.labels import looked_up
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
-from purtensor.solving.loop import Stopping, TraceLine
+from purtensor.solving.lines import TraceLine
 from purtensor.solving.solvers.lbfgs import LBFGS
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import domain_of, sparse_table
 from purtensor.tables.stored import StoredTable, open_table, read_profiles

@@ -17,7 +17,7 @@ from purtensor.distributed.slab_store import SlabStore
 from purtensor.errors import StoreError
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.iterate import Record
-from purtensor.solving.loop import TraceLine
+from purtensor.solving.lines import TraceLine
 
 
 @dataclass(slots=True, eq=False)

@@ -14,7 +14,8 @@ from purtensor.distributed.targets import Constraint
 from purtensor.distributed.unsearched import open_for
 from purtensor.errors import NoSlabsError, StoreError, TooLargeError
 from purtensor.feasibility.verdict import Verdict
-from purtensor.solving.loop import LITTLE, PATIENCE, TraceLine
+from purtensor.solving.lines import TraceLine
+from purtensor.solving.loop import LITTLE, PATIENCE
 from purtensor.solving.solvers.newton import SLOW_STEPS
 from purtensor.solving.termination import Termination
 from purtensor.tables.stored import StoredTable

@@ -38,11 +38,11 @@ from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import check_choice, check_telling, delivered, iterations_of, stopping_of
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
-from purtensor.solving.loop import Stopping
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.present import require_store
 from purtensor.tables.stored import StoredTable, open_table

@@ -14,8 +14,9 @@ from purtensor.distributed.doubts import gains_little
 from purtensor.distributed.rows import RowProblem
 from purtensor.distributed.running import Stage
 from purtensor.solving.iterate import Record
-from purtensor.solving.loop import Stopping, TraceLine
+from purtensor.solving.lines import TraceLine
 from purtensor.solving.solvers.lbfgs import LBFGS, Pair, learn
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 
 

@@ -26,8 +26,9 @@ from purtensor.distributed.stepping import (
     system_at,
 )
 from purtensor.solving.iterate import Record
-from purtensor.solving.loop import Stopping, TraceLine
+from purtensor.solving.lines import TraceLine
 from purtensor.solving.solvers.newton import SLOW, SLOW_STEPS, SWEEPS
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
 

@@ -28,7 +28,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.projection.labels import looked_up
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Record
-from purtensor.solving.loop import TraceLine
+from purtensor.solving.lines import TraceLine
 from purtensor.tables.coded import domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles

@@ -25,10 +25,11 @@ from purtensor.experiments.subproblem import subproblem
 from purtensor.feasibility.verdict import Decision, Verdict, decide, restricted
 from purtensor.sampling.draw import multinomial
 from purtensor.solving.certificate import Certificate, DualCertifier
-from purtensor.solving.loop import Run, Stopping, run
+from purtensor.solving.loop import Run, run
 from purtensor.solving.problem import Problem
 from purtensor.solving.pur_tables import Union, solve_tables
 from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 
 PROJECTIONS = ("P", "PU", "PUR")

@@ -21,10 +21,11 @@ from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, empty_projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Solver, scaled_to_total
-from purtensor.solving.loop import Progress, Run, Stopping, run
+from purtensor.solving.loop import Progress, Run, run
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import domain_of
 from purtensor.tables.elsewhere import engine_of

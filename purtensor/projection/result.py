@@ -19,7 +19,8 @@ from purtensor.projection.outcome import Outcome
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.iterate import Record
-from purtensor.solving.loop import Run, TraceLine
+from purtensor.solving.lines import TraceLine
+from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.termination import Termination
 

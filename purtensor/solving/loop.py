@@ -13,7 +13,6 @@ from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.solving.certificate import Certificate, Certifier
 from purtensor.solving.iterate import (
-    Budget,
     Iterate,
     Record,
     Residual,
@@ -25,13 +24,10 @@ from purtensor.solving.iterate import (
     residual_of,
     starting_potentials,
 )
-from purtensor.solving.lines import Lines
-from purtensor.solving.lines import TraceLine as TraceLine
+from purtensor.solving.lines import Lines, TraceLine
 from purtensor.solving.problem import Problem
+from purtensor.solving.stopping import Judge, Stopping
 from purtensor.solving.termination import Termination
-
-L1_FACTOR = 100
-"""Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
 
 PATIENCE = 1000
 """Iterations before a long run is doubted for the first time; the next comes after twice as many."""
@@ -47,26 +43,6 @@ On small tables a call costs more than an iteration, and most end within the fir
 
 _SECONDS_PER_STEP = 0.04
 """No step computes much longer before it comes back to Python, where Ctrl-C is heard."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stopping:
-    """When to stop: the tolerance and on what it is judged, and the limits."""
-
-    tolerance: float
-    stop_on: str
-    max_iterations: int
-    max_seconds: float
-
-    @property
-    def residual(self) -> float:
-        """The largest residual that counts as met."""
-        return self.tolerance if self.stop_on == "residual" else 0.0
-
-    @property
-    def residual_l1(self) -> float:
-        """The largest residual in L1 that counts as met."""
-        return L1_FACTOR * self.residual
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +97,10 @@ class _State:
     iterations: int = 0
     notes: list[str] = field(default_factory=list)
     chunk: int = 1
-    certificate: Certificate | None = None
-    final: tuple[Iterate, Residual] | None = None
     hurried: bool = False
     doubtful: bool = False
     next_doubt: int = PATIENCE
     emptying: float = 0.0
-    asked_at: float = 0.0
 
     def is_doubtful(self) -> bool:
         """Tell whether the solver doubts, or a long run has gained little over its second half.
@@ -163,43 +136,37 @@ def run(
     started = time.perf_counter()
     first = residual_of(problem, iterate.masses)
     line = TraceLine(_measured(problem, iterate, first, 0.0), 0, 0.0)
-    state = _State(iterate, started, Lines(line), asked_at=2 * stopping.tolerance)
+    state, judge = _State(iterate, started, Lines(line)), Judge(problem, stopping, certifier)
     if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP:
         most, reads = _FIRST_CHUNK
         state.chunk = max(1, min(most, reads // max(1, problem.index.size)))
-    ending = Termination.CONVERGED if _is_met(problem, state, first, stopping, certifier) else None
+    ending = Termination.CONVERGED if judge.is_met(iterate, line) else None
     if start is None and ending is None:  # the first iteration starts from the whole reference
         state.emptying = emptying_gain(problem)
         line.record = line.record._replace(dual=line.record.dual - state.emptying)
     try:
         while ending is None:
-            ending = _advance(problem, solver, stopping, certifier, state, callback)
+            ending = _advance(problem, solver, judge, state, callback)
             if ending is None and is_hopeless is not None and state.is_doubtful() and is_hopeless():
                 ending = Termination.HOPELESS
     except KeyboardInterrupt:
         ending, state.hurried = Termination.INTERRUPTED, True
-    return _finished(problem, state, ending)
+    return _finished(problem, judge, state, ending)
 
 
 def _advance(
     problem: Problem,
     solver: Solver,
-    stopping: Stopping,
-    certifier: Certifier | None,
+    judge: Judge,
     state: _State,
     callback: Callable[[Progress], Any] | None,
 ) -> Termination | None:
     """Make one step and return the ending that it brought, if any."""
-    left = stopping.max_iterations - state.iterations
+    left = judge.stopping.max_iterations - state.iterations
     if left <= 0:
         return Termination.ITERATION_LIMIT
     before = time.perf_counter()
-    iterations = min(state.chunk, left)
-    if stopping.stop_on == "tv_bound":
-        budget = Budget(iterations, float("inf"), state.asked_at)
-    else:
-        budget = Budget(iterations, stopping.residual, stopping.residual_l1)
-    step = as_step(problem, solver.step(problem, state.iterate, budget))
+    step = as_step(problem, solver.step(problem, state.iterate, judge.budget(min(state.chunk, left))))
     after = time.perf_counter()
     _absorb(problem, state, step, before, after)
     state.chunk = _next_chunk(state.chunk, step.iterations, after - before)
@@ -208,7 +175,7 @@ def _advance(
     if not residual.finite:
         return Termination.NOT_FINITE
     current = last.iteration == state.iterations
-    if current and _is_met(problem, state, residual, stopping, certifier):
+    if current and judge.is_met(state.iterate, last):
         return Termination.CONVERGED
     if step.stalled:
         return Termination.STALLED
@@ -216,7 +183,7 @@ def _advance(
         Progress(state.iterations, after - state.started, residual.largest, residual.l1, state.iterate)
     ):
         return Termination.INTERRUPTED
-    if after - state.started > stopping.max_seconds:
+    if after - state.started > judge.stopping.max_seconds:
         return Termination.TIME_LIMIT
     return None
 
@@ -266,47 +233,8 @@ def _next_chunk(chunk: int, made: int, seconds: float) -> int:
     return chunk if made < chunk else min(2 * chunk, 1 << 20)
 
 
-def _is_met(
-    problem: Problem, state: _State, residual: Residual, stopping: Stopping, certifier: Certifier | None
-) -> bool:
-    """Judge the point that would be returned: the masses rebuilt from the potentials, not the solver's own."""
-    if stopping.stop_on == "tv_bound":
-        return _is_certified(problem, state, residual, stopping, certifier)
-    if not (residual.largest <= stopping.residual and residual.l1 <= stopping.residual_l1):
-        return False
-    state.final = _rebuilt(problem, state.iterate)
-    _, judged = state.final
-    return judged.largest <= stopping.residual and judged.l1 <= stopping.residual_l1
-
-
-def _rebuilt(problem: Problem, iterate: Iterate) -> tuple[Iterate, Residual]:
-    """Return a point as its potentials make it, and its residual."""
-    rebuilt = iterate_at(problem, iterate.potentials)
-    return rebuilt, residual_of(problem, rebuilt.masses)
-
-
-def _is_certified(
-    problem: Problem, state: _State, residual: Residual, stopping: Stopping, certifier: Certifier | None
-) -> bool:
-    """Ask for a certificate where the residual makes one likely: it costs about a Newton iteration.
-
-    A residual in L1 is at most twice the distance in total variation, so nothing is asked before it can be met. From
-    then on the residual is awaited at which the bound would be met if it fell as the residual does, half at the least.
-    """
-    if certifier is None or residual.l1 > state.asked_at:
-        return False
-    state.certificate = certifier.certify(iterate_at(problem, state.iterate.potentials))
-    reached = state.certificate.tv_bound
-    state.lines.last.tv_bound = reached
-    if reached > stopping.tolerance:
-        state.asked_at = residual.l1 * min(0.95, max(0.5, stopping.tolerance / reached))
-    return reached <= stopping.tolerance
-
-
-def _finished(problem: Problem, state: _State, ending: Termination) -> Run:
-    if state.final is None or state.final[0].potentials is not state.iterate.potentials:
-        state.final = _rebuilt(problem, state.iterate)
-    last, residual = state.final
+def _finished(problem: Problem, judge: Judge, state: _State, ending: Termination) -> Run:
+    last, residual = judge.rebuilt(state.iterate)
     seconds = time.perf_counter() - state.started
     if state.lines.last.iteration != state.iterations:
         state.lines.add(TraceLine(_measured(problem, last, residual, float("nan")), state.iterations, seconds))
@@ -318,6 +246,6 @@ def _finished(problem: Problem, state: _State, ending: Termination) -> Run:
         seconds=seconds,
         measured=state.lines,
         notes=state.notes,
-        certificate=state.certificate,
+        certificate=judge.certificate,
         hurried=state.hurried,
     )

@@ -13,8 +13,8 @@ from purtensor.kernels.ipf import measure
 from purtensor.kernels.newton import curvature
 from purtensor.kernels.spread import spread
 from purtensor.solving.iterate import Residual, iterate_at, scaled_to_total
-from purtensor.solving.loop import L1_FACTOR
 from purtensor.solving.soft_problem import SoftProblem
+from purtensor.solving.stopping import L1_FACTOR
 
 _SUFFICIENT = 1e-4
 _LARGEST_GROWTH = 40.0

@@ -8,7 +8,8 @@ import pytest
 import purtensor as pt
 from purtensor.experiments.population import population_of, regularized
 from purtensor.experiments.subproblem import subproblem
-from purtensor.solving.loop import Stopping, run
+from purtensor.solving.loop import run
+from purtensor.solving.stopping import Stopping
 from tests.experiments.test_population import as_matrix
 
 STOPPING = Stopping(tolerance=1e-10, stop_on="residual", max_iterations=300, max_seconds=float("inf"))

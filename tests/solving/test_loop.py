@@ -10,7 +10,8 @@ import pytest
 import purtensor as pt
 from purtensor.solving.certificate import DualCertifier
 from purtensor.solving.iterate import iterate_at
-from purtensor.solving.loop import Stopping, run
+from purtensor.solving.loop import run
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from tests.solving.drawn import SOLVERS, arrays_of, single_sweeps
 

@@ -10,7 +10,7 @@ import pytest
 import purtensor as pt
 from purtensor.solving.iterate import Budget, iterate_at
 from purtensor.solving.linear_sweep import Dependencies, LinearSweep
-from purtensor.solving.loop import Stopping, run
+from purtensor.solving.loop import run
 from purtensor.solving.observed import observed_sweeps_per_decade
 from purtensor.solving.problem import build_problem
 from purtensor.solving.rates import (
@@ -21,6 +21,7 @@ from purtensor.solving.rates import (
     spectrum_of,
     sweeps_per_decade,
 )
+from purtensor.solving.stopping import Stopping
 from tests.constraints.exact import dense_matrix
 from tests.solving.drawn import PROBLEMS, arrays_of, labelled_problem
 

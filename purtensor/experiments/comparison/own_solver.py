@@ -19,11 +19,12 @@ from purtensor.projection.interruption import is_interrupted
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import Run, Stopping, run
+from purtensor.solving.loop import Run, run
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.gis import GIS
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.stopping import Stopping
 
 _COMPILED = 2**24
 """Bytes: what a first run may take more than the second for loading compiled code."""

@@ -1,0 +1,95 @@
+"""When a run has done what was asked for: judged on the point that would be returned, not on the solver's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from purtensor.solving.certificate import Certificate, Certifier
+from purtensor.solving.iterate import Budget, Iterate, Residual, iterate_at, residual_of
+from purtensor.solving.lines import TraceLine
+from purtensor.solving.problem import Problem
+
+L1_FACTOR = 100
+"""Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """When to stop: the tolerance and on what it is judged, and the limits."""
+
+    tolerance: float
+    stop_on: str
+    max_iterations: int
+    max_seconds: float
+
+    @property
+    def residual(self) -> float:
+        """The largest residual that counts as met."""
+        return self.tolerance if self.stop_on == "residual" else 0.0
+
+    @property
+    def residual_l1(self) -> float:
+        """The largest residual in L1 that counts as met."""
+        return L1_FACTOR * self.residual
+
+
+@dataclass(slots=True, eq=False)
+class Judge:
+    """Tells whether a point meets what was asked for, and keeps what it found out on the way.
+
+    Attributes
+    ----------
+    certificate
+        The last that was asked for; None when none was.
+    """
+
+    problem: Problem
+    stopping: Stopping
+    certifier: Certifier | None
+    certificate: Certificate | None = None
+    _rebuilt: tuple[Iterate, Residual] | None = None
+    _awaited: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        # a residual in L1 is at most twice the distance in total variation: before, the bound cannot be met
+        self._awaited = 2 * self.stopping.tolerance
+
+    def budget(self, iterations: int) -> Budget:
+        """Return what a step may do before it comes back to be judged."""
+        if self.stopping.stop_on == "tv_bound":
+            return Budget(iterations, float("inf"), self._awaited)
+        return Budget(iterations, self.stopping.residual, self.stopping.residual_l1)
+
+    def is_met(self, iterate: Iterate, line: TraceLine) -> bool:
+        """Tell whether the point meets what was asked for; `line` is that of the trace which measured it."""
+        if self.stopping.stop_on == "tv_bound":
+            return self._is_certified(iterate, line)
+        if not self._is_within(Residual(line.record.residual, line.record.residual_l1)):
+            return False
+        _, residual = self.rebuilt(iterate)
+        return self._is_within(residual)
+
+    def rebuilt(self, iterate: Iterate) -> tuple[Iterate, Residual]:
+        """Return a point as its potentials make it, and its residual."""
+        if self._rebuilt is None or self._rebuilt[0].potentials is not iterate.potentials:
+            made = iterate_at(self.problem, iterate.potentials)
+            self._rebuilt = made, residual_of(self.problem, made.masses)
+        return self._rebuilt
+
+    def _is_within(self, residual: Residual) -> bool:
+        return residual.largest <= self.stopping.residual and residual.l1 <= self.stopping.residual_l1
+
+    def _is_certified(self, iterate: Iterate, line: TraceLine) -> bool:
+        """Ask for a certificate where the residual makes one likely: it costs about a Newton iteration.
+
+        The residual is awaited at which the bound would be met if it fell as the residual does, half at the least.
+        """
+        residual_l1 = line.record.residual_l1
+        if self.certifier is None or residual_l1 > self._awaited:
+            return False
+        self.certificate = self.certifier.certify(iterate_at(self.problem, iterate.potentials))
+        line.tv_bound = reached = self.certificate.tv_bound
+        tolerance = self.stopping.tolerance
+        if reached > tolerance:
+            self._awaited = residual_l1 * min(0.95, max(0.5, tolerance / reached))
+        return reached <= tolerance
