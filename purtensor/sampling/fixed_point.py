@@ -48,18 +48,28 @@ class FixedPoint:
 def fixed_point(masses: FloatArray, total: int) -> FixedPoint:
     """Return the masses scaled to `total`, rounded to units of 2^-40, or coarser ones for totals above four million.
 
-    What rounding to units leaves of the total is spread, unit by unit, over profiles that are not whole.
+    What rounding to units leaves of the total is spread, unit by unit, over profiles that are not whole. Where none of
+    these has that many units to give, the largest profile takes it, whose own rounding is as large.
     """
     bits = min(_MOST_BITS, _WORD - total.bit_length())
     one = 1 << bits
-    units = np.rint(masses * (total / masses.sum()) * one).astype(np.int64)
+    scaled = np.ldexp(masses, -int(np.frexp(masses.max())[1]))  # total / sum of the tiniest masses would overflow
+    units = np.rint(scaled * (total / scaled.sum()) * one).astype(np.int64)
     left = total * one - int(units.sum())
-    open_ = np.flatnonzero(units & (one - 1))
-    if left and len(open_):
-        # only profiles that have the units to give
-        open_ = open_[units[open_] > 2 + 2 * abs(left) // len(open_)]
-        each, first = divmod(abs(left), len(open_))
-        share = np.full(len(open_), each)
+    if left:
+        takers = _takers(units, one, left)
+        each, first = divmod(abs(left), len(takers))
+        share = np.full(len(takers), each)
         share[:first] += 1
-        units[open_] += share if left > 0 else -share
+        units[takers] += share if left > 0 else -share
     return FixedPoint(units, bits)
+
+
+def _takers(units: Units, one: int, left: int) -> IntArray:
+    """Return the profiles that share what is left of the total: none of them has less than its share of it."""
+    found = np.flatnonzero(units & (one - 1))
+    if len(found):
+        found = found[units[found] > 2 + 2 * abs(left) // len(found)]
+    if len(found) and (left > 0 or units[found].min() > abs(left) // len(found)):
+        return found
+    return np.array([np.argmax(units)])

@@ -3,6 +3,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,31 @@ def test_fixed_point__whole_numbers_stay_whole(counts):
     fixed = fixed_point(np.array(counts, dtype=float), sum(counts))
     assert fixed.whole().tolist() == counts
     assert not fixed.fraction().any()
+
+
+@given(masses=masses, total=st.integers(1, LARGEST_TOTAL), power=st.sampled_from([-1030, -500, 0, 500, 1000]))
+def test_fixed_point__does_not_depend_on_the_scale(masses, total, power):
+    coarse = np.ldexp(np.rint(np.ldexp(masses, 30)), -30)  # so few digits that subnormal numbers hold them all
+    coarse[0] = max(coarse[0], 1.0)
+    assert fixed_point(np.ldexp(coarse, power), total).units.tolist() == fixed_point(coarse, total).units.tolist()
+
+
+@pytest.mark.parametrize(
+    "given_masses",
+    [
+        [1.0, 1e-18],  # one unit that nothing but itself is there for
+        [1.0, *[5e-18] * 100],  # a hundred times a few units
+        [1.0, 1.4e-17, *[5e-18] * 100],  # one that may give a few, not what all of them would
+    ],
+)
+@pytest.mark.parametrize("total", [10**6, 2**22 - 1, 2**40])
+def test_fixed_point__none_but_the_largest_has_units_to_give(given_masses, total):
+    fixed = fixed_point(np.array(given_masses), total)
+    assert sum(fixed.units.tolist()) == total * fixed.one
+    assert fixed.units.min() >= 0
+    for units, mass in zip(fixed.units.tolist(), given_masses):
+        exact = Fraction(mass) * total / sum(map(Fraction, given_masses))
+        assert abs(Fraction(units, fixed.one) - exact) <= Fraction(2, fixed.one) + Fraction(total, 2**50)
 
 
 def test_fixed_point__sums_of_groups():

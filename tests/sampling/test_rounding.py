@@ -188,3 +188,12 @@ def test_round_counts__a_hundred_thousand_profiles():
     rounded = round_counts(p, 10**6, constraints=pt.marginals_of(p, "y s | y x"))
     assert_rounds(rounded, p, 10**6)
     assert set(rounded.attrs["deviations"].values()) == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("weights", "total", "expected"),
+    [([1e-310, 3e-310], 12, [3.0, 9.0]), ([1.0, 1e-18], 10**6, [1e6, 0.0]), ([1e300, 3e300], 12, [3.0, 9.0])],
+)
+def test_round_counts__the_tiniest_masses_and_the_widest_ranges(weights, total, expected):
+    table = pt.tabulate({"a": ["x", "y"]}, weights=weights)
+    assert pt.round_counts(table, total).values.tolist() == expected
