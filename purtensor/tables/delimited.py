@@ -25,7 +25,7 @@ from purtensor.tables.domain import Domain, is_same_category
 from purtensor.tables.grouping import first_repeated
 from purtensor.tables.labels import check_text, label_text, recognised_labels
 from purtensor.tables.reading import is_gzip, reading, require_room
-from purtensor.tables.table_dataset import value_column
+from purtensor.tables.table_dataset import storable_values, value_column
 
 VALUE_COLUMNS = ("count", "probability", "value")
 _FORMULA = ("=", "+", "-", "@", "\t")
@@ -42,7 +42,8 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
     ------
     InvalidTableError
         Labels that would not come back as they are (the text '17', dates, fractions, mixtures), that are empty, or
-        that a spreadsheet would run as a formula. NetCDF keeps all of them.
+        that a spreadsheet would run as a formula; NetCDF keeps all of them. Values that are no numbers, or that have
+        more digits than float64.
     """
     domain = domain_of(table)
     for name in domain.attributes:
@@ -52,7 +53,7 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
     shape = table.shape
     codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), shape)
     texts = [_cells(*parts) for parts in zip(domain.attributes, domain.categories, codes, strict=True)]
-    values = _as_float(np.asarray(table.values).reshape(-1))
+    values = _as_float(storable_values(table).reshape(-1))
     numbers = values.astype(np.int64) if _is_whole(values) else values
     with replaced_file(path) as temporary, _opened(temporary, is_gzip(path)) as file:
         writer = csv.writer(file, lineterminator="\n")

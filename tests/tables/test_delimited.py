@@ -100,6 +100,24 @@ def test_write_csv__refuses_integers_that_would_not_come_back(path):
         write_csv(table[:0], path)
 
 
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [
+        ([1 + 2j, 3], "integers or floats, these are complex128"),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[ns]"), "integers or floats, these are datetime64"),
+        (["q", "r"], "integers or floats, these are <U1"),
+        pytest.param(
+            1 / np.array([3, 7], dtype=np.longdouble), "make them float64 with astype",
+            marks=pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="longdouble is float64 here"),
+        ),
+    ],
+)  # fmt: skip
+def test_write_csv__refuses_values_that_would_not_come_back(path, values, what):
+    with pytest.raises(pt.InvalidTableError, match=what):
+        write_csv(pt.tabulate({"a": [1, 2]}).copy(data=np.asarray(values)), path)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("values", [[1e300, 2.0], [-0.0, 1.0], [5e-324, 0.1], [-np.inf, np.nan], [2.0**60, 3.0]])
 def test_write_csv__every_float_to_the_last_bit(path, values):
     table = pt.tabulate({"a": [1, 2]}).copy(data=np.array(values))
