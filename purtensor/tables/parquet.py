@@ -6,13 +6,13 @@ import importlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from purtensor._typing import IntArray, Table
+from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import FileFormatError, InvalidTableError
 from purtensor.tables.atomic import replaced_file
 from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_sparse, sparse_table, stored_codes
@@ -22,6 +22,7 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.factorize import factorize
 from purtensor.tables.grouping import first_repeated
 from purtensor.tables.labels import decode_labels, encode_labels
+from purtensor.tables.masses import as_float64, as_masses
 from purtensor.tables.memory import require_memory
 from purtensor.tables.netcdf import FORMAT_VERSION
 from purtensor.tables.present import require_file
@@ -182,10 +183,22 @@ def _foreign(stored: Any) -> Table:
     absent = np.flatnonzero(frame[places[0]].is_null().to_numpy())
     if len(absent):
         raise FileFormatError(f"row {absent[0] + 1} has no {places[0]}")
-    values = frame[places[0]].to_numpy().astype(np.float64)
-    if places[0] != "value" and not (np.isfinite(values) & (values >= 0)).all():
-        raise FileFormatError(f"column {places[0]!r} has an entry that is no finite number from 0 on")
-    return sparse_table(domain, codes, values, name=places[0])
+    return sparse_table(domain, codes, _numbers(frame[places[0]]), name=places[0])
+
+
+def _numbers(column: nw.Series[Any]) -> FloatArray:
+    """Return the column of values as float64, none of its whole numbers rounded."""
+
+    def fail(row: int, what: str) -> NoReturn:
+        raise FileFormatError(f"row {row + 1} of column {column.name!r} {what}")
+
+    raw = column.to_numpy()
+    if isinstance(column.dtype, nw.Decimal):
+        decimals, raw = raw, raw.astype(np.float64)
+        for row in np.flatnonzero(np.abs(raw) >= 2.0**53).tolist():
+            if decimals[row] == int(decimals[row]) and int(decimals[row]) != int(raw[row]):
+                fail(row, f"has {decimals[row]}, an integer that float64 cannot hold exactly")
+    return as_float64(raw, fail) if column.name == "value" else as_masses(raw, fail)
 
 
 def _arrow_labels(categories: pd.Index[Any]) -> Any:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -42,7 +44,10 @@ def test_read_parquet__of_another_program(tmp_path):
         ({"age": [1, 2], "count": [1, 1], "value": [1, 1]}, "one column is called"),
         ({"age": [1, 1], "count": [1, 1]}, "row 2 repeats a profile"),
         ({"age": [1, None], "count": [1, 1]}, "row 2 has no age"),
-        ({"age": [1, 2], "count": [1, -1]}, "no finite number from 0 on"),
+        ({"age": [1, 2], "count": [1, -1]}, "row 2 of column 'count' has -1.0; masses are finite and not negative"),
+        ({"age": [1, 2], "count": [1, 2**53 + 1]}, f"row 2 of column 'count' has {2**53 + 1}, an integer that float64"),
+        ({"age": [1, 2], "value": [-(2**53) - 1, 1]}, f"row 1 of column 'value' has -{2**53 + 1}, an integer"),
+        ({"age": [1, 2], "count": [Decimal(1), Decimal(2**53 + 1)]}, f"row 2 of column 'count' has {2**53 + 1}, an"),
         ({"age": [1.5, 2], "count": [1, 1]}, "pandas.cut"),
         ({"profile": [1, 2], "count": [1, 1]}, "'profile' is the dimension"),
     ],
@@ -52,6 +57,22 @@ def test_read_parquet__says_what_is_wrong(tmp_path, columns, what):
     pq.write_table(pa.table(columns), tmp_path / "x.parquet")
     with pytest.raises(pt.FileFormatError, match=f"x.parquet cannot be read as a table: .*{what}"):
         read_parquet(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[2**60, 2**53 + 2], [Decimal(2**60), Decimal("0.1")], pa.array([1, 2**63], type=pa.uint64()), [1.5, 2.5e300]],
+    ids=str,
+)
+def test_read_parquet__of_another_program__values_that_float64_holds(tmp_path, values):
+    pq.write_table(pa.table({"age": [1, 2], "count": values}), tmp_path / "x.parquet")
+    wanted = [float(value) for value in (values.to_pylist() if isinstance(values, pa.Array) else values)]
+    assert read_parquet(tmp_path / "x.parquet").values.tolist() == wanted
+
+
+def test_read_parquet__of_another_program__values_that_are_no_masses(tmp_path):
+    pq.write_table(pa.table({"age": [1, 2], "value": [-1.5, np.nan]}), tmp_path / "x.parquet")
+    np.testing.assert_array_equal(read_parquet(tmp_path / "x.parquet").values, [-1.5, np.nan])
 
 
 def test_read_parquet__changed_values_and_labels(tmp_path):
