@@ -6,11 +6,11 @@ import datetime
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from purtensor._typing import IntArray
@@ -135,16 +135,36 @@ def _sorted(values: pd.Series[Any], attribute: str, rows: IntArray | None = None
 
 
 def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None) -> pd.Series[Any]:
-    numbers: npt.NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    known = ~np.isnan(numbers)
-    bad = np.flatnonzero(known & ~((numbers == np.floor(numbers)) & (np.abs(numbers) <= _LARGEST_EXACT_INTEGER)))
-    if len(bad):
-        row = int(bad[0]) if rows is None else int(rows[bad[0]])
+    if pd.api.types.is_float_dtype(values.dtype):
+        plain = isinstance(values.dtype, np.dtype)
+        numbers = values.to_numpy() if plain else values.to_numpy(dtype=np.float64, na_value=np.nan)
+        known = ~np.isnan(numbers)
+        numbers = numbers[known]
+        whole = (numbers == np.floor(numbers)) & (np.abs(numbers) <= _LARGEST_EXACT_INTEGER)
+    else:
+        known = values.notna().to_numpy(dtype=bool)
+        numbers = values.to_numpy(dtype=object)[known]
+        whole = np.array([_is_exact_integer(number) for number in numbers], dtype=bool)
+    if not whole.all():
+        bad = int(np.argmin(whole))
+        row = int(np.flatnonzero(known)[bad])
         raise InvalidTableError(
-            f"attribute {attribute!r} has the number {numbers[bad[0]]} in row {row} (counted from 0), which names no "
-            "category; bin such an attribute first, for instance with pandas.cut, or make it text or a categorical"
+            f"attribute {attribute!r} has the number {numbers[bad]!s} in row {row if rows is None else rows[row]} "
+            "(counted from 0), which names no category; bin such an attribute first, for instance with pandas.cut, or "
+            "make it text or a categorical"
         )
-    return pd.Series(np.where(known, numbers, 0.0).astype(np.int64)).where(pd.Series(known)).astype("Int64")
+    integers = np.zeros(len(values), dtype=np.int64)
+    integers[known] = numbers.astype(np.int64)
+    return pd.Series(pd.arrays.IntegerArray(integers, ~known))
+
+
+def _is_exact_integer(number: Any) -> bool:
+    """Tell whether a number of Python is whole, and of 64 bits; floats beyond 2^53 stand for several whole numbers."""
+    if isinstance(number, int | np.integer):
+        return bool(-(2**63) <= number < 2**63)
+    if isinstance(number, Decimal):
+        return number.is_finite() and -(2**63) <= number < 2**63 and number == int(number)
+    return bool(abs(number) <= _LARGEST_EXACT_INTEGER and number == int(number))
 
 
 def _plain(categories: pd.Index[Any], attribute: str) -> pd.Index[Any]:

@@ -97,6 +97,50 @@ def test_factorize__integers_beyond_a_float_stay_exact():
 
 @pytest.mark.parametrize(
     "values",
+    [
+        [2**53 + 1, 2.0, 2**53, None],
+        [decimal.Decimal(2**53 + 1), decimal.Decimal("2.00"), decimal.Decimal(2**53), None],
+        pa.array([decimal.Decimal(2**53 + 1), decimal.Decimal(2), decimal.Decimal(2**53), None]),
+        pl.Series([decimal.Decimal(2**53 + 1), decimal.Decimal(2), decimal.Decimal(2**53), None]),
+    ],
+    ids=lambda values: type(values).__module__,
+)
+def test_factorize__integers_beyond_a_float_stay_exact_beside_others(values):
+    factor = factorize(series(values, "x"), "x")
+    assert factor.categories.tolist() == [2, 2**53, 2**53 + 1]
+    assert factor.codes.tolist() == [2, 0, 1, -1]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([None, decimal.Decimal(1), decimal.Decimal("1.00000000000000000001")], "1.00000000000000000001 in row 2"),
+        ([decimal.Decimal(1), decimal.Decimal("Infinity")], "Infinity in row 1"),
+        ([decimal.Decimal(1), decimal.Decimal("1E+100000")], r"1E\+100000 in row 1"),
+        ([2.0, 2.0**53 * 2, 7], r"1.80\d*e\+16 in row 1"),
+        ([2.0, 2**70], f"{2**70} in row 1"),
+        ([2, float("inf")], "inf in row 1"),
+        (pl.Series([None, 1.0, 0.5]), "0.5 in row 2"),
+        (pd.Series([None, 1.0, 0.5], dtype="Float64"), "0.5 in row 2"),
+        (pd.Series([None, 1.0, 0.5], dtype=pd.ArrowDtype(pa.float64())), "0.5 in row 2"),
+        (pl.Series([None, decimal.Decimal("1.0"), decimal.Decimal("1.5")]), "1.5 in row 2"),
+    ],
+    ids=str,
+)
+def test_factorize__each_number_is_judged_as_it_came(values, told):
+    with pytest.raises(pt.InvalidTableError, match=f"has the number {told} .counted from 0., which names no category"):
+        factorize(series(values, "x"), "x")
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="longdouble is float64 here")
+def test_factorize__more_digits_than_float64():
+    values = np.array([1, 1 + np.finfo(np.longdouble).eps], dtype=np.longdouble)
+    with pytest.raises(pt.InvalidTableError, match=r"1\.0000000000000000001\d* in row 1"):
+        factorize(series(values, "x"), "x")
+
+
+@pytest.mark.parametrize(
+    "values",
     [[True, False, None], np.array([True, False]), pl.Series([True, False]), pa.array([True, False, None]),
      pd.Categorical([True, False], [False, True])],
     ids=str,
