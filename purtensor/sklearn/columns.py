@@ -47,8 +47,9 @@ class Column:
                 raise InvalidTableError(f"column {self.name!r} has numbers in bins, and now has {values.dtype} values")
             return np.asarray(np.searchsorted(np.array(self.edges), numbers(values), side="right"))
         self._require_kind(values)
-        if is_numeric(values):  # numbers between the known ones are unknown categories, no error
-            found, distinct = pd.factorize(numbers(values))
+        if is_numeric(values) and not values.dtype.is_integer():  # between the known ones: unknown, no error
+            exact = values.to_numpy() if isinstance(values.dtype, nw.Decimal) else numbers(values)
+            found, distinct = pd.factorize(exact)
             return np.asarray(category_map(pd.Index(distinct), self.categories)[found])
         factor = factorize(values, self.name)
         return np.asarray(category_map(factor.categories, self.categories)[factor.codes])
