@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
@@ -78,9 +79,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         names, columns = read_columns(self, X, reset=True)
         if not columns:
             raise ValueError(f"Found array with 0 feature(s) (shape=({len(X)}, 0)) while a minimum of 1 is required.")
-        labels = column_or_1d(y, warn=True)
-        check_consistent_length(columns[0].to_numpy(), labels)
-        assert_all_finite(labels, input_name="y", estimator_name=type(self).__name__)
+        labels = self._labels(y, columns[0].to_numpy())
         check_classification_targets(labels)
         self.classes_, response = np.unique(labels, return_inverse=True)
         weights = _check_sample_weight(sample_weight, np.empty((len(labels), 1)), dtype=np.float64,
@@ -125,6 +124,13 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         )
         group, profiles = group_profiles(codes, domain.sizes)
         return sparse_table(domain, profiles, group_sums(weights, group, len(profiles[0])), name="count")
+
+    def _labels(self, y: Any, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the responses as an array, one a row of the column, after a check in scikit-learn's words."""
+        labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
+        check_consistent_length(column, labels)
+        assert_all_finite(labels, input_name="y", estimator_name=type(self).__name__)
+        return labels
 
     def _row_codes(self, X: Any) -> list[IntArray]:
         check_is_fitted(self)

@@ -62,9 +62,11 @@ class PURReweigher(ProjectingEstimator):
         ------
         UnknownCategoryError
             A row that f has no mass for, with `unseen="raise"`.
+        ValueError
+            y is not one response a row, or has a missing one.
         """
         columns = self._row_codes(X)
-        labels = np.asarray(y)
+        labels = self._labels(y, columns[0])
         place = np.searchsorted(self.classes_, labels)
         place[place == len(self.classes_)] = 0
         response = np.where(self.classes_[place] == labels, place, -1)

@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
+from sklearn.exceptions import DataConversionWarning
+
 import purtensor as pt
 from purtensor.fairness.reweighing import reweigh
 from purtensor.sklearn import PURReweigher
@@ -47,6 +49,32 @@ def test_weigh__unknown_rows() -> None:
     assert PURReweigher("sex").fit(X, y).weigh(new, ["maybe", "yes", "no"])[0] == 1.0
     with pytest.raises(pt.UnknownCategoryError, match=r"row 0 .* an unknown category in skill"):
         PURReweigher("sex", unseen="raise").fit(X, y).weigh(new, ["yes"] * 3)
+
+
+def test_weigh__a_column_of_responses_is_flattened_as_in_fit() -> None:
+    X, y = drawn_people()
+    fitted = PURReweigher("sex").fit(X, y)
+    with pytest.warns(DataConversionWarning):
+        weights = fitted.weigh(X, y.to_frame())
+    np.testing.assert_array_equal(weights, fitted.sample_weight_)
+
+
+@pytest.mark.parametrize(
+    ("responses", "words"),
+    [
+        (["yes"] * 2, "inconsistent numbers of samples"),
+        (["yes"] * 4, "inconsistent numbers of samples"),
+        ([["yes", "no"]] * 3, "y should be a 1d array"),
+        (None, "y should be a 1d array"),
+        ([np.nan, 1.0, 0.0], "Input y contains NaN"),
+    ],
+    ids=str,
+)
+def test_weigh__responses_are_checked_as_in_fit(responses: object, words: str) -> None:
+    X, y = drawn_people()
+    fitted = PURReweigher("sex").fit(X, y)
+    with pytest.raises(ValueError, match=words):
+        fitted.weigh(X.iloc[:3], responses)
 
 
 def test_sample_weight__rows_of_weight_zero_do_not_count() -> None:
