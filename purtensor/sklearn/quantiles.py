@@ -27,7 +27,7 @@ def quantile_edges(values: FloatArray, weights: FloatArray, bins: int) -> tuple[
 
 def shortest_between(low: float, high: float) -> float:
     """Return a number in (low, high] with as few significant digits as there are."""
-    middle = low + (high - low) / 2
+    middle = low + (high - low) / 2 if math.isfinite(high - low) else low / 2 + high / 2
     for digits in range(1, 18):
         step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) - digits + 1)
         if not (step > 0 and math.isfinite(step)):

@@ -82,12 +82,18 @@ def test_fit__quantiles_hold_equal_weight() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "number"),
     [(0.37454011, 0.3821, 0.38), (9.99, 10.01, 10.0), (-0.5, 0.7, 0.0), (-3.2, -3.1, -3.1),
-     (1.0, 1 + 2**-52, 1 + 2**-52), (41, 67, 50.0), (0.0, 5e-324, 5e-324), (1e300, 1.7e308, 9e307)],
+     (1.0, 1 + 2**-52, 1 + 2**-52), (41, 67, 50.0), (0.0, 5e-324, 5e-324), (1e300, 1.7e308, 9e307),
+     (-1.7e308, 1.7e308, 0.0), (-1e308, 1.7e308, 1e308), (-1.7e308, -1e308, -1e308)],
 )  # fmt: skip
 def test_shortest_between__is_short_and_between(low: float, high: float, number: float) -> None:
     found = shortest_between(low, high)
     assert low < found <= high
     assert len(repr(found)) <= len(repr(number))
+
+
+def test_fit__numbers_whose_difference_is_beyond_float64() -> None:
+    binner = Binner(bins=2, columns="numeric").fit([[-1.7e308], [1.7e308]])
+    assert binner.transform([[-1.7e308], [-1.0], [0.0], [1.7e308]]).ravel().tolist() == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize(
