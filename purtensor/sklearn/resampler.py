@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
+from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.sampling import sample
@@ -81,7 +82,7 @@ class PURResampler(ProjectingEstimator):
         InvalidOptionError
             `n_samples` is no count.
         """
-        if self.n_samples is not None and (not isinstance(self.n_samples, int | np.integer) or self.n_samples < 1):
+        if self.n_samples is not None and not (is_count(self.n_samples) and self.n_samples >= 1):
             raise InvalidOptionError(f"n_samples is a whole number, 1 or more, or None, this is {self.n_samples!r}")
         codes, weights = self._fit_rows(X, y, sample_weight)
         size = len(weights) if self.n_samples is None else int(self.n_samples)
