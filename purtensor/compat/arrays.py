@@ -61,7 +61,7 @@ def with_ratio(table: Table, before: Table, after: Table) -> FloatArray:
     `before` is the table summed over some attributes; where it is 0, so is the answer.
     """
     if before.ndim == table.ndim:
-        answer: FloatArray = after.values
+        answer: FloatArray = after.values.copy()  # who changes it does not change the projection
         return answer
     ratio = np.divide(after.values, before.values, out=np.zeros(before.shape), where=before.values > 0)
     places = tuple(slice(None) if name in before.dims else None for name in table.dims)

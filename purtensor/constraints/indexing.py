@@ -22,7 +22,7 @@ def append_codes(keys: IntArray, codes: IntArray, size: int) -> None:
     if len(keys) >= LONG:
         kernels.append_codes(keys, codes, size)
     else:
-        keys *= keys.dtype.type(size)
+        np.multiply(keys, np.int64(size), out=keys, casting="unsafe")  # the type of the keys need not hold the size
         np.add(keys, codes, out=keys, casting="unsafe")
 
 

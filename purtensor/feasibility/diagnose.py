@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +12,7 @@ import numpy as np
 
 from purtensor._typing import IntArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
-from purtensor.errors import InvalidOptionError
+from purtensor.constraints.positions import soft_positions
 from purtensor.feasibility import checking
 from purtensor.feasibility.explanation import Explanation, explain
 from purtensor.feasibility.finding import Finding, find
@@ -23,7 +23,7 @@ from purtensor.tables.elsewhere import engine_of
 from purtensor.tables.stored import StoredTable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Diagnosis:
     """Whether constraints can be met on the support of a reference, with a witness that can be checked.
 
@@ -80,19 +80,20 @@ class Diagnosis:
         """
         return smallest_miss(self.finding.system, self.finding.settled.targets)
 
-    def smallest_violation(self, soft: int | Sequence[int] = 0) -> Violation | None:
+    def smallest_violation(self, soft: int | Marginal | Iterable[int | Marginal] = 0) -> Violation | None:
         """Return the smallest sum of the misses of some constraints while all others are met (L1, total mass 1).
 
         Parameters
         ----------
         soft
-            Positions of the constraints that may be missed; in PUR the first is parity. With two responses the answer
-            for parity is a maximum flow, and exact; else it is a linear program, with an exact lower bound.
+            The constraints that may be missed: one or more Marginals, or their positions; in PUR the first is parity.
+            With two responses the answer for parity is a maximum flow, and exact; else it is a linear program, with
+            an exact lower bound.
 
         Raises
         ------
         InvalidOptionError
-            No position of a constraint.
+            No constraint of these, or none.
 
         Examples
         --------
@@ -101,10 +102,7 @@ class Diagnosis:
         >>> pt.diagnose(problem.reference, problem.constraints).smallest_violation().value
         0.4
         """
-        positions = [soft] if isinstance(soft, int) else list(soft)
-        count = len(self.constraints)
-        if not positions or any(not 0 <= k < count for k in positions):
-            raise InvalidOptionError(f"soft names constraints by position from 0 to {count - 1}, this is {soft!r}")
+        positions = soft_positions(self.constraints, soft)
         return smallest_violation(self.finding.system, self.finding.settled.targets, positions)
 
     @property

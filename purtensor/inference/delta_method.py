@@ -38,7 +38,7 @@ LARGEST_TABLE = 20_000
 """Beyond so many profiles the errors of all of them, one solve each, are refused."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StandardErrors:
     """Standard errors under multinomial sampling of the data; see `standard_errors`.
 

@@ -55,7 +55,7 @@ class NamedProblem:
     codes: IntArray | None = field(default=None, repr=False)
 
     def arrays(self) -> tuple[FloatArray, list[Target]]:
-        """Return the reference and the targets without labels.
+        """Return copies of the reference and the targets, without labels.
 
         Examples
         --------
@@ -64,7 +64,7 @@ class NamedProblem:
         >>> [axes for axes, target in targets]
         [(0,), (1,)]
         """
-        return self.masses, list(self.targets)
+        return self.masses.copy(), [(axes, target.copy()) for axes, target in self.targets]
 
     @property
     def profiles(self) -> int:

@@ -62,7 +62,7 @@ def pur_problem(
     Raises
     ------
     InvalidOptionError
-        A strength that is no finite number of pseudo-counts over all profiles.
+        A strength that is no finite number of pseudo-counts over all profiles, or effects beyond the range of floats.
     TooLargeError
         More profiles than there is memory for.
     """
@@ -104,6 +104,18 @@ def simulated_population(
     rng: np.random.Generator, responses: int, protected: int, unprotected: int, effects: Strengths
 ) -> FloatArray:
     """Return positive probabilities over (y, s, x): p(x), then p(s | x), then p(y | s, x), all log-linear."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        population = _drawn_population(rng, responses, protected, unprotected, effects)
+        total = population.sum()
+    if not np.isfinite(total):
+        raise InvalidOptionError(f"the effects are to stay within the range of floats, these do not: {effects}")
+    population /= total
+    return population
+
+
+def _drawn_population(
+    rng: np.random.Generator, responses: int, protected: int, unprotected: int, effects: Strengths
+) -> FloatArray:
     predictors = _predictor_profiles(rng, protected, unprotected, effects.confounding)
     score = np.linspace(-1, 1, responses)[:, None, None]
     protected_effect = rng.standard_normal(protected)[None, :, None]
@@ -118,7 +130,6 @@ def simulated_population(
         logarithm = response_effect + score * pull + irregular[:, None, block]
         logarithm += effects.interaction * 0.5 * rng.standard_normal((responses, protected, width))
         population[:, :, block] = _conditional(logarithm, predictors[None, :, block])
-    population /= population.sum()
     return population
 
 

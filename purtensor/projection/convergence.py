@@ -26,7 +26,7 @@ _PAIR = 0.05
 """Leading rates closer than this take turns for long: both are reported."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ConvergenceRate:
     """The asymptotic rate of iterative proportional fitting at a projection (notes/rates.md).
 

@@ -31,7 +31,7 @@ class Evidence(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SolverEvidence:
     """Evidence in the solver's arrays; labels are made when they are asked for."""
 
@@ -51,7 +51,7 @@ class SolverEvidence:
         return trace_of(self.run.lines, self.bound, float(-np.log(self.labelled.kept_share)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredEvidence:
     """Evidence as it was saved."""
 

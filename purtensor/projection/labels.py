@@ -65,7 +65,7 @@ def potentials_from(labelled: LabelledProblem, tables: Sequence[Table]) -> Float
         found = next((table for table in waiting if set(domain_of(table).attributes) == set(scope)), None)
         if found is None:
             continue
-        waiting.remove(found)
+        waiting = [table for table in waiting if table is not found]
         block = full.block(k)
         values[block] = looked_up(found, full.domain.select(scope), full.row_codes[k])
     potentials = values[labelled.rows]

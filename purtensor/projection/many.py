@@ -26,7 +26,7 @@ ConstraintSet: TypeAlias = "Constraints | Callable[[Table], Constraints]"
 """A constraint set, or a function that makes it from the member's reference."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
     """The projections of many members, in their order.
 

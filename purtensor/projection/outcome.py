@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from purtensor.solving.termination import Termination
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """How a projection ended, and how far it can be from the exact one.
 

@@ -32,6 +32,7 @@ from purtensor.tables.elsewhere import engine_of
 from purtensor.tables.stored import StoredTable
 
 _MOST_ITERATIONS = 1_000_000
+_WITHOUT_VERDICT = "interrupted while a verdict was sought, after the solver had ended"
 _WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
 
 Answer = TypeVar("Answer", bound=Any)
@@ -136,23 +137,43 @@ def project(
             labelled.arrays, chosen, stopping, DualCertifier(labelled.arrays), start=warm, callback=told,
             is_hopeless=feasibility.is_hopeless,
         )  # fmt: skip
-        if _asks_for_verdict(outcome) and feasibility.is_hopeless():
-            outcome = replace(outcome, termination=Termination.HOPELESS)
-        if outcome.termination is Termination.HOPELESS:
-            if feasibility.diagnosed().verdict is Verdict.BOUNDARY:
-                labelled = feasibility.face(labelled)
-                outcome = _on_face(labelled, chosen, stopping, outcome, told)
-            else:
-                outcome = replace(outcome, termination=Termination.INFEASIBLE)
+        try:
+            labelled, outcome = _gone_on(labelled, chosen, stopping, outcome, told, feasibility)
+        except KeyboardInterrupt:
+            outcome = _interrupted(outcome, _WITHOUT_VERDICT)
     proof = None
     if certificate and not outcome.hurried:
         try:
             proof = _proof(labelled, outcome)
         except KeyboardInterrupt:
-            notes = [*outcome.notes, f"{_WITHOUT_PROOF}: {outcome.termination.value}"]
-            outcome = replace(outcome, termination=Termination.INTERRUPTED, notes=notes)
+            outcome = _interrupted(outcome, _WITHOUT_PROOF)
     result = make_projection(reference, labelled, outcome, proof, feasibility.diagnosis)
     return delivered(result, on_failure)
+
+
+def _interrupted(outcome: Run, while_what: str) -> Run:
+    """Return a run that ended by itself, as what Ctrl-C left of the call."""
+    notes = [*outcome.notes, f"{while_what}: {outcome.termination.value}"]
+    return replace(outcome, termination=Termination.INTERRUPTED, notes=notes, hurried=True)
+
+
+def _gone_on(
+    labelled: LabelledProblem,
+    solver: Solver,
+    stopping: Stopping,
+    outcome: Run,
+    told: Callable[[Progress], Any] | None,
+    feasibility: Feasibility,
+) -> tuple[LabelledProblem, Run]:
+    """Return what an ending in doubt leads to, with its problem: the face, on which the run goes on, or a proof."""
+    if _asks_for_verdict(outcome) and feasibility.is_hopeless():
+        outcome = replace(outcome, termination=Termination.HOPELESS)
+    if outcome.termination is not Termination.HOPELESS:
+        return labelled, outcome
+    if feasibility.diagnosed().verdict is not Verdict.BOUNDARY:
+        return labelled, replace(outcome, termination=Termination.INFEASIBLE)
+    face = feasibility.face(labelled)
+    return face, _on_face(face, solver, stopping, outcome, told)
 
 
 def _asks_for_verdict(outcome: Run) -> bool:
@@ -168,7 +189,10 @@ def _on_face(
     told: Callable[[Progress], Any] | None,
 ) -> Run:
     """Return the run on what the implied zeros leave, which has a positive solution, with what went before it."""
-    left = replace(stopping, max_iterations=max(0, stopping.max_iterations - before.iterations))
+    left = replace(
+        stopping, max_iterations=max(0, stopping.max_iterations - before.iterations),
+        max_seconds=max(0.0, stopping.max_seconds - before.seconds),
+    )  # fmt: skip
     found = run(labelled.arrays, solver, left, DualCertifier(labelled.arrays), callback=told)
     ending = Termination.CONVERGED_ON_FACE if found.termination is Termination.CONVERGED else found.termination
     note = f"the constraints force zeros, found after {before.iterations} iterations; solved again without them"

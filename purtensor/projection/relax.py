@@ -6,14 +6,14 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from operator import index
 from typing import Any
 
 import numpy as np
 
-from purtensor._options import check_choice, is_count, is_number, items_of
+from purtensor._options import check_choice, is_count, is_number
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
+from purtensor.constraints.positions import soft_positions
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.verdict import Verdict
@@ -98,7 +98,7 @@ def relax(
     (0.296296, True)
     """
     flat = as_constraints(constraints)
-    chosen = _soft_positions(flat, soft)
+    chosen = soft_positions(flat, soft)
     _check_options(penalty, strength, tolerance, max_iterations, on_failure)
     hard = tuple(k for k in range(len(flat)) if k not in chosen)
     labelled = build_soft_problem(
@@ -109,8 +109,11 @@ def relax(
     started = time.perf_counter()
     run, cost = _solved(labelled.arrays, penalty, float(strength), tolerance, most, feasibility.is_hopeless)
     seconds = time.perf_counter() - started
-    if run.ending in (SoftEnding.STALLED, SoftEnding.NOT_FINITE) and feasibility.is_hopeless():
-        run = replace(run, ending=SoftEnding.INFEASIBLE)
+    try:
+        if run.ending in (SoftEnding.STALLED, SoftEnding.NOT_FINITE) and feasibility.is_hopeless():
+            run = replace(run, ending=SoftEnding.INFEASIBLE)
+    except KeyboardInterrupt:
+        run = replace(run, ending=SoftEnding.INTERRUPTED)
     hurried = run.ending is SoftEnding.INTERRUPTED  # whoever pressed Ctrl-C waits
     proof = UNPROVED if hurried else certify_soft(labelled.arrays, run.point, cost)
     result = make_relaxation(
@@ -165,33 +168,6 @@ def _solved(
 def _squares_of(soft: SoftProblem) -> Any:
     """Return the maker of squared misses for targets of total 1, on masses of the problem's total."""
     return lambda strength: Squares(strength / soft.problem.total)
-
-
-def _soft_positions(flat: tuple[Marginal, ...], soft: Any) -> tuple[int, ...]:
-    """Return the positions of the soft constraints, ascending."""
-    several = None if isinstance(soft, Marginal | str) else items_of(soft)
-    named = [soft] if several is None else several
-    positions = {_position(flat, item) for item in named}
-    if not positions:
-        raise InvalidOptionError("soft names no constraint; without a soft one take purtensor.project")
-    return tuple(sorted(positions))
-
-
-def _position(flat: tuple[Marginal, ...], item: Any) -> int:
-    if isinstance(item, Marginal):
-        found = [k for k, constraint in enumerate(flat) if constraint is item]
-        if not found:
-            raise InvalidOptionError(f"{item!r} is soft but none of the constraints; name the object itself")
-        return found[0]
-    try:
-        position = index(item)
-    except TypeError:
-        position = -1
-    if isinstance(item, bool) or not 0 <= position < len(flat):
-        raise InvalidOptionError(
-            f"soft names constraints by themselves or by position from 0 to {len(flat) - 1}, this is {item!r}"
-        )
-    return position
 
 
 def _check_options(

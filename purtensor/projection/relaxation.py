@@ -21,7 +21,7 @@ from purtensor.solving.soft_problem import LabelledSoftProblem
 from purtensor.tables.coded import like
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Relaxation:
     """A distribution that meets the hard constraints and comes as close to the soft ones as it was worth.
 

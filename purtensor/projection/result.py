@@ -25,7 +25,7 @@ from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.termination import Termination
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Projection(Outcome):
     """An information projection, how it was reached, and how far it can be from the exact one.
 
@@ -46,7 +46,7 @@ class Projection(Outcome):
     diagnosis: Diagnosis | None = field(repr=False)
     reference: Table = field(repr=False)
     constraints: tuple[Marginal, ...] = field(repr=False)
-    evidence: Evidence = field(repr=False, compare=False)
+    evidence: Evidence = field(repr=False)
 
     @property
     def potentials(self) -> tuple[Table, ...]:

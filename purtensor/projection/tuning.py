@@ -23,7 +23,7 @@ _LITTLE = 0.01
 """Orders whose rates differ by less are as good as each other: the first of them, as they are listed, is best."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BestOrder:
     """The fastest order of the constraints of those compared.
 

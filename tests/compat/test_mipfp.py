@@ -82,3 +82,10 @@ def test_ipfp__refuses(arguments: Any, options: Any, error: type[Exception], mes
 def test_ipfp__refuses_a_seed_that_is_no_table() -> None:
     with pytest.raises(pt.InvalidTableError, match="an array of numbers"):
         mipfp.Ipfp(3.0, [[0]], [[1.0]])
+
+
+def test_ipfp__who_changes_its_array_does_not_change_the_projection() -> None:
+    found = mipfp.Ipfp(np.ones((2, 2)), [[0], [1]], [np.array([4.0, 6.0]), np.array([3.0, 7.0])])
+    before = found.projection.table.values.tolist()
+    found.x_hat[0, 0] = 99.0
+    assert found.projection.table.values.tolist() == before

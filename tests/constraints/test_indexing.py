@@ -89,3 +89,12 @@ def test_kernels__as_plain_python():
     plain(kernels.order_by_rank)(given, rank, np.cumsum(sizes) - sizes, order)
     assert plain(kernels.is_ascending)(given[order], rank)
     assert not plain(kernels.is_ascending)(given, rank)
+
+
+@pytest.mark.usefixtures("length")
+@pytest.mark.parametrize(("kind", "size"), [(np.uint8, 256), (np.uint16, 65536)])
+def test_append_codes__a_type_may_hold_every_key_and_not_the_size(kind, size):
+    keys = np.zeros(size, dtype=kind)
+    indexing.append_codes(keys, np.zeros(size, dtype=np.int8), 1)
+    indexing.append_codes(keys, np.arange(size), size)
+    assert keys.tolist() == list(range(size))

@@ -251,3 +251,14 @@ def test_diagnose__ends_where_rounding_hides_the_target_of_a_row_without_profile
     few = pt.tabulate({"z": [0, 1]}, weights=[4.0 - 1e-15, 1e-15])
     found = pt.diagnose(table, [pt.Marginal(few), *pt.marginals_of(goal, [("y", "x"), ("s", "x")])])
     assert found.verdict in ("open", "boundary")
+
+
+def test_smallest_violation__names_constraints_as_relax_does():
+    problem = pt.problems.load("proxy")
+    found = pt.diagnose(problem.reference, problem.constraints)
+    wanted = found.smallest_violation(0).proved
+    for soft in (np.int64(0), [0], np.array([0]), iter([0]), found.constraints[0], [found.constraints[0]]):
+        assert found.smallest_violation(soft).proved == wanted
+    for soft in (True, "0", 3, -1, [0, 3], [], 0.0, None, pt.problems.load("proxy").constraints[0]):
+        with pytest.raises(pt.InvalidOptionError, match="soft"):
+            found.smallest_violation(soft)

@@ -131,6 +131,12 @@ def test_generate__records_beyond_64_bits():
         ("binary", {"attributes": 1}, "need 2 to 64 attributes, this is 1$"),
         ("binary", {"attributes": 10**9}, "need 2 to 64 attributes, this is 1000000000$"),
         ("pur", {"responses": 2, "protected": 2, "unprotected": 3, "strength": 1e308}, "over all 12 profiles together"),
+        ("pur", {"responses": 2, "protected": 2, "unprotected": 5, "bias": 1e308}, "effects .* bias=1e.308"),
+        (
+            "pur",
+            {"responses": 2, "protected": 2, "unprotected": 5, "utility": 1e308, "records": 9},
+            "effects .*utility",
+        ),
     ],
 )
 def test_generate__refuses(family, sizes, message):
@@ -169,3 +175,13 @@ def test_variant__refuses():
         pt.problems.variant("proxy")
     with pytest.raises(pt.InvalidOptionError, match="no option 'levels' in family 'pur'"):
         pt.problems.variant("b", levels=3)
+
+
+def test_arrays__are_copies():
+    problem = pt.problems.load("staircase")
+    masses, targets = problem.arrays()
+    masses += 1.0
+    targets[0][1][:] = 0.0
+    again, same = pt.problems.load("staircase").arrays()
+    assert np.array_equal(problem.masses, again)
+    assert np.array_equal(problem.targets[0][1], same[0][1])

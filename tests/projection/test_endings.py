@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from purtensor.errors import InvalidOptionError, NotConvergedError, NotConverged
 from purtensor.solving.iterate import Iterate, Step, iterate_at
 from tests.solving.drawn import SOLVERS, labelled_problem
 
+projecting = importlib.import_module("purtensor.projection.project")  # the package has a function of that name
 each_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 
@@ -169,6 +171,13 @@ def test_project__refuses_options_that_mean_nothing(options, told):
         project(**options)
 
 
+class Standing:
+    """A solver that finds no better point."""
+
+    def step(self, problem, iterate, budget):
+        return Step(iterate, 1, stalled=True)
+
+
 class Sweeping:
     """A user's own solver: plain sweeps in numpy, the way of return being chosen."""
 
@@ -270,3 +279,53 @@ def test_project__start_is_one_table_a_constraint():
     for tables in (answer.potentials[:2], answer.potentials * 2, (answer.potentials[0],) * 3, ()):
         with pytest.raises(InvalidOptionError, match="start is one table of potentials a constraint, over"):
             pt.project(reference, constraints, start=tables)
+
+
+@pytest.mark.parametrize("layout", [pt.to_sparse, pt.to_dense])
+def test_project__starts_from_constraints_in_another_order(layout):
+    reference, constraints = labelled_problem("PUR")
+    answer = pt.project(layout(reference), constraints)
+    for start in (answer, list(answer.potentials), answer.potentials[::-1]):
+        again = pt.project(layout(reference), constraints[::-1], start=start)
+        assert again.converged
+        assert again.iterations == 0
+
+
+def test_project__ctrl_c_while_a_verdict_is_sought_keeps_the_state_so_far(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("purtensor.projection.feasible.diagnose", interrupt)
+    result = returned(solver=Standing())
+    assert result.termination is pt.Termination.INTERRUPTED
+    assert not result.certified  # whoever pressed it waits
+    assert "interrupted while a verdict was sought" in result.notes[-1]
+    assert pt.Termination.STALLED.value in result.notes[-1]
+
+
+def test_project__the_face_has_what_is_left_of_the_time(monkeypatch):
+    runs, real = [], projecting.run
+
+    def watched(arrays, solver, stopping, *rest, **options):
+        found = real(arrays, solver, stopping, *rest, **options)
+        runs.append((stopping, found))
+        return found
+
+    monkeypatch.setattr(projecting, "run", watched)
+    problem = pt.problems.load("staircase")
+    result = pt.project(problem.reference, problem.constraints, max_seconds=100.0, max_iterations=5000)
+    assert result.termination is pt.Termination.CONVERGED_ON_FACE
+    (_, whole), (left, face) = runs
+    assert left.max_seconds == 100.0 - whole.seconds
+    assert left.max_iterations == 5000 - whole.iterations
+    assert result.seconds == whole.seconds + face.seconds
+
+
+def test_results__are_equal_to_themselves_alone():
+    reference, constraints = labelled_problem("PUR")
+    for make in (pt.project, pt.diagnose, lambda *problem: pt.relax(*problem, soft=0, strength=10.0)):
+        one, other = make(reference, constraints), make(reference, constraints)
+        assert one == one
+        assert one != other  # tables have no truth value: there is nothing else to compare by
+        assert other in [one, other]
+        assert len({one, other}) == 2

@@ -219,3 +219,13 @@ def test_project__result_tells_the_washed_out_share() -> None:
     assert "every constraint is met" in printed
     empirical = pt.empirical(counts)
     assert "washed out" not in repr(pt.project(empirical, pt.parity(empirical, response="y", protected="s")))
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 65535, 65536, 65537])
+def test_project__as_many_categories_as_a_byte_or_two_can_tell(count):
+    numbers = np.arange(count)
+    counts = pt.tabulate({"a": numbers, "b": numbers % 2}, weights=1 + numbers % 3)
+    goal = pt.tabulate({"a": numbers, "b": numbers % 2}, weights=1 + numbers % 5)
+    found = pt.project(pt.empirical(counts), pt.marginals_of(pt.empirical(goal), ["a"]))
+    assert found.converged
+    assert np.asarray(found.table.values) == pytest.approx(np.asarray(pt.empirical(goal).values), rel=1e-12)
