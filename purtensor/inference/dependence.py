@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +66,7 @@ def dependences(
     codes: Sequence[Sequence[IntArray]],
     f: FloatArray,
     names: Sequence[str],
-    kinds: Sequence[str] | None,
+    kinds: Iterable[str] | None,
 ) -> tuple[Dependence, ...]:
     """Return how each target depends on the data, found out by comparing, or as `kinds` says.
 
@@ -89,15 +89,19 @@ def dependences(
         Other kinds, another number of them, or a target that is no such function of the data.
     """
     constraints = len(problem.system.scopes)
-    named = None if kinds is None or isinstance(kinds, str) else items_of(kinds)
-    wrong = named is None or len(named) != constraints or any(not isinstance(k, str) or k not in KINDS for k in named)
-    if kinds is not None and wrong:
+    named = [None] * constraints if kinds is None else _named(kinds, constraints)
+    return tuple(_dependence(problem, k, codes[k], f, names[k], named[k]) for k in range(constraints))
+
+
+def _named(kinds: Iterable[str], constraints: int) -> list[str]:
+    """Return the kinds that were given, one for each constraint."""
+    named = None if isinstance(kinds, str) else items_of(kinds)
+    if named is None or len(named) != constraints or any(not isinstance(k, str) or k not in KINDS for k in named):
+        told = kinds if named is None else named
         raise InvalidOptionError(
-            f"targets is one of {', '.join(KINDS)} for each of {constraints} constraints, not {kinds!r}"
+            f"targets is one of {', '.join(KINDS)} for each of {constraints} constraints, not {told!r}"
         )
-    return tuple(
-        _dependence(problem, k, codes[k], f, names[k], None if kinds is None else kinds[k]) for k in range(constraints)
-    )
+    return named
 
 
 def _dependence(

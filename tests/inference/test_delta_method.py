@@ -216,6 +216,13 @@ def test_standard_errors__fixed_targets_have_no_error() -> None:
     assert sampled.of(population) == pytest.approx(np.sqrt(mass * (1 - mass) / 500), rel=1e-9)
 
 
+def test_standard_errors__targets_that_can_be_read_once() -> None:
+    result = projected(small_data(), "PUR")
+    named = pt.standard_errors(result, size=10, targets=iter(["parity", "marginal", "marginal"]))  # type: ignore[arg-type]
+    assert named.targets == ("parity", "marginal", "marginal")
+    assert named.table.identical(pt.standard_errors(result, size=10).table)
+
+
 def test_standard_errors__refuses_what_has_none(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     f = small_data()
     result = projected(f, "PUR")
@@ -226,6 +233,8 @@ def test_standard_errors__refuses_what_has_none(tmp_path: object, monkeypatch: p
         pt.standard_errors(projected(f, "PUR", pt.uniform(f)), size=10)
     with pytest.raises(pt.InvalidOptionError, match="targets is one of marginal, parity, fixed for each of 3"):
         pt.standard_errors(result, size=10, targets=["parity"])
+    with pytest.raises(pt.InvalidOptionError, match=r"for each of 3 constraints, not \['parity', 'marginals'\]"):
+        pt.standard_errors(result, size=10, targets=iter(["parity", "marginals"]))
     with pytest.raises(pt.InvalidOptionError, match=r"over \(hired, age\) is no parity"):
         pt.standard_errors(result, size=10, targets=["parity", "parity", "marginal"])
     stopped = pt.project(f, result.constraints, max_iterations=0, on_failure="return")
