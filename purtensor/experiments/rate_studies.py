@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from purtensor._options import items_of
 from purtensor.errors import InvalidOptionError
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.registry import variant
@@ -120,7 +121,7 @@ def study_rate(
     Raises
     ------
     InvalidOptionError
-        An unknown study or problem.
+        An unknown study or problem, or no value.
     KeyboardInterrupt
         After Ctrl-C, where no value was done yet.
 
@@ -133,7 +134,11 @@ def study_rate(
     if name not in STUDIES:
         raise InvalidOptionError(f"no study {name!r}; there are {', '.join(STUDIES)}")
     study = STUDIES[name]
-    chosen = study.values if values is None else tuple(values)
+    chosen = study.values if values is None else items_of(values)
+    if not chosen:
+        raise InvalidOptionError(
+            f"values are one or more for {study.option}, this is {values!r}; None takes the study's"
+        )
     variant(problem, **{study.option: chosen[0]})  # refuses a problem that is not of the family
     parts: dict[int, pd.DataFrame] = {}
     cut: dict[str, str] = {}
