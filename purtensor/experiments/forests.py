@@ -54,8 +54,10 @@ class Learning:
         for distribution in self.distributions:
             data = self._drawn(distribution, rng)
             found["synthetic"].append(conditionals(self.population, data)[1])
-            predicted = people[:, None] * self._trained(data, rng).predict_proba(known)
-            found["forest"].append(conditionals(self.test, predicted)[1])
+            forest = self._trained(data, rng)
+            chances = np.zeros((len(known), data.shape[1]))
+            chances[:, forest.classes_] = forest.predict_proba(known)  # no column for what the data do not have
+            found["forest"].append(conditionals(self.test, people[:, None] * chances)[1])
         return {name: np.stack(values) for name, values in found.items()}
 
     def _drawn(self, distribution: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -34,6 +34,14 @@ def test_learning__forests_give_the_chances_of_their_data(found) -> None:
     assert np.ptp(found["forest"][1]) < 0.05
 
 
+@pytest.mark.parametrize("response", [0, 1])
+def test_learning__of_data_with_one_response_only(population, response) -> None:
+    table = np.zeros((1, *population.counts.shape))
+    table[0, :, response] = population.counts.sum(axis=1) / population.counts.sum()
+    found = Learning(population, table, population, 1000)(np.random.default_rng(0))
+    assert found["forest"].tolist() == [[float(response)] * 4]
+
+
 def test_learning__is_the_generator_s(population, found) -> None:
     even = population.counts.sum(axis=1, keepdims=True) * [0.75, 0.25]
     tables = np.stack([population.counts, even]) / population.counts.sum()
