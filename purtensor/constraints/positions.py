@@ -23,7 +23,9 @@ def soft_positions(constraints: Sequence[Marginal], soft: Any) -> tuple[int, ...
     named = [soft] if several is None else several
     positions = {_position(constraints, item) for item in named}
     if not positions:
-        raise InvalidOptionError("soft names no constraint")
+        raise InvalidOptionError(
+            f"soft names no constraint; it takes them by themselves or by position from 0 to {len(constraints) - 1}"
+        )
     return tuple(sorted(positions))
 
 

@@ -19,13 +19,11 @@ from purtensor.distributed.rows import Chunk, RowProblem
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf import measure, rebuild_masses
 from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.newton import curvature
+from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT, curvature
 from purtensor.kernels.spread import spread
 from purtensor.solving.solvers.lbfgs import (
-    LARGEST_CHANGE,
     SHORTEST_CHANGE,
     SMALLEST_TARGET,
-    SUFFICIENT,
     Pair,
     two_loops,
 )

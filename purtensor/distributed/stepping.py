@@ -24,13 +24,10 @@ from purtensor.distributed.passes import (
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.kernels.ipf import take_factors
 from purtensor.kernels.log_sweep import gain_of_a_row
+from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT
 from purtensor.solving.hessian.cholesky import factorize
 from purtensor.solving.raised import FLOORS
 from purtensor.solving.solvers.newton import WORTH
-
-SUFFICIENT = 1e-4
-LARGEST_STEP = 40.0
-"""As for Newton's method in memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,8 +165,8 @@ def newton_step(store: SlabStore, stand: Stand, floor: Floor | None = None, trie
         slope, largest = outer_slope + tally.sums["slope"], tally.largest["change"]
         if not (np.isfinite(slope) and slope > 0.0 and np.isfinite(largest) and largest > 0.0):
             return None
-        if tried == first and largest > LARGEST_STEP:
-            step, tried = LARGEST_STEP / largest, tried + 1
+        if tried == first and largest > LARGEST_CHANGE:
+            step, tried = LARGEST_CHANGE / largest, tried + 1
             continue
         gain = step * slope - tally.sums["curvature"]
         if gain >= SUFFICIENT * step * slope:

@@ -15,7 +15,7 @@ from purtensor.feasibility.coarse import Question
 from purtensor.feasibility.conflict import Conflict, simplest_conflict
 from purtensor.feasibility.emptied import emptying_proof
 from purtensor.feasibility.finding import Finding
-from purtensor.feasibility.flows import crossing_of, is_binary
+from purtensor.feasibility.flows import is_binary, triangle_of
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import smallest_miss, smallest_violation
 
@@ -121,14 +121,14 @@ def _conflicting(scopes: Sequence[tuple[str, ...]], irreducible: bool) -> str:
 def _how_far(finding: Finding) -> list[str]:
     """Return the sentence about the smallest violation, where it is found at little cost."""
     system, targets, total = finding.system, finding.settled.targets, _total(finding.system)
-    crossing = crossing_of(system)
-    by_flow = crossing is not None and is_binary(system, crossing)
+    triangle = triangle_of(system)
+    by_flow = triangle is not None and is_binary(system, triangle)
     if system.index.size > _LARGEST_PROGRAM and not by_flow:
         return []
-    if crossing is not None:
-        least = smallest_violation(system, targets, [crossing.parity])
+    if triangle is not None:
+        least = smallest_violation(system, targets, [triangle.parity])
         if least is not None:
-            scope = _scope(system.scopes[crossing.parity])
+            scope = _scope(system.scopes[triangle.parity])
             return [f"While all others hold, the target over {scope} is missed by at least "
                     f"{_number(least.value * total)} in L1."]  # fmt: skip
     least = smallest_miss(system, targets)

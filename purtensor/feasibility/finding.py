@@ -10,7 +10,7 @@ from purtensor._typing import BoolArray, IntArray, Profile, Table
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.system import System, align
-from purtensor.feasibility.flows import crossing_of, is_binary
+from purtensor.feasibility.flows import is_binary, triangle_of
 from purtensor.feasibility.settled import Settled, settle
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import smallest_violation
@@ -73,10 +73,10 @@ def find(reference: Table, constraints: Sequence[Marginal]) -> Finding:
 
 def _plainest(system: System, settled: Settled) -> IntArray | None:
     """Return the weights of the smallest violation of parity, where they are found at little cost: -1 and 1 there."""
-    crossing = crossing_of(system) if system.index.size <= _LARGEST_PROGRAM else None
-    if crossing is None or is_binary(system, crossing):  # a cut of zeros and ones is as plain
+    triangle = triangle_of(system) if system.index.size <= _LARGEST_PROGRAM else None
+    if triangle is None or is_binary(system, triangle):  # a cut of zeros and ones is as plain
         return settled.weights
-    least = smallest_violation(system, settled.targets, [crossing.parity])
+    least = smallest_violation(system, settled.targets, [triangle.parity])
     if least is None or least.unit != 1 or least.proved <= settled.targets.rounding(least.weights):
         return settled.weights
     return least.weights

@@ -24,7 +24,7 @@ _STEPS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crossing:
+class Triangle:
     """Three constraints over two of three groups of attributes each, (y, s), (y, x) and (s, x), whatever these are.
 
     Attributes
@@ -58,13 +58,13 @@ class Cut:
     weights: IntArray
 
 
-def crossing_of(system: System) -> Crossing | None:
-    """Return how three constraints cross each other, None where they do not; a binary group is the response."""
+def triangle_of(system: System) -> Triangle | None:
+    """Return the three groups of attributes that three constraints pair, else None; a binary group is the response."""
     if len(system.scopes) != 3:
         return None
     rows = np.diff(system.offsets)
     scopes = [frozenset(scope) for scope in system.scopes]
-    found: list[tuple[bool, bool, int, Crossing]] = []
+    found: list[tuple[bool, bool, int, Triangle]] = []
     for parity, utility, realism in itertools.permutations(range(3)):
         response, protected = scopes[parity] & scopes[utility], scopes[parity] & scopes[realism]
         key = scopes[utility] & scopes[realism]
@@ -75,15 +75,15 @@ def crossing_of(system: System) -> Crossing | None:
             continue
         names = tuple(name for name in system.scopes[parity] if name in response)
         others = tuple(name for name in system.scopes[parity] if name in protected)
-        crossing = Crossing(parity, utility, realism, names, others)
+        triangle = Triangle(parity, utility, realism, names, others)
         apart = _is_independent(system, parity, names)
-        found.append((not apart, _responses(system, crossing) is None, int(rows[parity]), crossing))
+        found.append((not apart, _responses(system, triangle) is None, int(rows[parity]), triangle))
     return min(found, key=lambda entry: entry[:3])[3] if found else None
 
 
-def is_binary(system: System, crossing: Crossing) -> bool:
+def is_binary(system: System, triangle: Triangle) -> bool:
     """Tell whether there are two responses."""
-    return _responses(system, crossing) is not None
+    return _responses(system, triangle) is not None
 
 
 def _is_independent(system: System, k: int, names: tuple[str, ...]) -> bool:
@@ -97,55 +97,55 @@ def _is_independent(system: System, k: int, names: tuple[str, ...]) -> bool:
     return bool(np.all(np.abs(product - shares) <= 1e-9 * shares))
 
 
-def _responses(system: System, crossing: Crossing) -> tuple[BoolArray, BoolArray] | None:
+def _responses(system: System, triangle: Triangle) -> tuple[BoolArray, BoolArray] | None:
     """Return the rows of the rarer response in parity and in utility as masks; None where there are not two of them."""
-    group, (rows, _) = joint_groups(system, (crossing.parity, crossing.utility), crossing.response)
+    group, (rows, _) = joint_groups(system, (triangle.parity, triangle.utility), triangle.response)
     if group.max() != 1:
         return None
-    block = system.block(crossing.parity)
+    block = system.block(triangle.parity)
     masses = np.bincount(group[:rows], weights=system.targets[block], minlength=2)
     chosen = group == int(np.argmin(masses))
     return chosen[:rows], chosen[rows:]
 
 
-def minimum_cut(system: System, targets: ExactTargets, crossing: Crossing) -> Cut | None:
+def minimum_cut(system: System, targets: ExactTargets, triangle: Triangle) -> Cut | None:
     """Return the cut that the maximum flow leaves; None where the response is not binary, or has profiles of its own.
 
     Capacities are the targets' whole numbers, rounded to 61 bits where they are larger; the cut is judged exactly.
     """
-    masks = _responses(system, crossing)
+    masks = _responses(system, triangle)
     if masks is None:
         return None
-    sent = masks[1][system.index[crossing.utility]]
-    realism = system.index[crossing.realism].astype(np.int64)
-    rows = system.block(crossing.realism).stop - system.block(crossing.realism).start
+    sent = masks[1][system.index[triangle.utility]]
+    realism = system.index[triangle.realism].astype(np.int64)
+    rows = system.block(triangle.realism).stop - system.block(triangle.realism).start
     carries, other = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
     carries[realism[sent]] = True
     other[realism[~sent]] = True
     if np.any(carries & ~other):
         return None
     tails, heads = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
-    tails[realism[sent]] = system.index[crossing.utility][sent]
-    heads[realism[sent]] = system.index[crossing.parity][sent]
+    tails[realism[sent]] = system.index[triangle.utility][sent]
+    heads[realism[sent]] = system.index[triangle.parity][sent]
     arcs = np.flatnonzero(carries)
-    from_x, to_s = _reached(system, targets, crossing, masks, arcs, tails[arcs], heads[arcs])
+    from_x, to_s = _reached(system, targets, triangle, masks, arcs, tails[arcs], heads[arcs])
     weights = np.zeros(system.rows, dtype=np.int64)
-    weights[system.block(crossing.utility)][from_x] = -1
-    weights[system.block(crossing.parity)][to_s] = 1
-    weights[system.block(crossing.realism)][arcs[from_x[tails[arcs]] & ~to_s[heads[arcs]]]] = 1
+    weights[system.block(triangle.utility)][from_x] = -1
+    weights[system.block(triangle.parity)][to_s] = 1
+    weights[system.block(triangle.realism)][arcs[from_x[tails[arcs]] & ~to_s[heads[arcs]]]] = 1
     return Cut(-targets.dot(weights), weights)
 
 
-def balanced(system: System, crossing: Crossing, cut: Cut) -> IntArray | None:
+def balanced(system: System, triangle: Triangle, cut: Cut) -> IntArray | None:
     """Return weights of -1 and 1 on all rows of parity with the same C^T t and b.t as four times the cut's weights.
 
     They prove that parity is violated by four times the deficit: no row of it can give more than its own miss.
     """
-    masks = _responses(system, crossing)
+    masks = _responses(system, triangle)
     if masks is None:
         return None
-    parity, utility, realism = (system.block(k) for k in (crossing.parity, crossing.utility, crossing.realism))
-    group, (rows, _) = joint_groups(system, (crossing.parity, crossing.realism), crossing.protected)
+    parity, utility, realism = (system.block(k) for k in (triangle.parity, triangle.utility, triangle.realism))
+    group, (rows, _) = joint_groups(system, (triangle.parity, triangle.realism), triangle.protected)
     full = np.zeros(int(group.max()) + 1, dtype=bool)
     full[group[:rows][cut.weights[parity] > 0]] = True
     weights = 4 * cut.weights
@@ -158,7 +158,7 @@ def balanced(system: System, crossing: Crossing, cut: Cut) -> IntArray | None:
 def _reached(
     system: System,
     targets: ExactTargets,
-    crossing: Crossing,
+    triangle: Triangle,
     masks: tuple[BoolArray, BoolArray],
     arcs: IntArray,
     tails: IntArray,
@@ -173,7 +173,7 @@ def _reached(
     bits = max(0, int(targets.denominator).bit_length() - _LARGEST.bit_length())
     numbers = [
         (targets.numerators[system.block(k)][rows] >> bits).astype(np.int64)
-        for k, rows in ((crossing.utility, supply), (crossing.realism, arcs), (crossing.parity, demand))
+        for k, rows in ((triangle.utility, supply), (triangle.realism, arcs), (triangle.parity, demand))
     ]
     start = np.concatenate([np.zeros(len(supply), np.int64), node_x[tails], node_s[demand]])
     end = np.concatenate([node_x[supply], node_s[heads], np.full(len(demand), sink)])

@@ -17,7 +17,7 @@ from purtensor._typing import FloatArray
 from purtensor.errors import TooLargeError
 from purtensor.kernels.feasibility_sums import repair_price
 from purtensor.kernels.ipf import measure
-from purtensor.kernels.newton import curvature
+from purtensor.kernels.newton import LARGEST_CHANGE, curvature
 from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.factored import Factored
@@ -27,7 +27,6 @@ from purtensor.solving.solvers.ipf import IPF
 
 _SWEEPS = 3
 _NEAR_ONE = 0.9
-_LARGEST_CHANGE = 40.0
 _REFINEMENTS = 12
 
 
@@ -114,7 +113,7 @@ def _moved(
     largest = float(np.abs(change).max())
     if not (np.isfinite(slope) and slope > 0.0 and largest > 0.0):
         return None
-    step = min(1.0, _LARGEST_CHANGE / largest)
+    step = min(1.0, LARGEST_CHANGE / largest)
     while step * largest > 2.0**-60:
         if step * slope - curvature(iterate.masses, change, step) >= 1e-4 * step * slope:
             return iterate_at(problem, iterate.potentials + step * direction)

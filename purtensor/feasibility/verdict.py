@@ -13,7 +13,7 @@ from purtensor.constraints.redundancy import redundant
 from purtensor.constraints.slabs import arrange
 from purtensor.constraints.system import submatrix
 from purtensor.feasibility.exact_program import exact_answer
-from purtensor.feasibility.flows import crossing_of, minimum_cut
+from purtensor.feasibility.flows import minimum_cut, triangle_of
 from purtensor.feasibility.points import ExactPoint, exact_point, explicit_point
 from purtensor.feasibility.programs import emptying_weights, refuting_weights
 from purtensor.feasibility.proof import Proof, extended, prove, rounded
@@ -218,8 +218,8 @@ def _by_whole_numbers(problem: Problem, targets: ExactTargets) -> Proof | _Solve
 
 def _refuting_cut(problem: Problem, targets: ExactTargets) -> Proof | None:
     """Return the proof by the minimum cut, where the constraints are a flow and it falls short."""
-    crossing = crossing_of(problem.system)
-    cut = None if crossing is None else minimum_cut(problem.system, targets, crossing)
+    triangle = triangle_of(problem.system)
+    cut = None if triangle is None else minimum_cut(problem.system, targets, triangle)
     if cut is None or cut.deficit <= 0:
         return None
     proof = prove(problem.system, targets, cut.weights)

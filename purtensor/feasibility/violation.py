@@ -15,7 +15,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.feasibility.flows import balanced, crossing_of, minimum_cut
+from purtensor.feasibility.flows import balanced, minimum_cut, triangle_of
 from purtensor.feasibility.programs import refuting_weights
 from purtensor.feasibility.proof import prove, rounded
 from purtensor.feasibility.targets import ExactTargets
@@ -54,10 +54,10 @@ def smallest_violation(system: System, targets: ExactTargets, soft: Sequence[int
 
     With two responses it is a maximum flow, else a linear program. None where the others cannot be met, or it fails.
     """
-    crossing = crossing_of(system)
-    if crossing is not None and list(soft) == [crossing.parity]:
-        cut = minimum_cut(system, targets, crossing)
-        weights = None if cut is None else balanced(system, crossing, cut)
+    triangle = triangle_of(system)
+    if triangle is not None and list(soft) == [triangle.parity]:
+        cut = minimum_cut(system, targets, triangle)
+        weights = None if cut is None else balanced(system, triangle, cut)
         if cut is not None and weights is not None:
             return Violation(float(4 * cut.deficit), -targets.dot(weights), weights, 1)
     counted = np.zeros(system.rows, dtype=bool)

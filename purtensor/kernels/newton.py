@@ -10,6 +10,12 @@ from purtensor.kernels.exponential import excess
 from purtensor.kernels.lanes import lane_sum
 from purtensor.kernels.spread import BLOCK, spread_from
 
+SUFFICIENT = 1e-4
+"""A step gains this share of what the slope of the dual promises, at least."""
+
+LARGEST_CHANGE = 40.0
+"""No mass changes by more than exp(40) in one step; beyond it the quadratic model says nothing."""
+
 
 @compiled
 def curvature(masses: FloatArray, direction: FloatArray, step: float) -> float:

@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.certificate import certificate_sums, unevenness
 from purtensor.kernels.exponential import fast_exp
-from purtensor.kernels.newton import curvature, largest_absolute
+from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT, curvature, largest_absolute
 from purtensor.kernels.pur_direction import Profiles, Room, direct, direct_apart
 from purtensor.kernels.pur_tables import (
     coupling_cells,
@@ -32,8 +32,6 @@ CONVERGED, LIMIT, STALLED, NOT_FINITE, NOT_FULL = 0, 1, 2, 3, 4
 FACTS = 6
 """What is told of a table: ending, Newton steps, residual, residual in L1, bound, bound in total variation."""
 
-_SUFFICIENT = 1e-4
-_LARGEST_STEP = 40.0
 _MOST_REFINEMENTS = 6
 _UNIT = 2.0**-53
 _NEGLIGIBLE = 64 * 2.0**-52
@@ -240,10 +238,10 @@ def _length(p: FloatArray, change: FloatArray, slope: float) -> float:
     largest = largest_absolute(flat)
     if not (np.isfinite(slope) and slope > 0.0 and np.isfinite(largest) and largest > 0.0):
         return 0.0
-    length = min(1.0, _LARGEST_STEP / largest)
+    length = min(1.0, LARGEST_CHANGE / largest)
     while length * largest > 2.0**-60:
         gain = length * slope - curvature(p.reshape(p.size), flat, length)
-        if gain >= _SUFFICIENT * length * slope:
+        if gain >= SUFFICIENT * length * slope:
             return length
         length *= 0.5
     return 0.0

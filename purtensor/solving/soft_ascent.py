@@ -10,15 +10,11 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf import measure
-from purtensor.kernels.newton import curvature
+from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT, curvature
 from purtensor.kernels.spread import spread
 from purtensor.solving.iterate import Residual, iterate_at, scaled_to_total
 from purtensor.solving.soft_problem import SoftProblem
 from purtensor.solving.stopping import L1_FACTOR
-
-_SUFFICIENT = 1e-4
-_LARGEST_GROWTH = 40.0
-"""No mass grows by more than exp(40) in one step; it may shrink to nothing."""
 
 _MOST_HALVINGS = 40
 
@@ -129,7 +125,8 @@ def climb(
     """Return the point along an ascent direction where the dual has gained enough, and the step; else None.
 
     The gain of a step s is s * slope - sum p (exp(s z) - 1 - s z) - loss(s), with the loss of the soft rows' psi:
-    three numbers that are each accurate to their last digits. `reach` is the longest step that is allowed.
+    three numbers that are each accurate to their last digits. `reach` is the longest step that is allowed. Masses may
+    shrink to nothing in one step; none grows by more than exp(40).
     """
     if not (np.isfinite(slope) and slope > 0.0):
         return None
@@ -139,10 +136,10 @@ def climb(
     highest, lowest = float(change.max()), float(change.min())
     if not np.isfinite(highest - lowest):
         return None
-    step = min(1.0, reach, _LARGEST_GROWTH / highest if highest > 0.0 else 1.0)
+    step = min(1.0, reach, LARGEST_CHANGE / highest if highest > 0.0 else 1.0)
     for _ in range(_MOST_HALVINGS):
         gain = step * slope - curvature(point.masses, change, step) - loss(step)
-        if gain >= _SUFFICIENT * step * slope:
+        if gain >= SUFFICIENT * step * slope:
             potentials = point.potentials + step * direction
             return point_at(soft, scaled_to_total(soft.problem, potentials)), step
         step *= 0.5

@@ -11,7 +11,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.feasibility.finding import find
-from purtensor.feasibility.flows import crossing_of, minimum_cut
+from purtensor.feasibility.flows import triangle_of, minimum_cut
 from purtensor.feasibility.proof import spread_whole
 from purtensor.feasibility.violation import smallest_miss, smallest_violation
 from tests.strategies import table_from
@@ -67,7 +67,7 @@ def sent(supply, room, demand):
 @pytest.mark.parametrize("seed", range(20))
 def test_minimum_cut__is_short_of_what_augmenting_paths_cannot_send(seed):
     finding = found(sample(seed))
-    cut = minimum_cut(finding.system, finding.settled.targets, crossing_of(finding.system))
+    cut = minimum_cut(finding.system, finding.settled.targets, triangle_of(finding.system))
     parity, utility, realism = (finding.exact_targets(k) for k in range(3))
     y = min({own for own, _ in utility}, key=lambda own: sum(n for (y, _), n in utility.items() if y == own))
     supply = {("x", x): Fraction(n) for (own, x), n in utility.items() if own == y}
@@ -82,7 +82,7 @@ def test_minimum_cut__is_short_of_what_augmenting_paths_cannot_send(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_violation__is_four_times_the_deficit_by_the_linear_program_too(seed):
     finding = found(sample(seed))
-    cut = minimum_cut(finding.system, finding.settled.targets, crossing_of(finding.system))
+    cut = minimum_cut(finding.system, finding.settled.targets, triangle_of(finding.system))
     least = smallest_violation(finding.system, finding.settled.targets, [0, 0])  # named twice: not by the flow
     assert least.value == pytest.approx(float(4 * cut.deficit), abs=1e-9)
     assert float(least.proved) == pytest.approx(float(4 * cut.deficit), abs=1e-9)
@@ -124,20 +124,20 @@ def test_violation__of_b_inf_is_proved_to_all_published_digits():
 
 
 @pytest.mark.parametrize("order", ["PUR", "RUP", "URP"])
-def test_crossing__finds_parity_wherever_it_stands(order):
+def test_triangle__finds_parity_wherever_it_stands(order):
     f = sample(3)
     system = find(f, pt.pur(f, response="y", protected="s", conditions=order)).system
-    crossing = crossing_of(system)
-    assert system.scopes[crossing.parity] == ("y", "s")
-    assert system.scopes[crossing.utility] == ("y", "x")
-    assert crossing.response == ("y",)
+    triangle = triangle_of(system)
+    assert system.scopes[triangle.parity] == ("y", "s")
+    assert system.scopes[triangle.utility] == ("y", "x")
+    assert triangle.response == ("y",)
 
 
-def test_crossing__other_constraint_sets_are_none():
+def test_triangle__other_constraint_sets_are_none():
     f = sample(3)
-    assert crossing_of(find(f, pt.pur(f, response="y", protected="s", conditions="PU")).system) is None
-    assert crossing_of(find(f, pt.marginals_of(f, [("y",), ("s",), ("x",)])).system) is None
-    assert crossing_of(find(f, pt.marginals_of(f, [("y", "s"), ("y", "x"), ("y", "s", "x")])).system) is None
+    assert triangle_of(find(f, pt.pur(f, response="y", protected="s", conditions="PU")).system) is None
+    assert triangle_of(find(f, pt.marginals_of(f, [("y",), ("s",), ("x",)])).system) is None
+    assert triangle_of(find(f, pt.marginals_of(f, [("y", "s"), ("y", "x"), ("y", "s", "x")])).system) is None
 
 
 @pytest.mark.parametrize("seed", range(20))

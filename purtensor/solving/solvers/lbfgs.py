@@ -11,13 +11,10 @@ from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ascent import Direction, Point, direction_from, gain_along, point_at, record_of
-
-SUFFICIENT = 1e-4
-LARGEST_CHANGE = 40.0
-"""No mass changes by more than exp(40) in one step."""
 
 SHORTEST_CHANGE = 2.0**-60
 

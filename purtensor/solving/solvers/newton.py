@@ -11,6 +11,7 @@ from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.factored import Hessian
 from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Step, dual_at, is_rounding, iterate_at
@@ -19,17 +20,14 @@ from purtensor.solving.problem import Problem
 from purtensor.solving.raised import FLOORS, even_shares
 from purtensor.solving.solvers.ipf import IPF
 
-_SUFFICIENT = 1e-4
 MOST_SWEEPS = 1_000
 """The sweeps of a warm-up are made in one go, which no time limit ends."""
+
 SLOW = 0.2
 """A step that leaves more than this share of the residual in L1 is slow."""
 
 SLOW_STEPS = 6
 """So many slow steps in a row raise doubts, and again twice as many."""
-
-_LARGEST_STEP = 40.0
-"""No mass changes by more than exp(40) in one step; beyond it the quadratic model says nothing."""
 
 WORTH = 0.01
 """A step is to gain this share of the squared L1 residual at least: a sweep surely gains half of that square."""
@@ -185,12 +183,12 @@ def search(problem: Problem, iterate: Iterate, direction: FloatArray, slope: flo
     loss, largest = bent(problem, iterate.masses, direction, step)
     if not np.isfinite(largest) or largest == 0.0:
         return None
-    if largest > _LARGEST_STEP:
-        step = _LARGEST_STEP / largest
+    if largest > LARGEST_CHANGE:
+        step = LARGEST_CHANGE / largest
         loss, _ = bent(problem, iterate.masses, direction, step)
     while step * largest > 2.0**-60:
         gain = step * slope - loss
-        if gain >= _SUFFICIENT * step * slope:
+        if gain >= SUFFICIENT * step * slope:
             return iterate_at(problem, iterate.potentials + step * direction), gain
         step *= 0.5
         loss, _ = bent(problem, iterate.masses, direction, step)
