@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from purtensor.projection.facts import facts_as_html, facts_as_text
 from purtensor.solving.termination import Termination
 
 
@@ -48,12 +49,10 @@ class Outcome:
         return self.termination.converged
 
     def __repr__(self) -> str:
-        told = (f"  {name}: {value}" for name, value in self.summary().items() if value)
-        return "\n".join([f"<purtensor.{type(self).__name__}>", *told])
+        return facts_as_text(type(self).__name__, self.summary())
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.summary().items() if value)
-        return f"<table><caption>purtensor.{type(self).__name__}</caption>{rows}</table>"
+        return facts_as_html(type(self).__name__, self.summary())
 
     def summary(self) -> dict[str, str]:
         """Return the facts about this answer as text, one line each."""

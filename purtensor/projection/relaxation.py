@@ -12,6 +12,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf import sum_rows
+from purtensor.projection.facts import facts_as_html
 from purtensor.projection.result import washed_out
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.gauge import canonical_potentials
@@ -108,8 +109,7 @@ class Relaxation:
         }
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.summary().items())
-        return f"<table><caption>purtensor.Relaxation</caption>{rows}</table>"
+        return facts_as_html(type(self).__name__, self.summary())
 
 
 def make_relaxation(
