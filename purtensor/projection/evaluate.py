@@ -38,6 +38,8 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
     ------
     InvalidOptionError
         `undefined` is neither.
+    UnknownAttributeError
+        `reference` lacks an attribute of the projection.
     InvalidTableError
         Undefined profiles, naming the first and how many there are.
 

@@ -82,3 +82,10 @@ def test_evaluate__keeps_zero_targets_empty_and_drops_unknown_categories() -> No
     assert found.sel(a="w", b="p").item() == 0.0
     with pytest.raises(pt.InvalidTableError, match="'w'"):
         pt.evaluate(fitted, more)
+
+
+def test_evaluate__names_an_attribute_that_the_reference_lacks() -> None:
+    table = a_table((2, 2), 5)
+    fitted = pt.project(table, pt.marginals_of(table, ["a", "b"]))
+    with pytest.raises(pt.UnknownAttributeError, match="no attribute 'b'; this table has a"):
+        pt.evaluate(fitted, pt.marginal(table, "a"))
