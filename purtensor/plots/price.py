@@ -66,7 +66,7 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
     ]  # fmt: skip
     highest = _highest(curve)
     for k, (panel, category) in enumerate(zip(panels, categories, strict=True)):
-        _draw_ratios(panel, curve.sel({response: category}), protected)
+        _draw_ratios(panel, curve.sel({response: category}), protected, _compared_with(curve, response))
         panel.set_ylim(0.0, highest)
         panel.set_title(verbatim(f"{response} = {category}"), loc="left", fontsize="medium", fontweight="bold")
         panel.tick_params(labelleft=k % width == 0)
@@ -107,13 +107,13 @@ def _mark(axes: Axes, position: float, text: str, line: int) -> None:
     )  # fmt: skip
 
 
-def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str]) -> None:
+def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str], compared: str) -> None:
     panel.axhline(1.0, color=GREY, linewidth=1.1, zorder=1)
     panel.axhline(FOUR_FIFTHS, color=GREY, linewidth=1.1, linestyle=(0, (4, 3)), zorder=1)
     smallest = float(curve.attrs.get("smallest_violation", 0.0))
     if smallest > 1e-9:
         panel.axvspan(0.0, smallest, color=_SHADE, zorder=0, linewidth=0)
-    groups = _groups(curve, protected)
+    groups = _groups(curve, protected, compared)
     for group, look in looks_of(groups).items():
         panel.plot(
             curve["slack"].values, groups[group], color=look.colour, linestyle=look.dashes, linewidth=1.6,
@@ -124,12 +124,19 @@ def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str]) -> None:
     panel.locator_params(axis="x", nbins=5)
 
 
-def _groups(curve: xr.Dataset, protected: list[str]) -> dict[str, FloatArray]:
+def _compared_with(curve: xr.Dataset, response: str) -> str:
+    """Return the group that all are compared with, as the variable of the ratios names it: 'sex=male, race=white'."""
+    told = str(curve["disparity_ratio"].attrs.get("long_name", ""))
+    return told.removeprefix(f"p({response} | group) / p({response} | ").removesuffix(")")
+
+
+def _groups(curve: xr.Dataset, protected: list[str], compared: str) -> dict[str, FloatArray]:
     """Return the ratios of each protected profile that exists, without the one that all are compared with."""
     found = {}
-    for profile in itertools.product(*(curve[name].values.tolist() for name in protected)):
+    for profile in itertools.product(*(curve.indexes[name] for name in protected)):
         ratios = curve["disparity_ratio"].sel(dict(zip(protected, profile, strict=True))).values
-        if np.isfinite(ratios).any() and not np.all(ratios[np.isfinite(ratios)] == 1.0):
+        named = ", ".join(f"{name}={label}" for name, label in zip(protected, profile, strict=True))
+        if np.isfinite(ratios).any() and named != compared:
             found[", ".join(map(str, profile))] = ratios
     return found
 
