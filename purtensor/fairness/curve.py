@@ -14,6 +14,7 @@ from purtensor.errors import InvalidOptionError, NotConvergedError
 from purtensor.fairness.along import dataset_along, pairs_of, roles_beside
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles
+from purtensor.fairness.steps import steps_given
 from purtensor.fairness.violation import least_violating, parity_violation
 from purtensor.information import kl_divergence
 from purtensor.projection.interruption import ended, what_is_missing
@@ -120,15 +121,7 @@ _UNREACHABLE = _Point(np.nan, np.nan, np.nan, np.nan, None)
 
 
 def _checked(slacks: Iterable[float]) -> FloatArray:
-    try:
-        given = [slacks] if isinstance(slacks, str | bytes) else list(slacks)  # '12' would be 1 and 2
-        if any(isinstance(slack, str | bytes) for slack in given):
-            raise TypeError
-        asked = np.atleast_1d(np.asarray(given, dtype=np.float64))
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidOptionError(f"slacks are numbers, these are {slacks!r}") from None
-    if asked.ndim != 1 or not len(asked):
-        raise InvalidOptionError("slacks are one or more numbers in a row")
+    asked = steps_given("slacks", slacks)
     wrong = asked[~(np.isfinite(asked) & (asked >= 0))]
     if len(wrong):
         raise InvalidOptionError(f"a slack is a violation that is allowed, 0 or more, this is {wrong[0]}")

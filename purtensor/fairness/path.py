@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import numpy as np
 import xarray as xr
 
 from purtensor._typing import Attributes, FloatArray, Table
@@ -14,6 +13,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.along import dataset_along, pairs_of, roles_beside
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles
+from purtensor.fairness.steps import steps_given
 from purtensor.fairness.violation import parity_violation
 from purtensor.information import entropy, kl_divergence
 from purtensor.projection.interruption import interrupting, what_is_missing
@@ -141,15 +141,7 @@ def _measured(result: Projection, f: Table, strength: float, roles: Roles) -> di
 
 
 def _checked(strengths: Iterable[float]) -> FloatArray:
-    try:
-        given = [strengths] if isinstance(strengths, str | bytes) else list(strengths)  # '12' would be 1 and 2
-        if any(isinstance(strength, str | bytes) for strength in given):
-            raise TypeError
-        asked = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidOptionError(f"strengths are numbers, these are {strengths!r}") from None
-    if asked.ndim != 1 or not len(asked):
-        raise InvalidOptionError("strengths are one or more numbers in a row")
+    asked = steps_given("strengths", strengths)
     wrong = asked[~(asked > 0)]
     if len(wrong):
         raise InvalidOptionError(
