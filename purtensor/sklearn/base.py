@@ -32,6 +32,7 @@ from purtensor.sklearn.quantiles import MOST_BINS
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.probabilities import are_probabilities
 from purtensor.tables.regularize import regularize, uniform
 
 ADVICE = (
@@ -95,7 +96,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         )
         codes = [response, *codes_of(self.columns_, columns)]
         counts = self._counts([code[counted] for code in codes], weights[counted])
-        if abs(float(weights.sum()) - 1.0) <= 1e-6 and (weights != np.rint(weights)).any():
+        if are_probabilities(weights, float(weights.sum())):
             raise InvalidOptionError(
                 "sample_weight sums to 1: `strength` is a pseudo-count beside counted rows, so give weights that sum "
                 f"to the number of rows, sample_weight * {len(weights)}"

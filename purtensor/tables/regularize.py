@@ -13,10 +13,8 @@ from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.memory import require_memory
+from purtensor.tables.probabilities import are_probabilities, is_one
 from purtensor.tables.supports import crossed_support, declared_support
-
-_NORMALISED = 1e-6
-"""How far the total of probabilities may be from 1: they are often written with a few digits."""
 
 
 def empirical(counts: Table) -> Table:
@@ -147,9 +145,8 @@ def _total(coded: CodedTable) -> float:
 def _sample_size(coded: CodedTable, total: float | None) -> tuple[float, float]:
     """Return the sample size N, and what the values are to be divided by."""
     mass = _total(coded)
-    normalised = abs(mass - 1.0) <= _NORMALISED
     if total is None:
-        if normalised and not np.array_equal(coded.values, np.rint(coded.values)):
+        if are_probabilities(coded.values, mass):
             raise InvalidTableError(
                 f"the table has total {mass:.6g} and entries that are not whole: these are probabilities: "
                 "give counts, or total=N"
@@ -158,7 +155,7 @@ def _sample_size(coded: CodedTable, total: float | None) -> tuple[float, float]:
     if not (is_number(total) and 0 < total < math.inf):
         raise InvalidOptionError(f"total is a positive sample size, not {total!r}")
     total = float(total)
-    if not normalised and abs(mass - total) > 1e-9 * total:
+    if not is_one(mass) and abs(mass - total) > 1e-9 * total:
         raise InvalidOptionError(f"the table has total {mass:g}, which is neither 1 nor total={total:g}")
     return total, mass
 

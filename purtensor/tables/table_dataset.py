@@ -18,8 +18,8 @@ from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_s
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.grouping import first_repeated, smallest_unsigned
 from purtensor.tables.labels import check_text, decode_labels, encode_labels
+from purtensor.tables.probabilities import are_probabilities
 
-_NORMALISED = 1e-6
 _NUMBERS = "buif"
 
 
@@ -30,9 +30,7 @@ def value_column(values: FloatArray) -> str:
     """
     if not (np.isfinite(values).all() and (values >= 0).all()):
         return "value"
-    if abs(float(values.sum()) - 1.0) <= _NORMALISED and not np.array_equal(values, np.rint(values)):
-        return "probability"
-    return "count"
+    return "probability" if are_probabilities(values, float(values.sum())) else "count"
 
 
 def table_to_dataset(table: Table, prefix: str = "") -> xr.Dataset:
