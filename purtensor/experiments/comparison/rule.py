@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-L1_FACTOR = 100
-"""As everywhere in purtensor: the L1 miss of the worst constraint may be so many times the tolerance."""
+from purtensor.solving.stopping import L1_FACTOR
 
 _ROUNDING = 2.0**-50
 """By so much two ways of adding up the same masses may differ."""
