@@ -7,6 +7,7 @@ that p/P - q/Q is right to its last digits (notes/information.md, equation 3).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -108,7 +109,7 @@ def share_profiles(p: CodedTable, q: CodedTable) -> SharedProfiles:
     UnknownCategoryError
         One table has mass in a category that the other does not list.
     """
-    _require_same_attributes(p.domain, q.domain)
+    require_same_attributes((p.domain, q.domain), ("p", "q"))
     q_codes = _translated(q, "q", p.domain, "p")
     _translated(p, "p", q.domain, "q")
     joint = [np.concatenate([own, other]) for own, other in zip(p.codes, q_codes, strict=True)]
@@ -124,6 +125,21 @@ def share_profiles(p: CodedTable, q: CodedTable) -> SharedProfiles:
     q_values = np.zeros(len(p_values))
     q_values[where] = q.values
     return SharedProfiles(p_values, q_values, Total.of(p.values), Total.of(q.values))
+
+
+def require_same_attributes(domains: Sequence[Domain], names: Sequence[str]) -> None:
+    """Refuse tables that are not all over the same attributes; the names are those of the tables.
+
+    Raises
+    ------
+    UnknownAttributeError
+        Naming an attribute, and the table that lacks it.
+    """
+    for one in domains:
+        for other, name in zip(domains, names, strict=True):
+            for attribute in one.attributes:
+                if attribute not in other.attributes:
+                    raise UnknownAttributeError.among(attribute, other.attributes, name)
 
 
 def exact_sum(values: FloatArray) -> float:
@@ -144,13 +160,6 @@ def _two_product(a: FloatArray, b: float) -> tuple[FloatArray, FloatArray]:
 def _upper_half(a: FloatArray | np.float64) -> FloatArray:
     big = _SPLIT * a
     return np.asarray(big - (big - a))
-
-
-def _require_same_attributes(p: Domain, q: Domain) -> None:
-    for one, other, name in ((p, q, "q"), (q, p, "p")):
-        for attribute in one.attributes:
-            if attribute not in other.attributes:
-                raise UnknownAttributeError.among(attribute, other.attributes, name)
 
 
 def _translated(coded: CodedTable, name: str, onto: Domain, onto_name: str) -> tuple[IntArray, ...]:

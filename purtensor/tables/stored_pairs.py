@@ -10,12 +10,12 @@ from itertools import pairwise
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.errors import UnknownAttributeError, UnknownCategoryError
+from purtensor.errors import UnknownCategoryError
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.shares import SharedProfiles, Total, exact_sum, share_profiles
+from purtensor.tables.shares import SharedProfiles, Total, exact_sum, require_same_attributes, share_profiles
 from purtensor.tables.stored_format import read_profiles
 from purtensor.tables.stored_table import StoredTable
 from purtensor.tables.translate import category_map
@@ -103,7 +103,7 @@ def matched(
     """
     domains = [read.domain for read in reads]
     if attributes is None:
-        _require_same_attributes(domains, names)
+        require_same_attributes(domains, names)
     scope = tuple(domains[0].attributes if attributes is None else attributes)
     domain = domains[0].select(scope)
     maps = [_maps(own, domains, names, at, scope) for at, own in enumerate(domains)]
@@ -174,11 +174,3 @@ def _maps(own: Domain, domains: Sequence[Domain], names: Sequence[str], at: int,
         first = domains[0].categories[domains[0].position(name)]
         ways.append(_Way(category_map(categories, first), refused))
     return ways
-
-
-def _require_same_attributes(domains: Sequence[Domain], names: Sequence[str]) -> None:
-    for one in domains:
-        for other, name in zip(domains, names, strict=True):
-            for attribute in one.attributes:
-                if attribute not in other.attributes:
-                    raise UnknownAttributeError.among(attribute, other.attributes, name)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from purtensor.errors import UnknownAttributeError
 from purtensor.tables.coded import encode
-from purtensor.tables.shares import Total, exact_sum, share_profiles
+from purtensor.tables.domain import Domain
+from purtensor.tables.shares import Total, exact_sum, require_same_attributes, share_profiles
 from tests.strategies import table_from
 
 
@@ -45,3 +48,12 @@ def test_exact_sum__rounds_once_over_many_chunks():
     values = np.concatenate([[1e16], np.ones(200_000), [-1e16], [0.5]])
     assert values.sum() != 200_000.5
     assert exact_sum(values) == 200_000.5
+
+
+def test_require_same_attributes__names_the_table_that_lacks_one() -> None:
+    domains = [Domain(tuple(names), (pd.Index([0]),) * len(names)) for names in ("ab", "ba", "b")]
+    require_same_attributes(domains[:2], ("p", "q"))
+    with pytest.raises(UnknownAttributeError, match="no attribute 'a'; r has b"):
+        require_same_attributes(domains, ("p", "q", "r"))
+    with pytest.raises(UnknownAttributeError, match="no attribute 'a'; p has b"):
+        require_same_attributes(domains[::-1][:2], ("p", "q"))
