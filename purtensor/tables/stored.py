@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from purtensor.tables.labels import encode_labels
 from purtensor.tables.masses import as_masses
 from purtensor.tables.present import path_text
 from purtensor.tables.stored_format import Facts, code_dtype, labels_hash, read_profiles
+from purtensor.tables.stored_partial import begun_beside, given_up, is_there, moved_into, moved_over
 from purtensor.tables.stored_table import StoredTable, open_table, stored_marginal, stored_matches
 
 __all__ = [
@@ -87,9 +87,14 @@ def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *,
 
 
 class TableWriter:
-    """Writes a stored table piece by piece; nothing is at its path before `close`."""
+    """Writes a stored table piece by piece; nothing is at its path before `close`, or what was there with `replaces`.
 
-    def __init__(self, path: str | os.PathLike[str], domain: Domain, *, chunk: int = CHUNK) -> None:
+    Until then it lies beside its path under a name of its own, so that two writers do not meet.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], domain: Domain, *, chunk: int = CHUNK, replaces: bool = False
+    ) -> None:
         if importlib.util.find_spec("zarr") is None:
             raise ImportError("stored tables need the package zarr: pip install 'purtensor[distributed]'")
         import zarr  # optional, and slow to import
@@ -97,14 +102,14 @@ class TableWriter:
         if not (is_count(chunk) and chunk >= 1):
             raise InvalidOptionError(f"chunk is a number of profiles, 1 or more; this is {chunk!r}")
         self.path, self.domain, self.chunk = Path(path_text(path)), domain, int(chunk)
-        if _is_there(self.path):
+        if is_there(self.path) and not replaces:
             raise StoreError(f"{self.path} exists already: give a new folder, or remove it first")
-        self._partial = Path(f"{self.path}.partial")
+        self._move = moved_over if replaces else moved_into
+        self._partial = begun_beside(self.path)
         self._written, self._total = 0, 0.0
         self._waiting: list[tuple[tuple[IntArray, ...], FloatArray]] = []
         self._kinds: list[str] = []
         self._labels: list[str] = []
-        self.abandon()
         try:
             with _writing(self.path):
                 self._group = zarr.open_group(self._partial, mode="w", zarr_format=3)
@@ -178,7 +183,13 @@ class TableWriter:
                 raise InvalidTableError(f"a profile has a category of {name!r} that is missing, or none of its {size}")
 
     def close(self) -> StoredTable:
-        """Write what is left, bring the store to its place, and return it."""
+        """Write what is left, bring the store to its place, and return it.
+
+        Raises
+        ------
+        StoreError
+            Another writer was the first to put something there, or the disk is full.
+        """
         if self._waiting:
             self._write(self.chunk)
         if not np.isfinite(self._total):
@@ -189,26 +200,12 @@ class TableWriter:
         )  # fmt: skip
         with _writing(self.path):
             self._group.attrs.update(facts.as_json())
-            os.replace(self._partial, self.path)
+            self._move(self._partial, self.path)
         return StoredTable(self.path, self.domain, self._written, self.chunk, self._total, Path(f"{self.path}.work"))
 
     def abandon(self) -> None:
         """Remove what was written."""
-        if self._partial.is_symlink():  # of someone else: what it points to stays
-            self._partial.unlink()
-        shutil.rmtree(self._partial, ignore_errors=True)
-
-
-def _is_there(path: Path) -> bool:
-    """Tell whether there is something at a path; refused where its name cannot be one."""
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except (OSError, ValueError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise StoreError(f"{str(path)!r} cannot be written: {told}") from error
-    return True
+        given_up(self._partial)
 
 
 @contextmanager

@@ -1,0 +1,142 @@
+"""Folders that are whole or not there: written beside their place under a name of their own, then moved into it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import secrets
+import shutil
+from pathlib import Path
+
+from purtensor.errors import StoreError
+
+_OPEN: set[str] = set()
+"""The folders that this process is writing."""
+
+_NAMED = 40
+"""Letters of a folder's name that its partial one begins with: no file system refuses what is added."""
+
+_TRIES = 8
+"""How often a folder that others put back at once is taken away."""
+
+
+def begun_beside(path: Path) -> Path:
+    """Return a new name beside a path to write under; what killed writers to that path left there is removed.
+
+    The name tells the machine and the process, so that no writer takes the work of another for a leftover.
+    """
+    for found in _others(path):
+        if _is_left(found):
+            _remove(found)
+    partial = path.with_name(f"{path.name[:_NAMED]}.{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.partial")
+    _OPEN.add(partial.name)
+    return partial
+
+
+def moved_into(partial: Path, path: Path) -> None:
+    """Bring a folder that is whole to its place.
+
+    Raises
+    ------
+    StoreError
+        Something came into being there meanwhile; it stays as it is.
+    """
+    if is_there(path):
+        raise _taken(path)
+    try:
+        os.rename(partial, path)
+    except OSError as error:
+        if is_there(path):
+            raise _taken(path) from error
+        raise
+    _OPEN.discard(partial.name)
+
+
+def moved_over(partial: Path, path: Path) -> None:
+    """Bring a folder that is whole to its place, instead of what is there.
+
+    Raises
+    ------
+    StoreError
+        Others put something there as often as it is taken away.
+    """
+    for _ in range(_TRIES):
+        aside = begun_beside(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path, aside)
+        try:
+            moved_into(partial, path)
+        except StoreError:
+            continue
+        finally:
+            given_up(aside)
+        return
+    raise _taken(path)
+
+
+def given_up(partial: Path) -> None:
+    """Remove what was written under such a name, if anything is there."""
+    _remove(partial)
+    _OPEN.discard(partial.name)
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether there is something at a path; refused where its name cannot be one."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise StoreError(f"{str(path)!r} cannot be written: {told}") from error
+    return True
+
+
+def _taken(path: Path) -> StoreError:
+    return StoreError(
+        f"{path} exists by now: another writer put it there in the meantime, and it stays; give a new folder, or "
+        "remove it first"
+    )
+
+
+def _others(path: Path) -> list[Path]:
+    """Return the folders beside a path that were written for it, by whatever process."""
+    form = re.compile(re.escape(path.name[:_NAMED]) + r"\.[0-9a-f]{8}-[0-9]{1,9}-[0-9a-f]{8}\.partial")
+    try:
+        with os.scandir(path.parent) as entries:
+            return [path.parent / entry.name for entry in entries if form.fullmatch(entry.name)]
+    except OSError:
+        return []
+
+
+def _is_left(partial: Path) -> bool:
+    """Tell whether nobody writes a folder any more: its process is gone, which only its own machine can tell."""
+    machine, process, _ = partial.name.removesuffix(".partial").rpartition(".")[2].split("-")
+    if machine != _machine():
+        return False
+    return partial.name not in _OPEN if int(process) == os.getpid() else not _is_running(int(process))
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # elsewhere a signal of 0 is no question
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _machine() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _remove(partial: Path) -> None:
+    if partial.is_symlink() or partial.is_file():  # what a link points to is of someone else, and stays
+        partial.unlink(missing_ok=True)
+    shutil.rmtree(partial, ignore_errors=True)
