@@ -18,6 +18,7 @@ from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.distributed.doubts import Doubts, doubts_of_rows
 from purtensor.distributed.faces import Piece as Profiles
 from purtensor.distributed.faces import written
+from purtensor.distributed.naming import identity_of, problem_name
 from purtensor.distributed.on_face import ending_on_face
 from purtensor.distributed.result import ProvenRows
 from purtensor.distributed.row_face import face_of_rows, proofs_of
@@ -25,7 +26,7 @@ from purtensor.distributed.row_run import ascended, row_residuals
 from purtensor.distributed.rows import RowProblem, refuse_rows_without_profiles, row_problem_of
 from purtensor.distributed.running import Stage
 from purtensor.distributed.targets import Constraint
-from purtensor.errors import InvalidOptionError
+from purtensor.errors import InvalidOptionError, StoreError
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.labels import looked_up
 from purtensor.projection.outcome import Outcome
@@ -94,7 +95,9 @@ class RowProjection(Outcome):
     @property
     def table(self) -> StoredTable:
         """The projection as a stored table; written when it is first asked for."""
-        place = self.path / f"table-{hashlib.sha256(self.values.tobytes()).hexdigest()[:16]}.zarr"
+        digest = hashlib.sha256(f"{self.problem.folder.name} {self.problem.identity}".encode())
+        digest.update(self.values.tobytes())
+        place = self.path / f"table-{digest.hexdigest()[:16]}.zarr"
         return open_table(place) if place.exists() else written(place, self.reference.domain, self._profiles())
 
     def chunks(self) -> Iterator[Table]:
@@ -103,6 +106,8 @@ class RowProjection(Outcome):
             yield sparse_table(self.reference.domain, codes, values, name="projection")
 
     def _profiles(self) -> Iterator[Profiles]:
+        if identity_of(self.reference) != self.problem.identity:
+            raise StoreError(f"{self.reference.path} is another table than was projected: it was written anew")
         for number, bounds in enumerate(self.reference.bounds):
             codes, values = read_profiles(self.reference.path, *bounds)
             masses = np.zeros(len(values))
@@ -152,8 +157,7 @@ def project_by_rows(
     """
     if stopping.stop_on != "residual":
         raise InvalidOptionError("L-BFGS on disk proves no bound: it stops on the residual")
-    name = hashlib.sha256(repr([reference.path.resolve(), *(c.scope for c in constraints)]).encode()).hexdigest()[:16]
-    folder = reference.workspace / f"rows-{name}"
+    folder = reference.workspace / f"rows-{problem_name(reference, constraints, 'rows')}"
     problem = row_problem_of(reference, constraints, folder)
     potentials = np.zeros(int(problem.offsets[-1]))
     told_there = sums_at(problem, potentials)

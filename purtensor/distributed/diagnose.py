@@ -17,7 +17,8 @@ from purtensor.distributed.coarse import coarse_contradiction
 from purtensor.distributed.combining import keep_bare, refuting
 from purtensor.distributed.diagnosis import Step, StoredDiagnosis
 from purtensor.distributed.engine import map_each
-from purtensor.distributed.faces import Piece, of_proof, of_zero_targets, written
+from purtensor.distributed.faces import Piece, of_proof, of_zero_targets, written, written_table
+from purtensor.distributed.naming import problem_name
 from purtensor.distributed.prepare import slab_store_of
 from purtensor.distributed.restricting import restricted
 from purtensor.distributed.searching import Solved, searched
@@ -31,7 +32,7 @@ from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.verdict import Verdict
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.stored import StoredTable, store_table
+from purtensor.tables.stored import StoredTable
 
 IN_MEMORY = 1 << 16
 """Profiles up to which a question that the slabs leave open is asked again in memory."""
@@ -152,7 +153,7 @@ def _without_slabs(
     reference: StoredTable, constraints: tuple[Constraint, ...], in_memory: int
 ) -> StoredDiagnosis | None:  # fmt: skip
     """Return what is known of constraints that do not cut a table into slabs; None where nothing is."""
-    folder = reference.workspace / "verdict"
+    folder = reference.workspace / f"verdict-{problem_name(reference, constraints, 'verdict')}"
     if reference.profiles <= in_memory:
         return _as_in_memory(folder, reference, constraints, _in_memory(reference, constraints))
     names = {name for constraint in constraints for name in constraint.scope}
@@ -280,10 +281,8 @@ def _as_in_memory(
     """Return what a diagnosis in memory tells: of the whole question, or of a coarser one that cannot be met."""
     zeros = None
     if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
-        place = folder / "implied_zeros.zarr"
-        shutil.rmtree(place, ignore_errors=True)
         made_folders(folder.parent, (folder.name,))
-        zeros = store_table(diagnosis.implied_zeros, place)
+        zeros = written_table(folder / "implied_zeros.zarr", diagnosis.implied_zeros)
     return StoredDiagnosis(
         diagnosis.verdict, zeros, diagnosis.certificate, diagnosis.exact, diagnosis.explanation, reference, constraints,
         settled=diagnosis, store=store,

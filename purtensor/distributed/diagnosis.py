@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,7 +12,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
-from purtensor.distributed.faces import Piece, labelled_codes, written
+from purtensor.distributed.faces import Piece, labelled_codes, written, written_table
 from purtensor.distributed.packed import read_packed
 from purtensor.distributed.part import Part, read_part
 from purtensor.distributed.passes import opened_part
@@ -29,7 +28,7 @@ from purtensor.kernels.spread import spread
 from purtensor.projection.labels import looked_up
 from purtensor.tables.coded import domain_of, sparse_table, stored_codes
 from purtensor.tables.domain import Domain
-from purtensor.tables.stored import StoredTable, store_table
+from purtensor.tables.stored import StoredTable
 from purtensor.verification.pieces import Fingerprint, fingerprint, joined
 
 
@@ -163,8 +162,7 @@ class StoredDiagnosis:
             return None
         place = self.store.folder / "solution.zarr"
         if self.settled is not None and self.settled.solution is not None:
-            shutil.rmtree(place, ignore_errors=True)
-            return store_table(self.settled.solution, place)
+            return written_table(place, self.settled.solution)
         if self.found is None:
             return None
         return written(place, self.reference.domain, self._solution_pieces(self.store, self.found))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.distributed.packed import read_packed
 from purtensor.distributed.part import Part, read_part
 from purtensor.distributed.slab_store import SlabStore
+from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain
 from purtensor.tables.stored import CHUNK, StoredTable, TableWriter
 
@@ -20,9 +20,8 @@ Piece = tuple[list[IntArray], FloatArray]
 
 
 def written(path: Path, domain: Domain, pieces: Iterable[Piece]) -> StoredTable:
-    """Return a stored table of these pieces; what was at its path before is replaced."""
-    shutil.rmtree(path, ignore_errors=True)
-    writer = TableWriter(path, domain, chunk=CHUNK)
+    """Return a stored table of these pieces; what was at its path before is replaced, once all is written."""
+    writer = TableWriter(path, domain, chunk=CHUNK, replaces=True)
     try:
         for codes, values in pieces:
             writer.append(codes, values)
@@ -30,6 +29,12 @@ def written(path: Path, domain: Domain, pieces: Iterable[Piece]) -> StoredTable:
     except BaseException:
         writer.abandon()
         raise
+
+
+def written_table(path: Path, table: Table) -> StoredTable:
+    """Return a table in memory as a stored one; what was at its path before is replaced, once all is written."""
+    coded = encode(table, allow_empty=True)
+    return written(path, coded.domain, [(list(coded.codes), coded.values)])
 
 
 def labelled_codes(store: SlabStore, number: int) -> tuple[list[IntArray], int, FloatArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import shutil
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.echelon import primes
@@ -25,6 +23,7 @@ from purtensor.distributed.cutting import (
 )
 from purtensor.distributed.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
 from purtensor.distributed.gathering import Gathered, Recipe, gather_part
+from purtensor.distributed.naming import problem_name
 from purtensor.distributed.packed import write_packed
 from purtensor.distributed.scale import exponent_of, nats_left_out
 from purtensor.distributed.slab_store import SlabStore, form_note, made_folders, read_store, write_store
@@ -96,7 +95,7 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     scopes = tuple(constraint.scope for constraint in constraints)
     key = slab_key(scopes, rows, sizes)
     most = part_profiles or profiles_per_part()
-    folder = reference.workspace / _name(reference, constraints, most)
+    folder = reference.workspace / problem_name(reference, constraints, most)
     if (folder / "problem").exists():
         found = read_store(folder)
         if found.smallest > 0.0:  # else an earlier version cut it, which may have lost masses
@@ -131,25 +130,6 @@ def _row_bound(constraint: Constraint, reference: StoredTable) -> int:
     if isinstance(constraint, Marginal):
         return len(constraint.coded.values)
     return min(reference.domain.select(constraint.scope).size, constraint.table.profiles)
-
-
-def _name(reference: StoredTable, constraints: Sequence[Constraint], most: int) -> str:
-    """Return the name of a problem's folder: a hash of what it is made of."""
-    digest = hashlib.sha256(f"{most}".encode())
-    for table in [reference, *(c.table for c in constraints if isinstance(c, StoredMarginal))]:
-        try:
-            written = (table.path / "zarr.json").stat().st_mtime_ns
-        except OSError as error:
-            raise StoreError(f"{table.path} cannot be read: {error.strerror or error}") from error
-        digest.update(f"{table.path.resolve()} {written}".encode())
-    for constraint in constraints:
-        digest.update(f"{constraint.scope}".encode())
-        if isinstance(constraint, Marginal):
-            for array in (*constraint.coded.codes, constraint.coded.values):
-                digest.update(np.ascontiguousarray(array).tobytes())
-            for categories in constraint.coded.domain.categories:
-                digest.update(pd.util.hash_array(categories.to_numpy()).tobytes())
-    return digest.hexdigest()[:16]
 
 
 def _require_room(reference: StoredTable, constraints: int, part: int) -> None:

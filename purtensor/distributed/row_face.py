@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from purtensor._typing import IntArray
 from purtensor.distributed.diagnosis import Step, StoredDiagnosis
 from purtensor.distributed.engine import map_each
+from purtensor.distributed.made_once import made_once
 from purtensor.distributed.packed import write_packed
 from purtensor.distributed.rows import Chunk, RowProblem
 from purtensor.distributed.scale import nats_left_out
@@ -57,18 +58,26 @@ def _keys(problem: RowProblem, k: int, codes: Sequence[IntArray]) -> IntArray:
 
 def face_of_rows(problem: RowProblem, proofs: Sequence[IntArray]) -> RowProblem:
     """Return a problem without the profiles that proofs empty, each on those that the ones before left."""
-    folder = problem.folder / "face"
-    shutil.rmtree(folder, ignore_errors=True)
+    digest = hashlib.sha256()
+    for weights in proofs:
+        digest.update(np.ascontiguousarray(weights).tobytes())
+    folder = problem.folder / f"face-{digest.hexdigest()[:16]}"
+    made = made_once(folder, lambda place: _restrict_chunks(problem, proofs, place))
+    mass = float(made["mass"])
+    share = mass / problem.mass
+    return replace(
+        problem, folder=folder, chunks=tuple(made["chunks"]), mass=mass,
+        nats_left_out=problem.nats_left_out + nats_left_out(max(0.0, 1.0 - share), share),
+    )  # fmt: skip
+
+
+def _restrict_chunks(problem: RowProblem, proofs: Sequence[IntArray], folder: Path) -> dict[str, Any]:
+    """Write what proofs leave of all chunks to a folder; return which have profiles, and their mass as scaled."""
     made_folders(folder, ("chunks",))
     made = map_each(restrict_chunk, problem.chunks, problem.folder / "chunks", folder / "chunks", problem.offsets,
                     tuple(proofs))  # fmt: skip
-    mass = math.fsum(one for _, one in made)
-    chunks = tuple(number for number, (count, _) in zip(problem.chunks, made, strict=True) if count)
-    share = mass / problem.mass
-    return replace(
-        problem, folder=folder, chunks=chunks, mass=mass,
-        nats_left_out=problem.nats_left_out + nats_left_out(max(0.0, 1.0 - share), share),
-    )  # fmt: skip
+    chunks = [number for number, (count, _) in zip(problem.chunks, made, strict=True) if count]
+    return {"chunks": chunks, "mass": math.fsum(one for _, one in made)}
 
 
 def restrict_chunk(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal
 from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.engine import map_each
+from purtensor.distributed.made_once import made_once
+from purtensor.distributed.naming import identity_of
 from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.distributed.scale import Extent, exponent_of, nats_left_out
 from purtensor.distributed.slab_store import made_folders
@@ -37,8 +38,8 @@ class RowProblem:
     ----------
     folder
         Where the chunks lie.
-    reference
-        The stored table.
+    reference, identity
+        The stored table, and what it was when they were made.
     chunks
         The numbers of the chunks that have profiles of the problem.
     scopes, codes, offsets, targets
@@ -53,6 +54,7 @@ class RowProblem:
 
     folder: Path
     reference: StoredTable
+    identity: str
     chunks: tuple[int, ...]
     scopes: tuple[tuple[str, ...], ...]
     codes: tuple[tuple[IntArray, ...], ...]
@@ -85,7 +87,9 @@ class Chunk:
 
 
 def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], folder: Path) -> RowProblem:
-    """Return a problem with its chunks written to a folder.
+    """Return a problem with its chunks in a folder, where they are written unless they are there.
+
+    The folder is named by all that the chunks are made of (`problem_name`), and never changed.
 
     Raises
     ------
@@ -105,12 +109,26 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
         positive = values > 0
         rows.append(outer_rows([code[positive] for code in codes], values[positive],
                                domain.select(constraint.scope).sizes, target_exponent))  # fmt: skip
-    shutil.rmtree(folder, ignore_errors=True)
+    scopes, keys = tuple(constraint.scope for constraint in alike), tuple(one[1] for one in rows)
+    identity = identity_of(reference)
+    made = made_once(folder, lambda place: _make_chunks(reference, scopes, keys, place))
+    offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
+    exponent = int(made["exponent"])
+    share = math.ldexp(made["mass"], exponent) / reference.total
+    return RowProblem(
+        folder, reference, identity, tuple(made["chunks"]), scopes, tuple(one[0] for one in rows), offsets,
+        np.concatenate([r[2] for r in rows]), math.ldexp(alike[0].total, -target_exponent), made["mass"],
+        nats_left_out(max(0.0, 1.0 - share), share), exponent, target_exponent,
+    )  # fmt: skip
+
+
+def _make_chunks(
+    reference: StoredTable, scopes: Sequence[tuple[str, ...]], keys: Sequence[IntArray], folder: Path
+) -> dict[str, Any]:
+    """Write all chunks to a folder; return which have profiles, their mass as scaled, and the scale."""
     made_folders(folder, ("chunks",))
-    scopes = tuple(constraint.scope for constraint in alike)
     exponent = math.frexp(reference.total)[1]
     numbers = list(range(len(reference.bounds)))
-    keys = tuple(one[1] for one in rows)
     made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
     if not any(count for count, _, _ in made):
         raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
@@ -118,15 +136,8 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
     if wanted != exponent:
         exponent = wanted
         made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
-    offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
-    mass = math.fsum(one for _, one, _ in made)
-    chunks = tuple(number for number, (count, _, _) in zip(numbers, made, strict=True) if count)
-    share = math.ldexp(mass, exponent) / reference.total
-    return RowProblem(
-        folder, reference, chunks, scopes, tuple(one[0] for one in rows), offsets, np.concatenate([r[2] for r in rows]),
-        math.ldexp(alike[0].total, -target_exponent), mass, nats_left_out(max(0.0, 1.0 - share), share), exponent,
-        target_exponent,
-    )  # fmt: skip
+    chunks = [number for number, (count, _, _) in zip(numbers, made, strict=True) if count]
+    return {"chunks": chunks, "mass": math.fsum(one for _, one, _ in made), "exponent": exponent}
 
 
 def _require_few_rows(reference: StoredTable, constraints: Sequence[Constraint]) -> None:
