@@ -24,6 +24,7 @@ from purtensor.errors import NoSlabsError, UnknownCategoryError
 from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.stored import StoredTable, store_table, stored_marginal
+from purtensor.tables.stored_table import require_mass
 from purtensor.tables.translate import category_map
 
 Constraint: TypeAlias = "Marginal | StoredMarginal"
@@ -44,9 +45,14 @@ def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTab
         dask is not installed.
     InvalidOptionError
         Constraints that are none.
+    InvalidTableError
+        A table on disk, or of chunks of dask, without mass.
     """
     require_dask()
     flat = flattened(constraints, (Marginal, StoredMarginal))
+    for table in (reference, *(constraint.table for constraint in flat if isinstance(constraint, StoredMarginal))):
+        if isinstance(table, StoredTable):
+            require_mass(table)
     if isinstance(reference, StoredTable):
         yield reference, flat
         return
@@ -55,7 +61,9 @@ def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTab
     parent = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
     folder = Path(tempfile.mkdtemp(prefix="purtensor-", dir=parent))
     try:
-        yield store_table(reference, folder / "table.zarr"), flat
+        stored = store_table(reference, folder / "table.zarr")
+        require_mass(stored)
+        yield stored, flat
     except BaseException as error:
         if getattr(error, "projection", None) is None and getattr(error, "diagnosis", None) is None:
             shutil.rmtree(folder, ignore_errors=True)

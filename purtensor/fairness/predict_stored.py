@@ -12,12 +12,21 @@ from purtensor.tables.coded import encode, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.stored import TableWriter
 from purtensor.tables.stored_pairs import ROWS_AT_ONCE, Read, hashed
-from purtensor.tables.stored_table import StoredTable
+from purtensor.tables.stored_table import StoredTable, require_mass
 from purtensor.tables.translate import category_map
 
 
 def shares_of(q: Table | StoredTable, test: StoredTable, predictors: Sequence[str]) -> Iterator[tuple[Table, Table]]:
-    """Yield q and test on the predictor profiles of one share of them all, in memory, together all of test."""
+    """Yield q and test on the predictor profiles of one share of them all, in memory, together all of test.
+
+    Raises
+    ------
+    InvalidTableError
+        One of them, on disk, has no mass.
+    """
+    for table in (q, test):
+        if isinstance(table, StoredTable):
+            require_mass(table)
     one, other = Read(q), Read(test)
     passes = max(1, -(-(one.profiles + other.profiles) // ROWS_AT_ONCE))
     for share in range(passes):

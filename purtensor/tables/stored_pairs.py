@@ -10,14 +10,14 @@ from itertools import pairwise
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.errors import UnknownCategoryError
+from purtensor.errors import InvalidTableError, UnknownCategoryError
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.shares import SharedProfiles, Total, exact_sum, require_same_attributes, share_profiles
 from purtensor.tables.stored_format import read_profiles
-from purtensor.tables.stored_table import StoredTable
+from purtensor.tables.stored_table import StoredTable, require_mass
 from purtensor.tables.translate import category_map
 
 ROWS_AT_ONCE = 1 << 22
@@ -56,12 +56,22 @@ class Read:
             yield [np.asarray(code, dtype=np.int64)[on] for code in codes], values[on]
 
     def total(self) -> Total:
-        """Return the mass to about 32 digits."""
+        """Return the mass to about 32 digits.
+
+        Raises
+        ------
+        InvalidTableError
+            There is none.
+        """
+        if isinstance(self.table, StoredTable):
+            require_mass(self.table)
         sums: list[float] = []
         for _, values in self.pieces():
             high = exact_sum(values)
             sums += [high, exact_sum(np.append(values, -high))]
         whole = math.fsum(sums)
+        if not whole > 0.0:
+            raise InvalidTableError("the table is empty: no profile has positive mass")
         exponent = math.frexp(whole)[1]
         low = math.fsum([*sums, -whole])
         return Total(math.ldexp(whole, -exponent), math.ldexp(low, -exponent), exponent)
@@ -81,6 +91,8 @@ def shared_batches(
     ------
     UnknownAttributeError, UnknownCategoryError
         As for `share_profiles`.
+    InvalidTableError
+        A table without mass.
     """
     if attributes is None and not any(isinstance(table, StoredTable) for table in (p, q)):
         yield share_profiles(encode(p), encode(q))  # type: ignore[arg-type]  # both are in memory

@@ -112,8 +112,21 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
     return StoredTable(folder, domain, facts.profiles, facts.chunk, facts.total, place)
 
 
+def require_mass(stored: StoredTable) -> None:
+    """Refuse a stored table without mass, of which nothing can be computed.
+
+    Raises
+    ------
+    InvalidTableError
+        Its total is 0.
+    """
+    if not stored.total > 0.0:
+        raise InvalidTableError(f"the table {stored.path} is empty: no profile has positive mass")
+
+
 def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
     """Return a marginal of a stored table as a table in memory, summed chunk by chunk."""
+    require_mass(stored)
     names = named_attributes(attributes, stored.domain)
     if not names:
         raise InvalidOptionError("a marginal over no attribute is the total, which a stored table tells: table.total")
@@ -132,6 +145,7 @@ def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
 
 def stored_matches(stored: StoredTable, table: Table, attributes: Sequence[str]) -> Table:
     """Return the profiles of a stored table that agree with one of `table` on these attributes, in memory."""
+    require_mass(stored)
     coded = encode(table)
     domain = stored.domain.select(attributes)
     known = [n for n in attributes if n in coded.domain.attributes]
