@@ -12,14 +12,16 @@ import numpy as np
 import xarray as xr
 
 from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.distributed.by_rows import RowProjection
 from purtensor.distributed.on_face import face_named
 from purtensor.distributed.packed import Packed, read_own, write_packed
 from purtensor.distributed.passes import START
 from purtensor.distributed.result import StoredProjection, table_place
 from purtensor.distributed.slab_store import SlabStore, made_folders, read_store
-from purtensor.errors import StoreError
+from purtensor.errors import InvalidOptionError, StoreError
 from purtensor.solving.termination import Termination
 from purtensor.tables.stored import open_table
+from purtensor.tables.stored_partial import begun_beside, given_up, is_there, moved_into
 
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 
@@ -82,23 +84,29 @@ def constraints_of(store: SlabStore) -> tuple[Marginal | StoredMarginal, ...]:
     return tuple(found)
 
 
-def save_stored(result: StoredProjection, path: str | os.PathLike[str]) -> None:
+def save_stored(result: StoredProjection | RowProjection, path: str | os.PathLike[str]) -> None:
     """Copy a result with all that it needs but its stored tables to a new folder; later runs do not touch it.
 
     Files are linked where the disk allows it: then the copy takes no room.
 
     Raises
     ------
+    InvalidOptionError
+        A RowProjection: no run can go on from it, and its table is saved by itself.
     StoreError
         The folder exists already, the disk is full, or another run has taken the place of this one.
     """
+    if not isinstance(result, StoredProjection):
+        raise InvalidOptionError(
+            "a RowProjection, by L-BFGS on disk, is not saved whole: save its table, save(result.table, 'new.zarr'), "
+            "or where memory holds it save(result.table.to_table(), 'new.nc')"
+        )
     target = Path(path)
-    if os.path.lexists(target):
+    if is_there(target):
         raise StoreError(f"{target} exists already: give a new folder, or remove it first")
     keep_result(result)
     places = _needed(result)
-    partial = target.with_name(f"{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    partial = begun_beside(target)
     try:
         for place in places:
             onto = partial / place.relative_to(result.path)
@@ -107,12 +115,13 @@ def save_stored(result: StoredProjection, path: str | os.PathLike[str]) -> None:
                 shutil.copytree(place, onto, copy_function=_linked)
             elif place.exists():
                 _linked(str(place), str(onto))
-        os.replace(partial, target)
-    except (OSError, ValueError, StoreError) as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        if isinstance(error, StoreError):
-            raise
+        moved_into(partial, target)
+    except StoreError:
+        raise
+    except (OSError, ValueError) as error:
         raise StoreError(f"{str(target)!r} cannot be written: {getattr(error, 'strerror', None) or error}") from error
+    finally:
+        given_up(partial)
 
 
 def _needed(result: StoredProjection) -> Sequence[Path]:

@@ -47,7 +47,7 @@ def save(
     Raises
     ------
     InvalidOptionError
-        Another ending, or something that is neither.
+        Another ending, or something that is neither; or a RowProjection, of which the table can be saved.
     InvalidTableError
         Labels that this kind of file cannot keep.
     StoreError

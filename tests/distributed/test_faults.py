@@ -124,7 +124,7 @@ FILLED = {
     "witness": lambda run, _: pt.resume(run.path, max_iterations=50),
     ".start": lambda run, _: pt.project(run.reference, run.constraints, start=run),
     "proof": lambda _, folder: pt.diagnose(pt.open_table(folder / "forced.zarr"), forced_case(10)[1]),
-    "late.partial": lambda run, folder: pt.save(run, folder / "late"),
+    ".partial": lambda run, folder: pt.save(run, folder / "late"),
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.distributed import saved
 from purtensor.distributed.project import project_stored
 from purtensor.projection.outcome import Outcome
 from tests.distributed.test_project import SETS, by_profile, people, targets
@@ -87,3 +88,48 @@ def test_save__a_stored_table(tmp_path):
     copy = pt.load(tmp_path / "copy.zarr")
     assert isinstance(copy, pt.StoredTable)
     assert by_profile(copy.to_table()).equals(by_profile(table))
+
+
+def test_save__a_copy_that_came_into_being_meanwhile_stays(result, tmp_path, monkeypatch):
+    linked = saved._linked
+
+    def slow(source, target):
+        if not (tmp_path / "kept").exists():
+            (tmp_path / "kept").mkdir()
+            (tmp_path / "kept" / "mine").write_text("mine")
+        return linked(source, target)
+
+    monkeypatch.setattr(saved, "_linked", slow)
+    with pytest.raises(pt.StoreError, match="kept exists by now"):
+        pt.save(result, tmp_path / "kept")
+    assert [one.name for one in (tmp_path / "kept").iterdir()] == ["mine"]
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_save__two_copies_to_one_place_do_not_meet(result, tmp_path, monkeypatch):
+    linked = saved._linked
+
+    def other_first(source, target):
+        monkeypatch.setattr(saved, "_linked", linked)
+        pt.save(result, tmp_path / "kept")
+        return linked(source, target)
+
+    monkeypatch.setattr(saved, "_linked", other_first)
+    with pytest.raises(pt.StoreError, match="kept exists by now"):
+        pt.save(result, tmp_path / "kept")
+    assert_same(pt.load(tmp_path / "kept"), result)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("name", ["kept.nc", "kept.zarr", "kept"])
+def test_save__a_projection_by_rows_is_refused_and_its_table_is_not(result, tmp_path, name):
+    by_rows = project_stored(result.reference, result.constraints, solver=pt.LBFGS())
+    with pytest.raises(
+        pt.InvalidOptionError, match=r"RowProjection.* is not saved whole: save its table, save\(result\.table, 'new"
+    ):
+        pt.save(by_rows, tmp_path / name)
+    assert not (tmp_path / name).exists()
+    pt.save(by_rows.table, tmp_path / "new.zarr")
+    pt.save(by_rows.table.to_table(), tmp_path / "new.nc")
+    for saved_as in (pt.load(tmp_path / "new.zarr").to_table(), pt.load(tmp_path / "new.nc")):
+        assert by_profile(saved_as).equals(by_profile(by_rows.table.to_table()))
