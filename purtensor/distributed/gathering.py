@@ -80,12 +80,8 @@ class Gathered:
         Of the reference on the profiles of the problem; the smallest mass or target that is positive: as scaled.
     extent
         What the scale has to hold.
-    rows
-        Rows of each constraint in the part.
     basis
         Of the null vectors of the slabs, summed over the outer rows, modulo the recipe's prime.
-    note
-        The form of Newton's equations.
     repeated
         The codes of a profile that is stored twice.
     bare
@@ -101,9 +97,7 @@ class Gathered:
     mass: float = 0.0
     smallest: float = np.inf
     extent: Extent = NOTHING
-    rows: tuple[int, ...] = ()
     basis: IntArray | None = None
-    note: str = ""
     repeated: tuple[int, ...] | None = None
     bare: tuple[int, tuple[int, ...]] | None = None
     disagreement: tuple[tuple[int, int], tuple[int, ...], tuple[float, float]] | None = None
@@ -132,15 +126,14 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
     profiles, extent = np.flatnonzero(alive), Extent.of(values, alive)
     if not len(profiles):
         _write_labels(recipe, number, columns, values, profiles, alive)
-        return Gathered(stored=len(values), rows=(0,) * len(recipe.scopes), extent=extent)
+        return Gathered(stored=len(values), extent=extent)
     reference = np.ldexp(values[profiles], -recipe.reference_exponent)
     path = recipe.folder / "parts" / f"{number:06d}"
     system = found.system(recipe, profiles)
     laid = laid_out(path, system, reference, recipe.key, recipe.prime)
     _write_labels(recipe, number, columns, values, profiles[laid.order], alive)
     return Gathered(
-        len(profiles), len(values), laid.slabs, laid.bytes, laid.mass, laid.smallest, extent,
-        tuple(np.diff(system.offsets).tolist()), laid.basis, laid.note,
+        len(profiles), len(values), laid.slabs, laid.bytes, laid.mass, laid.smallest, extent, laid.basis,
     )  # fmt: skip
 
 

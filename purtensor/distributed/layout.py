@@ -34,8 +34,6 @@ class Laid:
         Of the reference; its smallest mass, or a target that is smaller still.
     basis
         Of the null vectors of the slabs, summed over the outer rows, modulo the prime; None where nothing couples them.
-    note
-        The form of Newton's equations.
     """
 
     order: IntArray
@@ -44,7 +42,6 @@ class Laid:
     mass: float
     smallest: float
     basis: IntArray | None
-    note: str
 
 
 def laid_out(path: Path, given: System, reference: FloatArray, key: tuple[str, ...], prime: int) -> Laid:
@@ -56,7 +53,7 @@ def laid_out(path: Path, given: System, reference: FloatArray, key: tuple[str, .
     write_part(path, Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form))
     basis = vectors.span(prime).basis if vectors is not None else None
     smallest = min(float(reference.min()), float(system.targets[system.targets > 0].min()))
-    return Laid(order, slabs.count, path.stat().st_size, float(reference.sum()), smallest, basis, form.note)
+    return Laid(order, slabs.count, path.stat().st_size, float(reference.sum()), smallest, basis)
 
 
 def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[BoolArray, Vectors | None]:
