@@ -22,7 +22,7 @@ from purtensor.projection.result import Projection, empty_projection, make_proje
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Solver, scaled_to_total
 from purtensor.solving.loop import Progress, Run, run
-from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.solving.problem import LabelledProblem, Problem, build_problem
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.stopping import Stopping
@@ -34,6 +34,9 @@ from purtensor.tables.stored import StoredTable
 _MOST_ITERATIONS = 1_000_000
 _WITHOUT_VERDICT = "interrupted while a verdict was sought, after the solver had ended"
 _WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
+
+_EMPTIED, _EMPTIED_SHARE, _UNIT = 10.0, 1e-7, 2.0**-53
+"""Profiles of no more mass than ten times the residual in L1, and of 1e-7 of their share before, may be zeros."""
 
 Answer = TypeVar("Answer", bound=Any)
 """A Projection, or one of a stored table."""
@@ -166,7 +169,7 @@ def _gone_on(
     feasibility: Feasibility,
 ) -> tuple[LabelledProblem, Run]:
     """Return what an ending in doubt leads to, with its problem: the face, on which the run goes on, or a proof."""
-    if _asks_for_verdict(outcome) and feasibility.is_hopeless():
+    if _asks_for_verdict(labelled.arrays, outcome) and feasibility.is_hopeless():
         outcome = replace(outcome, termination=Termination.HOPELESS)
     if outcome.termination is not Termination.HOPELESS:
         return labelled, outcome
@@ -176,8 +179,17 @@ def _gone_on(
     return face, _on_face(face, solver, stopping, outcome, told)
 
 
-def _asks_for_verdict(outcome: Run) -> bool:
-    """Tell whether an ending leaves open if there was anything to converge to."""
+def _asks_for_verdict(problem: Problem, outcome: Run) -> bool:
+    """Tell whether an ending leaves open if there was anything to converge to.
+
+    A run that converged leaves it open where it has all but emptied profiles: what the constraints force to be zero
+    holds no more mass than some multiple of what they are missed by.
+    """
+    if outcome.termination is Termination.CONVERGED:
+        masses = outcome.iterate.masses / problem.total
+        few = _EMPTIED * max(outcome.residual.l1, _UNIT)
+        emptied = (masses <= few) & (masses <= _EMPTIED_SHARE * problem.reference / problem.reference.sum())
+        return bool(emptied.any())
     return outcome.termination in (Termination.STALLED, Termination.NOT_FINITE)
 
 

@@ -73,7 +73,7 @@ def iterate_at(problem: Problem, potentials: FloatArray, memory: Any = None) -> 
 
 def starting_potentials(problem: Problem) -> FloatArray:
     """Return the potentials of the reference scaled to the targets' total."""
-    return _shift(problem, np.zeros(problem.system.rows), float(problem.reference.sum()))
+    return shifted(problem, np.zeros(problem.system.rows), float(problem.reference.sum()))
 
 
 def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
@@ -87,11 +87,11 @@ def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
     mass = float(iterate_at(problem, potentials).masses.sum())
     if not 0 < mass < np.inf:
         raise InvalidOptionError(f"the potentials to start from give a total mass of {mass}; start from the reference")
-    return _shift(problem, potentials.copy(), mass)
+    return shifted(problem, potentials.copy(), mass)
 
 
-def _shift(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
-    """Change potentials in place so that masses of this sum have the targets' total, and return them."""
+def shifted(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
+    """Add a constant to potentials in place so that masses of this sum have the targets' total, and return them."""
     potentials[: problem.offsets[1]] += math.log(problem.total / mass)
     return potentials
 

@@ -236,8 +236,16 @@ def _next_chunk(chunk: int, made: int, seconds: float) -> int:
 def _finished(problem: Problem, judge: Judge, state: _State, ending: Termination) -> Run:
     last, residual = judge.rebuilt(state.iterate)
     seconds = time.perf_counter() - state.started
-    if state.lines.last.iteration != state.iterations:
+    line = state.lines.last
+    if line.iteration != state.iterations:
         state.lines.add(TraceLine(_measured(problem, last, residual, float("nan")), state.iterations, seconds))
+    elif last.potentials is not state.iterate.potentials:  # scaled: the line tells what is returned
+        away = float(state.iterate.masses.sum()) / problem.total - 1.0
+        gained = away - float(np.log1p(away))
+        line.record = line.record._replace(
+            residual=residual.largest, residual_l1=residual.l1,
+            kl_step=line.record.kl_step + gained, dual=dual_at(problem, last),
+        )  # fmt: skip
     return Run(
         iterate=last,
         residual=residual,

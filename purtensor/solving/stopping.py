@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from purtensor._typing import FloatArray
 from purtensor.solving.certificate import Certificate, Certifier
-from purtensor.solving.iterate import Budget, Iterate, Residual, iterate_at, residual_of
+from purtensor.solving.iterate import Budget, Iterate, Residual, iterate_at, residual_of, shifted
 from purtensor.solving.lines import TraceLine
 from purtensor.solving.problem import Problem
 
 L1_FACTOR = 100
 """Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
+
+_SAME_TOTAL = 2.0**-44
+"""Totals that differ by no larger share are the same but for the rounding of their sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ class Judge:
     stopping: Stopping
     certifier: Certifier | None
     certificate: Certificate | None = None
-    _rebuilt: tuple[Iterate, Residual] | None = None
+    _rebuilt: tuple[FloatArray, Iterate, Residual] | None = None
     _awaited: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,11 +76,18 @@ class Judge:
         return self._is_within(residual)
 
     def rebuilt(self, iterate: Iterate) -> tuple[Iterate, Residual]:
-        """Return a point as its potentials make it, and its residual."""
-        if self._rebuilt is None or self._rebuilt[0].potentials is not iterate.potentials:
-            made = iterate_at(self.problem, iterate.potentials)
-            self._rebuilt = made, residual_of(self.problem, made.masses)
-        return self._rebuilt
+        """Return a point as its potentials make it, scaled to the targets' total, and its residual.
+
+        Newton's steps keep the total only as well as they meet the targets.
+        """
+        given = iterate.potentials
+        if self._rebuilt is None or self._rebuilt[0] is not given:
+            made = iterate_at(self.problem, given)
+            mass = float(made.masses.sum())
+            if 0.0 < mass < np.inf and abs(mass / self.problem.total - 1.0) > _SAME_TOTAL:
+                made = iterate_at(self.problem, shifted(self.problem, given.copy(), mass))
+            self._rebuilt = given, made, residual_of(self.problem, made.masses)
+        return self._rebuilt[1:]
 
     def _is_within(self, residual: Residual) -> bool:
         return residual.largest <= self.stopping.residual and residual.l1 <= self.stopping.residual_l1

@@ -329,3 +329,33 @@ def test_results__are_equal_to_themselves_alone():
         assert one != other  # tables have no truth value: there is nothing else to compare by
         assert other in [one, other]
         assert len({one, other}) == 2
+
+
+@pytest.mark.parametrize("solver", [pt.Newton(), pt.Newton(warm_up=0), None], ids=["warm", "cold", "chosen"])
+@pytest.mark.parametrize("limit", [{"tolerance": 0.1}, {"tolerance": 1e-3}, {"tolerance": 1e-15, "max_iterations": 2}])
+def test_project__has_the_total_of_the_targets_at_whatever_ending(solver, limit):
+    reference = pt.to_dense(pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}, weights=[1, 2, 3, 40]))
+    constraints = [pt.Marginal(pt.tabulate({name: [0, 1]}, weights=goal)) for name, goal in
+                   (("a", [50, 50]), ("b", [30, 70]))]  # fmt: skip
+    result = pt.project(reference, constraints, solver=solver, on_failure="return", **limit)
+    assert float(result.table.sum()) == pytest.approx(100.0, rel=1e-14)
+    misses = [np.abs(np.asarray(pt.marginal(result.table, name)) - goal).max() / 100.0 for name, goal in
+              (("a", [50, 50]), ("b", [30, 70]))]  # fmt: skip
+    assert result.residual == pytest.approx(max(misses), rel=1e-6, abs=1e-16)
+    assert float(result.trace.residual[-1]) == pytest.approx(result.residual, rel=1e-9)
+    assert (np.diff(result.trace.dual) >= -1e-15).all()
+    exact = pt.project(reference, constraints, tolerance=1e-14)
+    assert pt.total_variation(exact.table, result.table) <= result.tv_bound + 1e-15
+
+
+@each_solver
+@pytest.mark.parametrize("name", ["and_gate", "haberman_boundary"])
+def test_project__whatever_converged_has_no_mass_on_implied_zeros(solver, name):
+    problem = pt.problems.load(name)
+    result = pt.project(problem.reference, problem.constraints, solver=solver, on_failure="return", max_iterations=5000)
+    zeros = result.diagnosis.implied_zeros
+    assert result.termination is pt.Termination.CONVERGED_ON_FACE
+    assert zeros.size > 0
+    assert float(zeros.sum()) > 0  # what the reference has there
+    forced = (problem.masses > 0) & (np.asarray(pt.to_dense(result.table)) == 0)
+    assert forced.sum() == zeros.size
