@@ -207,7 +207,10 @@ def _solved(
     proofs = proofs_of(problem, doubts.diagnosed())
     problem = face_of_rows(problem, proofs)
     place = place_at(problem, np.zeros(int(problem.offsets[-1])))
-    left = replace(stopping, max_iterations=max(0, stopping.max_iterations - before.iteration))
+    left = replace(
+        stopping, max_iterations=max(0, stopping.max_iterations - before.iteration),
+        max_seconds=max(0.0, stopping.max_seconds - before.seconds),
+    )  # fmt: skip
     place, lines, ending = ascended(problem, place, solver, left, told)
     note = f"the constraints force zeros, found after {before.iteration} iterations; solved again without them"
     return _Solved(

@@ -169,6 +169,14 @@ def newton_pass(
     return found
 
 
+def measured_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -> Tally:
+    """Tell the marginals, misses and mass of a part where a run stands."""
+    part, potentials = opened_part(store, number, token, outer)
+    found = _measured(store, part, potentials, part.masses(potentials))
+    del found.sums["rhs"]
+    return found
+
+
 def profiles_pass(number: int, store: SlabStore) -> Tally:
     """Count the profiles of a part in each row that couples the parts."""
     part = read_part(store.part(number), store.kept)

@@ -29,7 +29,7 @@ from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.running import Plan, begun, run_on
 from purtensor.distributed.saved import constraints_of, keep_result
 from purtensor.distributed.slab_store import SlabStore, read_store
-from purtensor.distributed.stepping import residuals
+from purtensor.distributed.stepping import residuals, scale_to_total
 from purtensor.distributed.targets import Constraint, stored_problem
 from purtensor.distributed.unsearched import without_profile
 from purtensor.distributed.warm import begun_from
@@ -38,6 +38,7 @@ from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import check_choice, check_telling, delivered, iterations_of, stopping_of
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
+from purtensor.solving.iterate import Residual
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
@@ -207,7 +208,10 @@ def _carried_on(
                 stand = begun_on(store, root, reference.domain, stand)
         if is_on_face(stand):
             ending = ending_on_face(run_on(store, stand, _plan(stand), told))
-    proof, divergence = _proved(store, stand, ending)
+    proof, divergence = _proved(store, stand, ending)  # of the point divided by its total
+    if not stand.hurried:
+        stopping = Stopping(**stand.options["stopping"])
+        scale_to_total(store, stand, Residual(stopping.residual, stopping.residual_l1))
     residual, residual_l1 = residuals(store, stand.tally)
     iterations, seconds = before_face(stand)
     result = StoredProjection(
@@ -236,7 +240,9 @@ def _proved(store: SlabStore, stand: Stand, ending: Termination) -> tuple[Certif
 
 def _plan(stand: Stand) -> Plan:
     options, stopping = stand.options, Stopping(**stand.options["stopping"])
-    left = max(0, stopping.max_iterations - before_face(stand)[0])
-    return Plan(
-        options["newton"], options["warm_up"], tuple(options["order"]), replace(stopping, max_iterations=left)
+    iterations, seconds = before_face(stand)
+    left = replace(
+        stopping, max_iterations=max(0, stopping.max_iterations - iterations),
+        max_seconds=max(0.0, stopping.max_seconds - seconds),
     )  # fmt: skip
+    return Plan(options["newton"], options["warm_up"], tuple(options["order"]), left)

@@ -16,6 +16,7 @@ from purtensor.distributed.passes import (
     Move,
     Tally,
     added,
+    measured_pass,
     newton_pass,
     profiles_pass,
     raised_pass,
@@ -26,8 +27,10 @@ from purtensor.kernels.ipf import take_factors
 from purtensor.kernels.log_sweep import gain_of_a_row
 from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT
 from purtensor.solving.hessian.cholesky import factorize
+from purtensor.solving.iterate import Residual
 from purtensor.solving.raised import FLOORS
 from purtensor.solving.solvers.newton import WORTH
+from purtensor.solving.stopping import SAME_TOTAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,6 +182,31 @@ def newton_step(store: SlabStore, stand: Stand, floor: Floor | None = None, trie
 def system_at(store: SlabStore, stand: Stand) -> Tally:
     """Return what a Newton step needs of the point where a run stands: sweeps do not assemble it."""
     return map_reduce(newton_pass, added, store.parts, store, stand.token, stand.outer, None, stand.token)
+
+
+def scale_to_total(store: SlabStore, stand: Stand, met: Residual) -> None:
+    """Bring the masses where a run ended to the targets' total, as in memory: a pass where they have another.
+
+    The constant is added to a constraint that couples the parts. Masses stay as they are where there is none, and where
+    a residual within `met` would be so no longer.
+    """
+    mass = float(stand.tally.sums["mass"])
+    if not (store.outer_blocks and 0.0 < mass < float("inf") and abs(mass / store.total - 1.0) > SAME_TOTAL):
+        return
+    outer = stand.outer.copy()
+    outer[next(iter(store.outer_blocks.values()))] += np.log(store.total / mass)
+    tally = map_reduce(measured_pass, added, store.parts, store, stand.token, outer)
+    before, after = Residual(*residuals(store, stand.tally)), Residual(*residuals(store, tally))
+    if _is_within(before, met) and not _is_within(after, met):
+        return
+    stand.tally, stand.outer = tally, outer
+    away, line = mass / store.total - 1.0, stand.lines[-1]
+    kl_step = line.record.kl_step + away - float(np.log1p(away))
+    line.record = line.record._replace(residual=after.largest, residual_l1=after.l1, kl_step=kl_step)
+
+
+def _is_within(residual: Residual, limits: Residual) -> bool:
+    return residual.largest <= limits.largest and residual.l1 <= limits.l1
 
 
 def _next_token(stand: Stand) -> str:

@@ -10,7 +10,7 @@ from purtensor.distributed.proved_zeros import ProvedZeros, without
 from purtensor.distributed.result import StoredProjection
 from purtensor.distributed.sources import misses_of, source_of, targets_of
 from purtensor.errors import InvalidOptionError
-from purtensor.verification.pieces import Sums, add_piece, figures, fingerprint, joined
+from purtensor.verification.pieces import Sums, add_piece, divergence_of, figures, fingerprint, joined
 from purtensor.verification.stored import Profiles, Source, misses
 from purtensor.verification.verify import Verification, unconfirmed
 
@@ -57,10 +57,11 @@ def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = Fal
     failures = _check_support(result, sums)
     support = not failures
     claims: Any = result  # with all that is read there; its tables are elsewhere
-    failures += unconfirmed(claims, sums.largest_potential, found)
+    divergence = divergence_of(sums)
+    failures += unconfirmed(claims, sums.largest_potential, found, divergence)
     return Verification(
-        residual=found.residual, residual_l1=found.residual_l1, membership=found.membership, bound=found.bound,
-        tv_bound=found.tv_bound, support=support, exact=False, failures=tuple(failures),
+        residual=found.residual, residual_l1=found.residual_l1, membership=found.membership, divergence=divergence,
+        bound=found.bound, tv_bound=found.tv_bound, support=support, exact=False, failures=tuple(failures),
     )  # fmt: skip
 
 

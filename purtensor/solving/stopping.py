@@ -15,7 +15,7 @@ from purtensor.solving.problem import Problem
 L1_FACTOR = 100
 """Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
 
-_SAME_TOTAL = 2.0**-44
+SAME_TOTAL = 2.0**-44
 """Totals that differ by no larger share are the same but for the rounding of their sums."""
 
 
@@ -84,7 +84,7 @@ class Judge:
         if self._rebuilt is None or self._rebuilt[0] is not given:
             made = iterate_at(self.problem, given)
             mass = float(made.masses.sum())
-            if 0.0 < mass < np.inf and abs(mass / self.problem.total - 1.0) > _SAME_TOTAL:
+            if 0.0 < mass < np.inf and abs(mass / self.problem.total - 1.0) > SAME_TOTAL:
                 made = iterate_at(self.problem, shifted(self.problem, given.copy(), mass))
             self._rebuilt = given, made, residual_of(self.problem, made.masses)
         return self._rebuilt[1:]

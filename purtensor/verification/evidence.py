@@ -50,6 +50,8 @@ class Claims(Protocol):
     @property
     def residual_l1(self) -> float: ...  # noqa: D102
     @property
+    def divergence(self) -> float: ...  # noqa: D102
+    @property
     def bound(self) -> float: ...  # noqa: D102
     @property
     def tv_bound(self) -> float: ...  # noqa: D102

@@ -59,11 +59,14 @@ class Piece:
 class Sums:
     """What the profiles of a projection add up to, in extended precision; the masses as they are.
 
-    `reference` is the order-free fingerprint of the reference; `strays` counts profiles with mass that a target of 0
+    `weighed_logarithms` is the sum of p log(p / reference), of which the divergence is made, `reference` the order-free
+    fingerprint of the reference; `strays` counts profiles with mass that a target of 0
     excludes, and `lost` those without mass that should have some.
     """
 
     mass: np.longdouble = _ZERO
+    reference_mass: np.longdouble = _ZERO
+    weighed_logarithms: np.longdouble = _ZERO
     member_mass: np.longdouble = _ZERO
     apart: np.longdouble = _ZERO
     membership: float = 0.0
@@ -89,6 +92,10 @@ def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequenc
     p, w, f = masses[on], change[on], members[on]
     sums.mass, sums.member_mass = sums.mass + p.sum(), sums.member_mass + f.sum()
     sums.apart += np.abs(p - f).sum()
+    given = piece.reference.astype(np.longdouble)
+    sums.reference_mass += given.sum()
+    with np.errstate(divide="ignore"):
+        sums.weighed_logarithms += (p * np.log(p / given[on])).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         farthest = float(np.abs(p / f - 1).max(initial=0))
     sums.membership = max(sums.membership, farthest) if np.isfinite(farthest) else np.inf
@@ -99,6 +106,13 @@ def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequenc
     sums.moved += (p * np.abs(w)).sum()
     sums.reference = joined(sums.reference, fingerprint(piece.codes, piece.reference))
     return np.asarray(np.where(listed, masses * (1 + change), 0))
+
+
+def divergence_of(sums: Sums) -> float:
+    """Return the divergence from the reference, each divided by its total; NaN where the table has no mass."""
+    if not sums.mass > 0:
+        return float("nan")
+    return max(0.0, float(sums.weighed_logarithms / sums.mass - np.log(sums.mass / sums.reference_mass)))
 
 
 def figures(sums: Sums, reached: Sequence[tuple[float, float]], misses_after: Sequence[float]) -> Figures:

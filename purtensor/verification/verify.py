@@ -18,6 +18,9 @@ from purtensor.verification.implied_zeros import unproved_zeros
 _SLACK = 1e-14
 """Rounding of sums in float64 that a claimed residual or distance may contain, total mass 1."""
 
+_RELATIVE = 1e-10
+"""By so much of itself may a divergence differ from one that was summed in another order."""
+
 _FACTOR = 1.01
 """Two least-norm solves agree to far better than a percent wherever they prove anything."""
 
@@ -33,6 +36,8 @@ class Verification:
     membership
         The largest |p / (reference * exp(C^T potentials)) - 1|, in extended precision: how far rounding has moved
         the table off its exponential family. What float64 has no digits for, below 2^-1022 of the total, is left out.
+    divergence
+        D(table || reference), both divided by their totals, in nats and in extended precision.
     bound, tv_bound
         The exact projection q has D(q || table) <= bound nats and lies within tv_bound of it in total variation; inf
         and 1 where nothing could be proved.
@@ -48,6 +53,7 @@ class Verification:
     residual: float
     residual_l1: float
     membership: float
+    divergence: float
     bound: float
     tv_bound: float
     support: bool
@@ -100,11 +106,13 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
     members = _family(evidence)
     support, failures = _check_support(evidence, members)
     found = enclose(evidence) if exact else _measure(evidence, members)
-    failures += unconfirmed(result, evidence.largest_potential, found)
+    divergence = _divergence(evidence)
+    failures += unconfirmed(result, evidence.largest_potential, found, divergence)
     return Verification(
         residual=found.residual,
         residual_l1=found.residual_l1,
         membership=found.membership,
+        divergence=divergence,
         bound=found.bound,
         tv_bound=found.tv_bound,
         support=support,
@@ -124,6 +132,15 @@ def _family(evidence: Evidence) -> LongArray:
     """Return reference * exp(C^T potentials) in extended precision."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return np.asarray(evidence.reference.astype(np.longdouble) * np.exp(evidence.exponents))
+
+
+def _divergence(evidence: Evidence) -> float:
+    """Return D(table || reference), each divided by its total; NaN where the table has no mass."""
+    masses, reference = evidence.masses.astype(np.longdouble), evidence.reference.astype(np.longdouble)
+    on = masses > 0
+    with np.errstate(all="ignore"):
+        p, q = masses[on] / masses.sum(), reference[on] / reference.sum()
+        return max(0.0, float((p * np.log(p / q)).sum())) if on.any() else float("nan")
 
 
 def _residuals(evidence: Evidence) -> tuple[float, float]:
@@ -166,7 +183,7 @@ def _spacing(evidence: Evidence) -> np.longdouble:
     return np.longdouble(2.0) ** -1073 * max(1.0, evidence.total)
 
 
-def unconfirmed(result: Claims, largest_potential: float, found: Figures) -> list[str]:
+def unconfirmed(result: Claims, largest_potential: float, found: Figures, divergence: float) -> list[str]:
     """Return each claim of a result that the recomputed figures do not confirm, as a sentence."""
     failures = [] if result.converged else [f"the result itself says: {result.termination.value}"]
     for name in ("residual", "residual_l1"):
@@ -176,6 +193,9 @@ def unconfirmed(result: Claims, largest_potential: float, found: Figures) -> lis
     allowed = 1e-14 * (1 + largest_potential)
     if not found.membership <= allowed:
         failures.append(f"the table is off its exponential family by {found.membership:.3g}; {allowed:.3g} is rounding")
+    allowed = _RELATIVE * divergence + 10 * allowed
+    if not abs(result.divergence - divergence) <= allowed:
+        failures.append(f"divergence is {divergence:.12g} nats, and {result.divergence:.12g} is claimed")
     if result.certified:
         slack = _SLACK + found.membership  # as far as the table itself can be from its potentials
         if not found.tv_bound <= result.tv_bound * _FACTOR + slack:

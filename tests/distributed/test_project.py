@@ -286,3 +286,17 @@ def test_pur__of_a_stored_table(tmp_path):
         target = one.target if isinstance(one, pt.Marginal) else one.in_memory().target
         assert by_profile(target).values == pytest.approx(by_profile(other.target).values, rel=1e-14)
     assert_equal(project_stored(stored, constraints, part_profiles=50), in_memory(f, wanted))
+
+
+@pytest.mark.parametrize("limit", [{"tolerance": 1e-3}, {"tolerance": 1e-15, "max_iterations": 2}])
+def test_project__has_the_total_of_the_targets_at_whatever_ending(tmp_path, limit):
+    problem = pt.problems.load("b")
+    stored = pt.store_table(problem.reference, tmp_path / "f")
+    on_disk = pt.project(stored, problem.constraints, solver=pt.Newton(), on_failure="return", **limit)
+    in_memory = pt.project(problem.reference, problem.constraints, solver=pt.Newton(), on_failure="return", **limit)
+    assert on_disk.table.total == pytest.approx(1.0, rel=1e-14)
+    assert on_disk.residual == pytest.approx(in_memory.residual, rel=1e-8, abs=1e-16)
+    assert float(on_disk.trace.residual[-1]) == on_disk.residual
+    assert on_disk.trace.kl_step.values == pytest.approx(in_memory.trace.kl_step.values, rel=1e-8, abs=1e-14)
+    assert pt.total_variation(on_disk.table, in_memory.table) < 1e-12
+    assert on_disk.bound == pytest.approx(in_memory.bound, rel=1e-6, abs=1e-16)

@@ -11,7 +11,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.feasibility.finding import find
-from purtensor.feasibility.flows import triangle_of, minimum_cut
+from purtensor.feasibility.flows import minimum_cut, triangle_of
 from purtensor.feasibility.proof import spread_whole
 from purtensor.feasibility.violation import smallest_miss, smallest_violation
 from tests.strategies import table_from

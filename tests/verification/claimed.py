@@ -35,6 +35,14 @@ class Claimed:
     residual_l1: float = 2.0
     bound: float = math.inf
     tv_bound: float = 1.0
+    claimed_divergence: float | None = None
+
+    @property
+    def divergence(self) -> float:
+        if self.claimed_divergence is not None:
+            return self.claimed_divergence
+        p, q = exact_shares(self.table), exact_shares(self.reference)
+        return sum(float(mass) * math.log(mass / q[profile]) for profile, mass in p.items() if mass and q.get(profile))
 
     @property
     def converged(self) -> bool:

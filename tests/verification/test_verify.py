@@ -123,6 +123,17 @@ def test_verify__tells_claims_that_are_too_good(exact):
             assert [f.split()[0] for f in verify(spoilt, exact=exact).failures] == [name]
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_verify__tells_a_divergence_that_is_another(exact):
+    good = after_sweeps(fixed_case(), 60)
+    found = verify(good, exact=exact)
+    assert found.passed
+    assert found.divergence == pytest.approx(good.divergence, rel=1e-12)
+    for factor in (1 - 1e-8, 1 + 1e-8, 0.0, math.nan, math.inf):
+        told = verify(replace(good, claimed_divergence=good.divergence * factor), exact=exact)
+        assert [failure.split()[0] for failure in told.failures] == ["divergence"]
+
+
 def test_verify__does_not_pass_what_says_that_it_failed():
     found = verify(after_sweeps(fixed_case(), 60, termination=Ending.LIMIT))
     assert found.failures == ("the result itself says: the iteration limit came first",)
