@@ -12,6 +12,7 @@ import xarray as xr
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import FileFormatError, InvalidOptionError
+from purtensor.feasibility.diagnose import diagnose
 from purtensor.projection.evidence import StoredEvidence
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.relaxation import Relaxation
@@ -38,7 +39,8 @@ def save(
     ----------
     table_or_result
         A projection, which goes into .nc only: its table, reference, constraints, potentials, trace and facts; or a
-        relaxation, with its misses and multipliers, likewise. Or a table, for .nc, .parquet, .csv or .csv.gz; NetCDF
+        relaxation, with its misses and multipliers, likewise. A verdict that it has is made again by `load`, from
+        the same tables. Or a table, for .nc, .parquet, .csv or .csv.gz; NetCDF
         and Parquet keep everything, a CSV profiles and values. Or what lies on disk: a StoredProjection, which later
         runs then do not touch, or a stored table.
     path
@@ -138,6 +140,7 @@ def _dataset_of(result: Projection | Relaxation) -> xr.Dataset:
         kind="projection",
         termination=result.termination.name,
         certified=int(result.certified),
+        diagnosed=int(result.diagnosis is not None),
         iterations=result.iterations,
         constraints=len(result.constraints),
         notes="\n".join(result.notes),
@@ -154,15 +157,18 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
         tuple(dataset_to_table(dataset, f"potential{k}_") for k in range(count)),
         trace.rename(names).set_coords("iteration").drop_attrs(deep=False),
     )
+    reference = dataset_to_table(dataset, "reference_")
+    constraints = tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count))
+    diagnosed = bool(facts.get("diagnosed", 0))  # files of earlier versions do not say
     return Projection(
         table=dataset_to_table(dataset, "table_"),
         termination=Termination[facts["termination"]],
         certified=bool(facts["certified"]),
         iterations=int(np.asarray(facts["iterations"]).item()),
         notes=tuple(line for line in str(facts["notes"]).split("\n") if line),
-        diagnosis=None,
-        reference=dataset_to_table(dataset, "reference_"),
-        constraints=tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count)),
+        diagnosis=diagnose(reference, constraints) if diagnosed else None,
+        reference=reference,
+        constraints=constraints,
         evidence=stored,
         **{name: float(facts[name]) for name in _NUMBERS},
     )

@@ -133,14 +133,25 @@ class _Hard:
 
     def is_hopeless(self) -> bool:
         """Return whether it is proved that nothing meets the hard constraints; found out on the first call."""
-        if not self.constraints:
-            return False
+        return bool(self.constraints) and self.diagnosed().verdict is Verdict.INFEASIBLE
+
+    def diagnosed(self) -> Diagnosis:
+        """Return the diagnosis, made on the first call."""
         if self.diagnosis is None:
             coded, profiles = self.labelled.coded, self.labelled.profiles
             values = np.zeros(len(coded.values))
             values[profiles] = coded.values[profiles]
             self.diagnosis = diagnose(coded.rebuild(values), self.constraints)
-        return self.diagnosis.verdict is Verdict.INFEASIBLE
+        return self.diagnosis
+
+
+def diagnosis_of_hard(
+    reference: Table, constraints: Sequence[Marginal], soft: Sequence[int], penalty: str
+) -> Diagnosis:  # fmt: skip
+    """Return the verdict on the constraints that are not soft, on the profiles that the penalty leaves."""
+    hard = [constraint for k, constraint in enumerate(constraints) if k not in soft]
+    missed = [constraints[k] for k in soft]
+    return _Hard(build_soft_problem(reference, hard, missed, empties=penalty == "kl"), hard).diagnosed()
 
 
 def _solved(

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from purtensor.constraints.marginals import Marginal
+from purtensor.projection.relax import diagnosis_of_hard
 from purtensor.projection.relaxation import Relaxation
 from purtensor.solving.soft_ascent import SoftEnding
 from purtensor.tables.table_dataset import dataset_to_table, table_to_dataset
@@ -19,7 +20,7 @@ _NUMBERS = ("objective", "divergence", "penalty_paid", "residual", "residual_l1"
 
 
 def relaxation_dataset(result: Relaxation) -> xr.Dataset:
-    """Return all of a relaxation but its diagnosis, which is asked for again where it is needed."""
+    """Return all of a relaxation but its diagnosis, of which it says whether there is one: it can be made again."""
     parts = [table_to_dataset(result.table, "table_"), table_to_dataset(result.reference, "reference_")]
     for k, constraint in enumerate(result.constraints):
         parts.append(table_to_dataset(constraint.target, f"target{k}_"))
@@ -31,6 +32,7 @@ def relaxation_dataset(result: Relaxation) -> xr.Dataset:
         kind=KIND,
         termination=result.termination.name,
         certified=int(result.certified),
+        diagnosed=int(result.diagnosis is not None),
         iterations=result.iterations,
         constraints=len(result.constraints),
         soft=json.dumps(result.soft),  # an attribute of one number comes back as a number
@@ -41,7 +43,7 @@ def relaxation_dataset(result: Relaxation) -> xr.Dataset:
 
 
 def relaxation_of(dataset: xr.Dataset) -> Relaxation:
-    """Return what `relaxation_dataset` made a dataset of.
+    """Return what `relaxation_dataset` made a dataset of, its diagnosis made again.
 
     Raises
     ------
@@ -53,6 +55,10 @@ def relaxation_of(dataset: xr.Dataset) -> Relaxation:
     numbers = {name: float(facts[name]) for name in _NUMBERS}
     if math.isnan(numbers["strength"]):
         raise ValueError("the strength of the penalty is no number")
+    reference, soft = dataset_to_table(dataset, "reference_"), tuple(int(k) for k in json.loads(facts["soft"]))
+    constraints = tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count))
+    penalty = str(facts["penalty"])
+    diagnosed = bool(facts.get("diagnosed", 0))  # files of earlier versions do not say
     return Relaxation(
         table=dataset_to_table(dataset, "table_"),
         termination=SoftEnding[facts["termination"]],
@@ -62,10 +68,10 @@ def relaxation_of(dataset: xr.Dataset) -> Relaxation:
         certified=bool(facts["certified"]),
         iterations=int(np.asarray(facts["iterations"]).item()),
         notes=tuple(line for line in str(facts["notes"]).split("\n") if line),
-        diagnosis=None,
-        soft=tuple(int(k) for k in json.loads(facts["soft"])),
-        penalty=str(facts["penalty"]),
-        reference=dataset_to_table(dataset, "reference_"),
-        constraints=tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count)),
+        diagnosis=diagnosis_of_hard(reference, constraints, soft, penalty) if diagnosed else None,
+        soft=soft,
+        penalty=penalty,
+        reference=reference,
+        constraints=constraints,
         **numbers,
     )

@@ -14,6 +14,7 @@ from purtensor.sampling.hypergeometric import hypergeometric
 from purtensor.sampling.splitting import Counts, Masses, canonical_order, split_down
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.stored import StoredTable, TableWriter, read_profiles
+from purtensor.tables.stored_table import require_mass
 
 
 @overload
@@ -60,6 +61,7 @@ def sample(p: Table | StoredTable, size: int, *, seed: int | np.random.Generator
 
 
 def _stored_sample(p: StoredTable, size: int, rng: np.random.Generator) -> StoredTable:
+    require_mass(p)
     masses = np.array([float(read_profiles(p.path, *bounds)[1].sum()) for bounds in p.bounds])
     share = np.zeros(len(masses), dtype=np.int64)
     share[masses > 0] = multinomial(masses[masses > 0], size, rng)

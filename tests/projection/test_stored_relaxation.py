@@ -53,3 +53,28 @@ def test_relaxation_of__what_the_file_says():
     assert again.strength == 7.0
     with pytest.raises(ValueError, match="no number"):
         relaxation_of(dataset.assign_attrs(strength=float("nan")))
+
+
+def test_save__a_relaxation_comes_back_with_its_verdict(tmp_path):
+    problem = pt.problems.load("cut_3x3")
+    result = pt.relax(problem.reference, (*problem.constraints, problem.constraints[0]), soft=2, on_failure="return")
+    assert result.termination.name == "INFEASIBLE"
+    pt.save(result, tmp_path / "r.nc")
+    again = pt.load(tmp_path / "r.nc")
+    assert again.diagnosis.verdict == result.diagnosis.verdict == "infeasible"
+    assert again.diagnosis.verify()
+
+
+@pytest.mark.parametrize(("added", "ending"), [(0.05, "CONVERGED_ON_FACE"), (0.01, "INFEASIBLE")])
+def test_save__a_projection_comes_back_with_its_verdict(tmp_path, added, ending):
+    problem = pt.problems.proxy(added)
+    result = pt.project(problem.reference, problem.constraints, on_failure="return")
+    assert result.termination.name == ending
+    pt.save(result, tmp_path / "p.nc")
+    again = pt.load(tmp_path / "p.nc")
+    assert again.diagnosis.verdict == result.diagnosis.verdict
+    assert again.diagnosis.implied_zeros.identical(result.diagnosis.implied_zeros)
+    assert again.diagnosis.verify()
+    interior = pt.project(problem.reference, problem.constraints[1:])
+    pt.save(interior, tmp_path / "q.nc")
+    assert pt.load(tmp_path / "q.nc").diagnosis is None

@@ -33,6 +33,7 @@ CALLS = {
     "predict": lambda e, p: pt.predict(e, p, response="y"),
     "predict for nobody": lambda e, p: pt.predict(p, e, response="y"),
     "marginal": lambda e, _: pt.marginal(e, ["y"]),
+    "sample": lambda e, _: pt.sample(e, 10, seed=0),
     "pur": lambda e, _: pt.pur(e, response="y", protected="s"),
     "utility_error": lambda e, p: pt.utility_error(e, p, response="y", protected="s"),
 }
