@@ -188,7 +188,8 @@ def _iterated(item: Any) -> list[Any]:
 def _not_a_constraint(item: Any) -> InvalidOptionError:
     if isinstance(item, StoredMarginal):
         return InvalidOptionError(
-            "a target on disk goes with a reference on disk: store_table(reference, path), or take in_memory() of it"
+            "a target on disk goes with a reference on disk, store_table(reference, path), in purtensor.project and "
+            "diagnose; for others take its in_memory(), and to_table() of tables on disk"
         )
     return InvalidOptionError(
         f"a constraint is a purtensor.Marginal, this is {type(item).__qualname__}; wrap a table as Marginal(table)"

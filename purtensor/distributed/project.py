@@ -45,7 +45,7 @@ from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
-from purtensor.tables.present import require_store
+from purtensor.tables.present import path_text, require_store
 from purtensor.tables.stored import StoredTable, open_table
 
 
@@ -153,7 +153,7 @@ def resume(
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     check_telling(progress, callback)
     limit = None if max_iterations is None else iterations_of(max_iterations)
-    root = read_store(_run_folder(Path(path)))
+    root = read_store(_run_folder(Path(path_text(path))))
     store, stand = recalled_on(root)
     if limit is not None:
         stand.options["stopping"]["max_iterations"] = limit

@@ -117,7 +117,8 @@ def _bounds(coded: CodedTable, marginal: Marginal, order: IntArray, total: int) 
     present, first, inverse = np.unique(index, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
     targets = np.empty(len(present))
-    targets[rank] = system.targets[present] * (total / system.targets.sum())
+    scaled = np.ldexp(system.targets, -int(np.frexp(system.targets.max())[1]))  # as fixed_point does
+    targets[rank] = scaled[present] * (total / scaled.sum())
     # a target within rounding of a whole number is that number
     slack = 64 * np.finfo(float).eps * max(total, 1)
     lower, upper = np.floor(targets + slack), np.ceil(targets - slack)

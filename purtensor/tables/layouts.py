@@ -27,7 +27,7 @@ from purtensor.tables.memory import require_memory
 def to_dense(table: Table, fill_value: float = 0.0) -> Table:
     """Return the table in the dense layout: one dimension an attribute, `fill_value` where nothing is stored.
 
-    A table that is dense is returned as it is.
+    A table that is dense is returned as it is, in float64.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
         raise InvalidOptionError(f"fill_value is a number, or NaN, this is {fill_value!r}")
     domain = domain_of(table)
     if not is_sparse(table):
-        return table
+        return _in_float64(table, _numbers(table, domain))
     require_memory(
         8 * domain.size,
         f"a dense table over {shown(table)}, {domain.size} profiles,",
@@ -93,7 +93,7 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     check_flag("keep_zeros", keep_zeros)
     domain = domain_of(table)
     if is_sparse(table):
-        _numbers(table, domain, stored_codes(table, domain))
+        table = _in_float64(table, _numbers(table, domain, stored_codes(table, domain)))
         return table if keep_zeros or np.all(table.values) else table.isel({PROFILE: np.flatnonzero(table.values)})
     values = _numbers(table, domain)
     stored = len(values) if keep_zeros else int(np.count_nonzero(values))
@@ -101,6 +101,11 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     positions = np.arange(stored) if keep_zeros else np.flatnonzero(values)
     codes = np.unravel_index(positions, domain.sizes)
     return sparse_table(domain, codes, values[positions], name=table.name, attrs=dict(table.attrs))
+
+
+def _in_float64(table: Table, values: FloatArray) -> Table:
+    """Return the table itself where it holds float64, else a copy that does."""
+    return table if table.dtype == np.float64 else table.copy(data=values.reshape(table.shape))
 
 
 def _numbers(table: Table, domain: Domain, codes: Sequence[IntArray] = ()) -> FloatArray:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NoReturn
 
 import narwhals.stable.v2 as nw
@@ -195,9 +197,15 @@ def _as_numbers(values: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) 
     except (TypeError, ValueError, OverflowError):
         raise InvalidTableError("weights are numbers that float64 holds, one a record; these are not") from None
     for row, value in enumerate(numbers):
-        if isinstance(value, int) and int(found[row]) != value:
+        if _is_whole(value) and int(found[row]) != value:
             fail(row, f"has {value}, an integer that float64 cannot hold exactly")
     return found
+
+
+def _is_whole(value: Any) -> bool:
+    """Tell whether a number is whole in its own digits: an integer, or such a Decimal or Fraction."""
+    exact = isinstance(value, Fraction) or (isinstance(value, Decimal) and value.is_finite())
+    return isinstance(value, int) or (exact and value == int(value))
 
 
 def _refuse_missing(names: tuple[str, ...], factors: list[Factor]) -> None:

@@ -152,3 +152,9 @@ def test_project__a_reference_that_is_gone(run):
     shutil.rmtree(run.reference.path)
     with pytest.raises(pt.StoreError, match="cannot be read"):
         pt.project(run.reference, run.constraints)
+
+
+@pytest.mark.parametrize("path", [None, 3, [], b"x", ""], ids=repr)
+def test_resume__what_is_no_path(path):
+    with pytest.raises(pt.InvalidOptionError, match="a path is text"):
+        pt.resume(path)

@@ -197,3 +197,10 @@ def test_round_counts__a_hundred_thousand_profiles():
 def test_round_counts__the_tiniest_masses_and_the_widest_ranges(weights, total, expected):
     table = pt.tabulate({"a": ["x", "y"]}, weights=weights)
     assert pt.round_counts(table, total).values.tolist() == expected
+
+
+def test_round_counts__of_the_tiniest_masses_within_their_marginals():
+    plain = pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}, weights=[1, 2, 3, 4])
+    tiny = plain * 1e-311
+    found = pt.round_counts(tiny, 10, constraints=pt.marginals_of(tiny, ["a"]))
+    assert found.values.tolist() == plain.values.tolist()

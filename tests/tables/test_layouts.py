@@ -46,8 +46,24 @@ def test_to_sparse__of_a_sparse_table_drops_its_zeros():
 
 
 def test_to_dense__returns_a_dense_table_as_it_is():
-    table = xr.DataArray([1, 2], coords={"a": [1, 2]}, dims="a")
+    table = xr.DataArray([1.0, 2.0], coords={"a": [1, 2]}, dims="a")
     assert pt.to_dense(table) is table
+
+
+@pytest.mark.parametrize("kind", ["i8", "u1", "f4", "?"])
+def test_layouts__float64_comes_out(kind):
+    dense = xr.DataArray(np.array([1, 0], dtype=kind), coords={"a": [1, 2]}, dims="a", attrs={"of": "it"})
+    for table in (pt.to_dense(dense), pt.to_sparse(pt.to_dense(dense), keep_zeros=True).astype(kind)):
+        for found in (pt.to_dense(table), pt.to_sparse(table, keep_zeros=True)):
+            assert found.dtype == np.float64
+            assert found.values.tolist() == [1.0, 0.0]
+            assert found.attrs == {"of": "it"}
+
+
+@pytest.mark.parametrize("values", [["u", "v"], [1j, 0], [None, 1.0], [2**53 + 1, 1]])
+def test_to_dense__checks_what_is_dense_already(values):
+    with pytest.raises(pt.InvalidTableError, match=r"integers or floats|cannot hold exactly"):
+        pt.to_dense(xr.DataArray(np.array(values), coords={"a": [1, 2]}, dims="a"))
 
 
 def test_to_dense__fills_what_is_not_stored():

@@ -80,7 +80,7 @@ def contenders(solvers: Solvers) -> list[Contender]:
         several = [solvers] if isinstance(solvers, (str, Solver)) else items_of(solvers)
         if several is None:
             raise InvalidOptionError(f"solvers are names, or objects with a step, this is {solvers!r}")
-        listed = several
+        listed = [_checked(solver) for solver in several]
         names = [name_of(solver) for solver in listed]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -121,13 +121,17 @@ def _own(text: str) -> Solver:
     return solver_named(text)
 
 
+def _checked(solver: Any) -> Any:
+    if not (isinstance(solver, str) or (callable(getattr(solver, "step", None)) and not isinstance(solver, type))):
+        raise InvalidOptionError(f"a solver is a name or an object with a step, such as IPF(), this is {solver!r}")
+    return solver
+
+
 def _contender(name: str, solver: Any) -> Contender:
-    if isinstance(solver, str):
+    if isinstance(_checked(solver), str):
         if solver == WHOLE_CALL:
             return Contender(name, WholeCallEntry)
         if solver in PEERS:
             return Contender(name, partial(PeerEntry, peer=solver))
         solver = _own(solver)
-    if not isinstance(solver, Solver):
-        raise InvalidOptionError(f"a solver is a name or an object with a step, such as IPF(), this is {solver!r}")
     return Contender(name, partial(OwnEntry, solver=solver))

@@ -160,6 +160,8 @@ def test_compare__takes_problems_of_every_kind(tmp_path: Path) -> None:
         (("a", []), {}, "no solver was given"),
         (("a", [pt.IPF(), pt.IPF()]), {}, "two solvers are named 'IPF'"),
         (("a", [3]), {}, "an object with a step"),
+        (("a", range(3)), {}, "an object with a step"),
+        (("a", pt.problems.load("a").constraints), {}, "an object with a step"),
         (("a", "ipf"), {"budget": 0}, "budget is the seconds"),
         (("a", "ipf"), {"tolerance": 0}, "tolerance is a share"),
         (("a", "ipf"), {"max_iterations": 0}, "max_iterations is a positive count"),
