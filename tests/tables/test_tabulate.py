@@ -205,6 +205,6 @@ def test_tabulate__forty_attributes_of_ten_categories():
 
 @pytest.mark.parametrize("weight", [Decimal(2**53 + 1), Fraction(2**53 + 1), 2**53 + 1], ids=type)
 def test_tabulate__refuses_whole_weights_that_float64_does_not_hold(weight):
-    with pytest.raises(pt.InvalidTableError, match="row 1 .*9007199254740993, an integer that float64 cannot hold"):
+    with pytest.raises(pt.InvalidTableError, match=r"row 1 .*9007199254740993, an integer that float64 cannot hold"):
         pt.tabulate({"a": ["x", "y"]}, weights=[1, weight])
     assert pt.tabulate({"a": ["x", "y"]}, weights=[Decimal("0.1"), Fraction(1, 3)]).values.tolist() == [0.1, 1 / 3]
