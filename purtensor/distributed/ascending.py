@@ -27,6 +27,7 @@ from purtensor.solving.solvers.lbfgs import (
     Pair,
     two_loops,
 )
+from purtensor.solving.stopping import has_emptied
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +98,15 @@ def divergence_at(problem: RowProblem, potentials: FloatArray) -> float:
     return max(0.0, float(told.sums["divergence"]) + problem.nats_left_out)
 
 
+def has_emptied_at(problem: RowProblem, place: Place, residual_l1: float) -> bool:
+    """Tell whether a point that meets the targets has all but emptied profiles, as in memory."""
+    told = map_reduce(
+        emptied_pass, any, problem.chunks, problem.folder / "chunks", problem.offsets, place.potentials,
+        (problem.total, problem.mass), residual_l1,
+    )  # fmt: skip
+    return bool(told)
+
+
 def masses_on(folder: Path, number: int, offsets: IntArray, potentials: FloatArray) -> tuple[Chunk, FloatArray]:
     """Return a chunk and reference * exp(C^T potentials) on it."""
     chunk = Chunk.read(folder, number)
@@ -111,6 +121,19 @@ def sums_pass(number: int, folder: Path, offsets: IntArray, potentials: FloatArr
     sums = np.zeros(int(offsets[-1]))
     measure(masses, chunk.index, offsets, np.zeros_like(sums), sums)
     return Tally({"rows": sums, "mass": float(masses.sum())})
+
+
+def emptied_pass(
+    number: int,
+    folder: Path,
+    offsets: IntArray,
+    potentials: FloatArray,
+    totals: tuple[float, float],
+    residual_l1: float,
+) -> bool:
+    """Tell whether a chunk has profiles that are all but empty."""
+    chunk, masses = masses_on(folder, number, offsets, potentials)
+    return has_emptied(masses, chunk.reference, totals, residual_l1)
 
 
 def way_pass(number: int, folder: Path, offsets: IntArray, potentials: FloatArray, direction: FloatArray) -> Tally:

@@ -13,7 +13,7 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
-from purtensor.distributed.ascending import Place, divergence_at, masses_on, place_at, sums_at
+from purtensor.distributed.ascending import Place, divergence_at, has_emptied_at, masses_on, place_at, sums_at
 from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.distributed.doubts import Doubts, doubts_of_rows
 from purtensor.distributed.faces import Piece as Profiles
@@ -198,7 +198,9 @@ def _solved(
 ) -> _Solved:  # fmt: skip
     """Return how a run ended: where the constraints force zeros, on the face that they leave."""
     place, lines, ending = ascended(problem, place, solver, stopping, told, doubts.is_hopeless)
-    ending, before = doubts.ending(ending), lines[-1]
+    before = lines[-1]
+    may_be_on_face = ending is Termination.CONVERGED and has_emptied_at(problem, place, before.record.residual_l1)
+    ending = Termination.HOPELESS if may_be_on_face and doubts.is_hopeless() else doubts.ending(ending)
     found = doubts.diagnosis
     if ending is not Termination.HOPELESS:
         is_open = found is not None and found.verdict is Verdict.OPEN

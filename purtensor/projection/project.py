@@ -25,7 +25,7 @@ from purtensor.solving.loop import Progress, Run, run
 from purtensor.solving.problem import LabelledProblem, Problem, build_problem
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
-from purtensor.solving.stopping import Stopping
+from purtensor.solving.stopping import Stopping, has_emptied
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import domain_of
 from purtensor.tables.elsewhere import engine_of
@@ -34,9 +34,6 @@ from purtensor.tables.stored import StoredTable
 _MOST_ITERATIONS = 1_000_000
 _WITHOUT_VERDICT = "interrupted while a verdict was sought, after the solver had ended"
 _WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
-
-_EMPTIED, _EMPTIED_SHARE, _UNIT = 10.0, 1e-7, 2.0**-53
-"""Profiles of no more mass than ten times the residual in L1, and of 1e-7 of their share before, may be zeros."""
 
 Answer = TypeVar("Answer", bound=Any)
 """A Projection, or one of a stored table."""
@@ -180,16 +177,10 @@ def _gone_on(
 
 
 def _asks_for_verdict(problem: Problem, outcome: Run) -> bool:
-    """Tell whether an ending leaves open if there was anything to converge to.
-
-    A run that converged leaves it open where it has all but emptied profiles: what the constraints force to be zero
-    holds no more mass than some multiple of what they are missed by.
-    """
+    """Tell whether an ending leaves open if there was anything to converge to."""
     if outcome.termination is Termination.CONVERGED:
-        masses = outcome.iterate.masses / problem.total
-        few = _EMPTIED * max(outcome.residual.l1, _UNIT)
-        emptied = (masses <= few) & (masses <= _EMPTIED_SHARE * problem.reference / problem.reference.sum())
-        return bool(emptied.any())
+        totals = problem.total, float(problem.reference.sum())
+        return has_emptied(outcome.iterate.masses, problem.reference, totals, outcome.residual.l1)
     return outcome.termination in (Termination.STALLED, Termination.NOT_FINITE)
 
 

@@ -18,6 +18,9 @@ L1_FACTOR = 100
 SAME_TOTAL = 2.0**-44
 """Totals that differ by no larger share are the same but for the rounding of their sums."""
 
+_EMPTIED, _EMPTIED_SHARE = 10.0, 1e-7
+"""Profiles of no more mass than ten times the residual in L1, and of 1e-7 of their share before, may be zeros."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
@@ -106,3 +109,14 @@ class Judge:
         if reached > tolerance:
             self._awaited = residual_l1 * min(0.95, max(0.5, tolerance / reached))
         return reached <= tolerance
+
+
+def has_emptied(masses: FloatArray, reference: FloatArray, totals: tuple[float, float], residual_l1: float) -> bool:
+    """Tell whether a point that meets the targets has all but emptied profiles, so that they may be forced to be zero.
+
+    What the constraints force to be zero holds no more mass than some multiple of what they are missed by. `totals` are
+    those of the masses and of the reference.
+    """
+    share = masses / totals[0]
+    few = _EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
+    return bool(np.any((share <= few) & (share <= _EMPTIED_SHARE / totals[1] * reference)))
