@@ -195,3 +195,17 @@ def test_diagnose__without_slabs_a_coarser_question_may_refute(tmp_path, no_slab
     found = diagnose_stored(place, problem.constraints, in_memory=0)
     assert found.verdict is Verdict.INFEASIBLE
     assert found.verify()
+
+
+@pytest.mark.parametrize("name", ["and_gate", "haberman_boundary", "staircase"])
+def test_project__by_rows_leaves_no_mass_on_forced_zeros(tmp_path, name):
+    """It meets the tolerance before its progress raises doubts."""
+    problem = pt.problems.load(name)
+    stored = pt.store_table(problem.reference, tmp_path / "f.zarr")
+    result = pt.project(stored, problem.constraints, solver=pt.LBFGS())
+    expected = pt.project(problem.reference, problem.constraints)
+    assert result.termination is expected.termination is pt.Termination.CONVERGED_ON_FACE
+    assert pt.total_variation(result.table.to_table(), expected.table) < 1e-8
+    assert result.diagnosis.verdict == "boundary"
+    found = pt.to_dense(result.table.to_table(), fill_value=0.0)
+    assert ((np.asarray(found) > 0) == (np.asarray(pt.to_dense(expected.table)) > 0)).all()
