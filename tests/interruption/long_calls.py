@@ -112,20 +112,26 @@ def say(*words) -> None:
     sys.stdout.flush()
 
 
-def interrupted(name, call, heard: list[float]) -> str:
-    """Make the call until a signal is heard, and tell what came of it."""
+def interrupted(name, call, heard: list[float], ignored: list[type]) -> str:
+    """Make the call until a signal is heard, and tell what came of it.
+
+    What is raised in a finalizer, or as a weak reference ends, Python ignores: then nothing was cut short.
+    """
     heard.clear()
+    ignored.clear()
     try:
         say("begun", name)
         while not heard:
             result = call()
     except KeyboardInterrupt:
         return "KeyboardInterrupt"
-    return said(result)
+    return "KeyboardInterrupt" if KeyboardInterrupt in ignored else said(result)
 
 
 def main(folder: Path, times: int, names: set[str]) -> None:
     heard: list[float] = []
+    ignored: list[type] = []
+    sys.unraisablehook = lambda told: ignored.append(told.exc_type)
     warnings.simplefilter("ignore", pt.NotConvergedWarning)  # as mipfp, which warns of what has not converged
 
     def hear(number, frame):
@@ -138,7 +144,7 @@ def main(folder: Path, times: int, names: set[str]) -> None:
         call()  # compiled, or read from the cache
         signal.signal(signal.SIGINT, hear)
         for _ in range(times):
-            what = interrupted(name, call, heard)
+            what = interrupted(name, call, heard, ignored)
             say("ended", name, time.monotonic(), what)
     say("beside", *sorted(path.name for path in folder.iterdir()))
 
