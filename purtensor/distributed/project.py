@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from purtensor._options import check_choice
 from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.by_rows import RowProjection, project_by_rows
 from purtensor.distributed.certifying import certify, divergence_at
@@ -34,8 +35,9 @@ from purtensor.distributed.targets import Constraint, stored_problem
 from purtensor.distributed.unsearched import without_profile
 from purtensor.distributed.warm import begun_from
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
+from purtensor.projection.options import check_telling, iterations_of, stopping_of
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.project import check_choice, check_telling, delivered, iterations_of, stopping_of
+from purtensor.projection.project import delivered
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.iterate import Residual

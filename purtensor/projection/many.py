@@ -14,8 +14,9 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InvalidOptionError, NotConvergedError
 from purtensor.projection.executing import Failure, outcomes
+from purtensor.projection.options import solver_of, stopping_of
 from purtensor.projection.progress import members_progress
-from purtensor.projection.project import project, solver_of, stopping_of
+from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
 

@@ -9,21 +9,20 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from purtensor._options import check_choice as check_choice
-from purtensor._options import check_flag, is_count, is_number
+from purtensor._options import check_choice, check_flag
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.feasible import Feasibility, explained
 from purtensor.projection.labels import potentials_from
+from purtensor.projection.options import check_telling, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, empty_projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Solver, scaled_to_total
 from purtensor.solving.loop import Progress, Run, run
 from purtensor.solving.problem import LabelledProblem, Problem, build_problem
-from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.stopping import Stopping, has_emptied
 from purtensor.solving.termination import Termination
@@ -31,7 +30,6 @@ from purtensor.tables.coded import domain_of
 from purtensor.tables.elsewhere import engine_of
 from purtensor.tables.stored import StoredTable
 
-_MOST_ITERATIONS = 1_000_000
 _WITHOUT_VERDICT = "interrupted while a verdict was sought, after the solver had ended"
 _WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
 
@@ -256,39 +254,6 @@ def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
     if outcome.termination is Termination.NOT_FINITE:
         return None
     return DualCertifier(labelled.arrays).certify(outcome.iterate)
-
-
-def solver_of(solver: Solver | None) -> Solver:
-    """Return the solver that is asked for, checked."""
-    chosen = Automatic() if solver is None else solver
-    if not callable(getattr(chosen, "step", None)) or isinstance(chosen, type):
-        raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
-    return chosen
-
-
-def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:
-    """Return the stopping rule, its options checked."""
-    check_choice("stop_on", stop_on, ("residual", "tv_bound"))
-    if not (is_number(tolerance) and 0 <= tolerance < 1):
-        raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance!r}")
-    iterations = _MOST_ITERATIONS if max_iterations is None else iterations_of(max_iterations)
-    if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
-        raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds!r}")
-    return Stopping(float(tolerance), stop_on, iterations, float("inf") if max_seconds is None else float(max_seconds))
-
-
-def iterations_of(limit: object) -> int:
-    """Return a limit on iterations, checked."""
-    if not is_count(limit):
-        raise InvalidOptionError(f"max_iterations is a count, this is {limit!r}")
-    return int(limit)
-
-
-def check_telling(progress: object, callback: object) -> None:
-    """Refuse a `progress` that is neither True nor False, and a callback that cannot be called."""
-    check_flag("progress", progress)
-    if callback is not None and not callable(callback):
-        raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
 
 
 def delivered(result: Answer, on_failure: str) -> Answer:

@@ -1,0 +1,44 @@
+"""The options of a projection, checked: in memory, on disk, and of many at once."""
+
+from __future__ import annotations
+
+from purtensor._options import check_choice, check_flag, is_count, is_number
+from purtensor.errors import InvalidOptionError
+from purtensor.solving.iterate import Solver
+from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.stopping import Stopping
+
+_MOST_ITERATIONS = 1_000_000
+
+
+def solver_of(solver: Solver | None) -> Solver:
+    """Return the solver that is asked for, checked."""
+    chosen = Automatic() if solver is None else solver
+    if not callable(getattr(chosen, "step", None)) or isinstance(chosen, type):
+        raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
+    return chosen
+
+
+def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:
+    """Return the stopping rule, its options checked."""
+    check_choice("stop_on", stop_on, ("residual", "tv_bound"))
+    if not (is_number(tolerance) and 0 <= tolerance < 1):
+        raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance!r}")
+    iterations = _MOST_ITERATIONS if max_iterations is None else iterations_of(max_iterations)
+    if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
+        raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds!r}")
+    return Stopping(float(tolerance), stop_on, iterations, float("inf") if max_seconds is None else float(max_seconds))
+
+
+def iterations_of(limit: object) -> int:
+    """Return a limit on iterations, checked."""
+    if not is_count(limit):
+        raise InvalidOptionError(f"max_iterations is a count, this is {limit!r}")
+    return int(limit)
+
+
+def check_telling(progress: object, callback: object) -> None:
+    """Refuse a `progress` that is neither True nor False, and a callback that cannot be called."""
+    check_flag("progress", progress)
+    if callback is not None and not callable(callback):
+        raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
