@@ -40,7 +40,6 @@ from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import delivered
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
-from purtensor.solving.iterate import Residual
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
@@ -212,8 +211,7 @@ def _carried_on(
             ending = ending_on_face(run_on(store, stand, _plan(stand), told))
     proof, divergence = _proved(store, stand, ending)  # of the point divided by its total
     if not stand.hurried:
-        stopping = Stopping(**stand.options["stopping"])
-        scale_to_total(store, stand, Residual(stopping.residual, stopping.residual_l1))
+        scale_to_total(store, stand, Stopping(**stand.options["stopping"]))
     residual, residual_l1 = residuals(store, stand.tally)
     iterations, seconds = before_face(stand)
     result = StoredProjection(

@@ -84,7 +84,7 @@ def _ending(line: TraceLine, stopping: Stopping, *, judged: bool = False) -> Ter
     record = line.record
     if not np.isfinite(record.residual_l1):
         return Termination.NOT_FINITE
-    if record.residual <= stopping.residual and record.residual_l1 <= stopping.residual_l1:
+    if stopping.is_met_by(record.residual, record.residual_l1):
         return Termination.CONVERGED
     if judged:
         return None

@@ -123,8 +123,7 @@ def _judged(store: SlabStore, stand: Stand, stopping: Stopping) -> Termination |
     if not np.isfinite(residual_l1):
         return Termination.NOT_FINITE
     if stopping.stop_on == "residual":
-        met = residual <= stopping.residual and residual_l1 <= stopping.residual_l1
-        return Termination.CONVERGED if met else None
+        return Termination.CONVERGED if stopping.is_met_by(residual, residual_l1) else None
     if residual_l1 <= 2 * stopping.tolerance:
         stand.proof = stand.proof or certify(store, stand)
         stand.lines[-1].tv_bound = stand.proof[0].tv_bound

@@ -27,10 +27,9 @@ from purtensor.kernels.ipf import take_factors
 from purtensor.kernels.log_sweep import gain_of_a_row
 from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT
 from purtensor.solving.hessian.cholesky import factorize
-from purtensor.solving.iterate import Residual
 from purtensor.solving.raised import FLOORS
 from purtensor.solving.solvers.newton import WORTH
-from purtensor.solving.stopping import SAME_TOTAL
+from purtensor.solving.stopping import Stopping, away_from_total, gained_by_scaling
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,29 +183,27 @@ def system_at(store: SlabStore, stand: Stand) -> Tally:
     return map_reduce(newton_pass, added, store.parts, store, stand.token, stand.outer, None, stand.token)
 
 
-def scale_to_total(store: SlabStore, stand: Stand, met: Residual) -> None:
+def scale_to_total(store: SlabStore, stand: Stand, stopping: Stopping) -> None:
     """Bring the masses where a run ended to the targets' total, as in memory: a pass where they have another.
 
     The constant is added to a constraint that couples the parts. Masses stay as they are where there is none, and where
-    a residual within `met` would be so no longer.
+    targets that are met would be so no longer.
     """
     mass = float(stand.tally.sums["mass"])
-    if not (store.outer_blocks and 0.0 < mass < float("inf") and abs(mass / store.total - 1.0) > SAME_TOTAL):
+    away = away_from_total(mass, store.total)
+    if not (away and store.outer_blocks):
         return
     outer = stand.outer.copy()
     outer[next(iter(store.outer_blocks.values()))] += np.log(store.total / mass)
     tally = map_reduce(measured_pass, added, store.parts, store, stand.token, outer)
-    before, after = Residual(*residuals(store, stand.tally)), Residual(*residuals(store, tally))
-    if _is_within(before, met) and not _is_within(after, met):
+    residual, residual_l1 = residuals(store, tally)
+    if stopping.is_met_by(*residuals(store, stand.tally)) and not stopping.is_met_by(residual, residual_l1):
         return
     stand.tally, stand.outer = tally, outer
-    away, line = mass / store.total - 1.0, stand.lines[-1]
-    kl_step = line.record.kl_step + away - float(np.log1p(away))
-    line.record = line.record._replace(residual=after.largest, residual_l1=after.l1, kl_step=kl_step)
-
-
-def _is_within(residual: Residual, limits: Residual) -> bool:
-    return residual.largest <= limits.largest and residual.l1 <= limits.l1
+    line = stand.lines[-1]
+    line.record = line.record._replace(
+        residual=residual, residual_l1=residual_l1, kl_step=line.record.kl_step + gained_by_scaling(away)
+    )
 
 
 def _next_token(stand: Stand) -> str:

@@ -26,7 +26,7 @@ from purtensor.solving.iterate import (
 )
 from purtensor.solving.lines import Lines, TraceLine
 from purtensor.solving.problem import Problem
-from purtensor.solving.stopping import Judge, Stopping
+from purtensor.solving.stopping import Judge, Stopping, away_from_total, gained_by_scaling
 from purtensor.solving.termination import Termination
 
 PATIENCE = 1000
@@ -240,8 +240,7 @@ def _finished(problem: Problem, judge: Judge, state: _State, ending: Termination
     if line.iteration != state.iterations:
         state.lines.add(TraceLine(_measured(problem, last, residual, float("nan")), state.iterations, seconds))
     elif last.potentials is not state.iterate.potentials:  # scaled: the line tells what is returned
-        away = float(state.iterate.masses.sum()) / problem.total - 1.0
-        gained = away - float(np.log1p(away))
+        gained = gained_by_scaling(away_from_total(float(state.iterate.masses.sum()), problem.total))
         line.record = line.record._replace(
             residual=residual.largest, residual_l1=residual.l1,
             kl_step=line.record.kl_step + gained, dual=dual_at(problem, last),

@@ -15,7 +15,7 @@ from purtensor.solving.problem import Problem
 L1_FACTOR = 100
 """Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
 
-SAME_TOTAL = 2.0**-44
+_SAME_TOTAL = 2.0**-44
 """Totals that differ by no larger share are the same but for the rounding of their sums."""
 
 _EMPTIED, _EMPTIED_SHARE = 10.0, 1e-7
@@ -40,6 +40,10 @@ class Stopping:
     def residual_l1(self) -> float:
         """The largest residual in L1 that counts as met."""
         return L1_FACTOR * self.residual
+
+    def is_met_by(self, residual: float, residual_l1: float) -> bool:
+        """Tell whether these residuals count as met; not where one is NaN."""
+        return residual <= self.residual and residual_l1 <= self.residual_l1
 
 
 @dataclass(slots=True, eq=False)
@@ -73,10 +77,10 @@ class Judge:
         """Tell whether the point meets what was asked for; `line` is that of the trace which measured it."""
         if self.stopping.stop_on == "tv_bound":
             return self._is_certified(iterate, line)
-        if not self._is_within(Residual(line.record.residual, line.record.residual_l1)):
+        if not self.stopping.is_met_by(line.record.residual, line.record.residual_l1):
             return False
         _, residual = self.rebuilt(iterate)
-        return self._is_within(residual)
+        return self.stopping.is_met_by(residual.largest, residual.l1)
 
     def rebuilt(self, iterate: Iterate) -> tuple[Iterate, Residual]:
         """Return a point as its potentials make it, scaled to the targets' total, and its residual.
@@ -87,13 +91,10 @@ class Judge:
         if self._rebuilt is None or self._rebuilt[0] is not given:
             made = iterate_at(self.problem, given)
             mass = float(made.masses.sum())
-            if 0.0 < mass < np.inf and abs(mass / self.problem.total - 1.0) > SAME_TOTAL:
+            if away_from_total(mass, self.problem.total):
                 made = iterate_at(self.problem, shifted(self.problem, given.copy(), mass))
             self._rebuilt = given, made, residual_of(self.problem, made.masses)
         return self._rebuilt[1:]
-
-    def _is_within(self, residual: Residual) -> bool:
-        return residual.largest <= self.stopping.residual and residual.l1 <= self.stopping.residual_l1
 
     def _is_certified(self, iterate: Iterate, line: TraceLine) -> bool:
         """Ask for a certificate where the residual makes one likely: it costs about a Newton iteration.
@@ -109,6 +110,17 @@ class Judge:
         if reached > tolerance:
             self._awaited = residual_l1 * min(0.95, max(0.5, tolerance / reached))
         return reached <= tolerance
+
+
+def away_from_total(mass: float, total: float) -> float:
+    """Return by what share masses exceed a total; 0 where rounding explains it, or no factor brings them there."""
+    away = mass / total - 1.0
+    return away if 0.0 < mass < np.inf and abs(away) > _SAME_TOTAL else 0.0
+
+
+def gained_by_scaling(away: float) -> float:
+    """Return what the dual gains, in nats, as masses that exceed a total by such a share are scaled to it."""
+    return away - float(np.log1p(away))
 
 
 def has_emptied(masses: FloatArray, reference: FloatArray, totals: tuple[float, float], residual_l1: float) -> bool:
