@@ -17,7 +17,7 @@ from purtensor.distributed.passes import Floor, Tally, added, certificate_pass, 
 from purtensor.distributed.slab_store import SlabStore, made_folders
 from purtensor.errors import StoreError
 from purtensor.kernels.certificate import unevenness
-from purtensor.solving.certificate import Certificate, proved, with_unevenness
+from purtensor.solving.certificate import UNPROVED, Certificate, proved, with_unevenness
 from purtensor.solving.hessian.cholesky import factorize
 from purtensor.solving.raised import FLOORS
 
@@ -62,12 +62,11 @@ def certify(store: SlabStore, stand: Stand, *, at_last: bool = False) -> tuple[C
         Whether more is tried where nothing is proved, as in memory: with masses taken for larger. It costs as much
         again, twice at most, so a run that may still go on does not.
     """
-    nothing = Certificate(float("inf"), 1.0)
     first, best = _refined(store, stand)
     if first is None:
-        return nothing, float("nan")
+        return UNPROVED, float("nan")
     divergence = _divergence(store, first.sums["divergence"])
-    proof = nothing if best is None else _certificate(store, first, best.miss, best.tally)
+    proof = UNPROVED if best is None else _certificate(store, first, best.miss, best.tally)
     if at_last and not proof.certified:
         if best is not None:
             _forget(store, best.token)
@@ -87,7 +86,7 @@ def _proved_where_raised(store: SlabStore, stand: Stand, first: Tally) -> tuple[
             if proof.certified:
                 return found, proof
             _forget(store, found.token)
-    return None, Certificate(float("inf"), 1.0)
+    return None, UNPROVED
 
 
 def divergence_at(store: SlabStore, stand: Stand) -> float:

@@ -39,7 +39,7 @@ from purtensor.projection.options import check_telling, iterations_of, stopping_
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import delivered
 from purtensor.projection.trace import trace_of
-from purtensor.solving.certificate import Certificate
+from purtensor.solving.certificate import UNPROVED, Certificate
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
@@ -228,14 +228,13 @@ def _carried_on(
 
 def _proved(store: SlabStore, stand: Stand, ending: Termination) -> tuple[Certificate, float]:
     """Return what is proved of the last point, and its divergence; whoever pressed Ctrl-C does not wait for a proof."""
-    nothing = Certificate(float("inf"), 1.0)
     if ending is Termination.NOT_FINITE:
-        return nothing, float("nan")
+        return UNPROVED, float("nan")
     if stand.options["certificate"] and stand.proof is not None and stand.proof[0].certified:
         return stand.proof
     if stand.options["certificate"] and not stand.hurried:
         return certify(store, stand, at_last=True)
-    return nothing, divergence_at(store, stand)
+    return UNPROVED, divergence_at(store, stand)
 
 
 def _plan(stand: Stand) -> Plan:

@@ -19,8 +19,9 @@ from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.feasible import explained
 from purtensor.projection.relaxation import Relaxation, make_relaxation
+from purtensor.solving.certificate import UNPROVED
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
-from purtensor.solving.soft_certificate import UNPROVED, certify_soft
+from purtensor.solving.soft_certificate import certify_soft
 from purtensor.solving.soft_penalty import Absolute, Divergence, Penalty, Squares
 from purtensor.solving.soft_problem import LabelledSoftProblem, SoftProblem, build_soft_problem
 from purtensor.solving.soft_solve import relax_absolutely, relax_smoothly

@@ -50,6 +50,10 @@ class Certificate:
         return self.bound < float("inf")
 
 
+UNPROVED = Certificate(float("inf"), 1.0)
+"""Nothing is proved."""
+
+
 class Certifier(Protocol):
     """Computes certificates for one problem."""
 
@@ -73,7 +77,7 @@ class DualCertifier:
         problem = self.problem
         mass = float(iterate.masses.sum())
         if not 0.0 < mass < float("inf"):
-            return Certificate(float("inf"), 1.0)
+            return UNPROVED
         proof = self._proof(iterate, mass, iterate.masses)
         if proof.certified:
             return proof
@@ -89,12 +93,12 @@ class DualCertifier:
         problem = self.problem
         found = feasible_change(problem, iterate.masses, problem.total / mass, weights)
         if found is None:
-            return Certificate(float("inf"), 1.0)
+            return UNPROVED
         lowest, upper, gap, moved = change_sums(problem, iterate.masses, found.potentials)
         upper = with_unevenness(upper / mass, found.unevenness**2 / problem.total)
         left = found.left / problem.total
         if not _is_feasible(lowest, left):
-            return Certificate(float("inf"), 1.0)
+            return UNPROVED
         return Certificate(*proved(lowest, upper, gap / mass, moved / mass, left, self._rounding(iterate)))
 
     def _rounding(self, iterate: Iterate) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.kernels.certificate import certificate_sums
 from purtensor.kernels.spread import spread
-from purtensor.solving.certificate import Certificate
+from purtensor.solving.certificate import UNPROVED, Certificate
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.masses import weighed
 from purtensor.solving.soft_ascent import SoftPoint
@@ -24,7 +24,6 @@ from purtensor.solving.soft_polish import holding_ridge, miss_to_meet, tight_row
 from purtensor.solving.soft_problem import SoftProblem
 
 _UNIT = 2.0**-53
-UNPROVED = Certificate(float("inf"), 1.0)
 _DUST = (0.0, 1e-24, 1e-18)
 _MOST_REFINEMENTS = 20
 
