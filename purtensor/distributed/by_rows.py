@@ -15,7 +15,7 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.distributed.ascending import Place, divergence_at, has_emptied_at, masses_on, place_at, sums_at
 from purtensor.distributed.diagnosis import StoredDiagnosis
-from purtensor.distributed.doubts import Doubts, doubts_of_rows
+from purtensor.distributed.doubts import Doubts, Stage, doubts_of_rows
 from purtensor.distributed.faces import Piece as Profiles
 from purtensor.distributed.faces import written
 from purtensor.distributed.naming import identity_of, problem_name
@@ -24,7 +24,6 @@ from purtensor.distributed.result import ProvenRows
 from purtensor.distributed.row_face import face_of_rows, proofs_of
 from purtensor.distributed.row_run import ascended, row_residuals
 from purtensor.distributed.rows import RowProblem, refuse_rows_without_profiles, row_problem_of
-from purtensor.distributed.running import Stage
 from purtensor.distributed.targets import Constraint
 from purtensor.errors import InvalidOptionError, StoreError
 from purtensor.feasibility.verdict import Verdict

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.diagnose import IN_MEMORY, diagnose_slabs, diagnose_stored
 from purtensor.distributed.diagnosis import StoredDiagnosis
-from purtensor.distributed.on_face import has_face
+from purtensor.distributed.on_face import begun_on, face_of, has_face
 from purtensor.distributed.slab_store import SlabStore
 from purtensor.distributed.targets import Constraint
 from purtensor.distributed.unsearched import open_for
@@ -16,7 +16,6 @@ from purtensor.errors import NoSlabsError, StoreError, TooLargeError
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.lines import TraceLine
 from purtensor.solving.loop import LITTLE, PATIENCE
-from purtensor.solving.solvers.newton import SLOW_STEPS
 from purtensor.solving.termination import Termination
 from purtensor.tables.stored import StoredTable
 
@@ -27,6 +26,7 @@ class Doubts:
 
     diagnose: Callable[[], StoredDiagnosis]
     diagnosis: StoredDiagnosis | None = None
+    root: Any = None
 
     def diagnosed(self) -> StoredDiagnosis:
         """Return the diagnosis, made on the first call."""
@@ -39,9 +39,19 @@ class Doubts:
         found = self.diagnosed()
         return found.verdict is Verdict.INFEASIBLE or (found.verdict is Verdict.BOUNDARY and has_face(found))
 
-    def ask(self, stand: Stand) -> bool:
-        """Tell whether a run is to end where it stands: its progress raises doubts, and they are well-founded."""
-        return is_doubtful(stand) and self.is_hopeless()
+    def is_refuted(self) -> bool:
+        """Tell whether there is no solution at all."""
+        return self.diagnosed().verdict is Verdict.INFEASIBLE
+
+    def on(self, root: SlabStore, domain: Any) -> Doubts:
+        """Return these doubts with the way to the face of a problem."""
+        self.root = root, domain
+        return self
+
+    def face(self, space: Any, state: Any) -> tuple[Any, Any]:
+        """Return what the implied zeros leave, and the state of a run that begins there."""
+        root, domain = self.root
+        return begun_on(face_of(root, domain, self.diagnosed()), space, domain, state)
 
     def ending(self, ending: Termination) -> Termination:
         """Return how a run ended: one that stands still may have nothing to converge to.
@@ -82,13 +92,14 @@ def doubts_of_rows(reference: StoredTable, constraints: tuple[Constraint, ...]) 
     return Doubts(diagnose)
 
 
-def is_doubtful(stand: Stand) -> bool:
-    """Tell whether Newton's steps are slow, or a long run has gained little over its second half.
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a callback is told after every iteration: counts and residuals so far."""
 
-    Nothing but where the run stands decides: one that is resumed there has the same doubts.
-    """
-    slow = stand.slow > 0 and stand.slow % SLOW_STEPS == 0
-    return slow or gains_little(stand.lines, stand.iterations)
+    iteration: int
+    seconds: float
+    residual: float
+    residual_l1: float
 
 
 def gains_little(lines: Sequence[TraceLine], iterations: int) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import IntArray, Table
-from purtensor.distributed.checkpoint import Stand, keep, recalled
+from purtensor.distributed.bare import refuse_bare
+from purtensor.distributed.checkpoint import keep, recalled
 from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.distributed.engine import map_each
 from purtensor.distributed.faces import codes_of_rows, labelled_codes
@@ -18,11 +19,12 @@ from purtensor.distributed.packed import write_packed
 from purtensor.distributed.part import read_part
 from purtensor.distributed.passes import START
 from purtensor.distributed.restricting import restricted
-from purtensor.distributed.running import begun
 from purtensor.distributed.slab_store import SlabStore, made_folders, read_store
+from purtensor.distributed.space import PartsSpace
 from purtensor.distributed.weighing import LARGEST, spread_weights
 from purtensor.errors import StoreError
 from purtensor.projection.labels import looked_up
+from purtensor.solving.loop import State, begun
 from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
 
@@ -64,23 +66,39 @@ def keep_settled(
     return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs}, {})
 
 
-def begun_on(face: SlabStore, store: SlabStore, domain: Domain, before: Stand) -> Stand:
-    """Return the stand of a run that begins on a face; from then on its checkpoint is that of the face.
+def begun_at_reference(space: PartsSpace, domain: Domain) -> State:
+    """Return the state of a run that begins at the reference.
+
+    Raises
+    ------
+    BareRowError
+        A row that couples the parts has a positive target and no profile.
+    """
+    point = space.start()
+    refuse_bare(space.store, point.tally, domain)
+    state = begun(space, point)
+    space.keep(state)
+    return state
+
+
+def begun_on(face: SlabStore, before: PartsSpace, domain: Domain, state: State) -> tuple[PartsSpace, State]:
+    """Return the face as a space, and the state of a run that begins there; its checkpoint is that of the face.
 
     What went before on the whole problem is told in its options.
     """
+    store = before.store
     told = {
-        "folder": "" if face.folder == store.folder else face.folder.name, "iterations": before.iterations,
-        "seconds": before.seconds,
+        "folder": "" if face.folder == store.folder else face.folder.name, "iterations": state.iterations,
+        "seconds": state.seconds,
     }  # fmt: skip
-    options = {**before.options, "face": told}
-    stand = begun(face, domain, options)
+    space = PartsSpace(face, {**before.options, "face": told})
+    started = begun_at_reference(space, domain)
     if face.folder != store.folder:
-        keep(store, replace(before, token=START, options=options))
-    return stand
+        keep(store, replace(state, point=replace(state.point, token=START)), space.options)
+    return space, started
 
 
-def recalled_on(store: SlabStore) -> tuple[SlabStore, Stand]:
+def recalled_on(store: SlabStore) -> tuple[PartsSpace, State]:
     """Return the problem that the last run of a folder works on, itself or a face of it, and where the run stands.
 
     Raises
@@ -88,9 +106,11 @@ def recalled_on(store: SlabStore) -> tuple[SlabStore, Stand]:
     StoreError
         There is no checkpoint, or what it names is damaged or gone.
     """
-    stand = recalled(store)
-    face = face_named(store, _told(stand).get("folder", ""))
-    return face, stand if face is store else recalled(face)
+    state, options = recalled(store)
+    face = face_named(store, _told(options).get("folder", ""))
+    if face is not store:
+        state, options = recalled(face)
+    return PartsSpace(face, options), state
 
 
 def face_named(store: SlabStore, name: Any) -> SlabStore:
@@ -108,27 +128,27 @@ def face_named(store: SlabStore, name: Any) -> SlabStore:
     return read_store(store.face(name))
 
 
-def is_on_face(stand: Stand) -> bool:
+def is_on_face(options: dict[str, Any]) -> bool:
     """Tell whether a run goes on without zeros that the constraints force."""
-    return bool(_told(stand))
+    return bool(_told(options))
 
 
-def before_face(stand: Stand) -> tuple[int, float]:
+def before_face(options: dict[str, Any]) -> tuple[int, float]:
     """Return how many iterations a run made before it went on a face, and how many seconds that took; else 0."""
-    told = _told(stand)
+    told = _told(options)
     return told.get("iterations", 0), told.get("seconds", 0.0)
 
 
-def _told(stand: Stand) -> dict[str, Any]:
-    found: dict[str, Any] = stand.options.get("face") or {}
+def _told(options: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = options.get("face") or {}
     return found
 
 
-def notes_of(store: SlabStore, face: SlabStore, stand: Stand) -> tuple[str, ...]:
+def notes_of(store: SlabStore, face: SlabStore, options: dict[str, Any]) -> tuple[str, ...]:
     """Return what a reader should know of a run; as in memory."""
-    if not is_on_face(stand):
+    if not is_on_face(options):
         return (face.note,)
-    count, _ = before_face(stand)
+    count, _ = before_face(options)
     found = f"the constraints force zeros, found after {count} iterations; solved again without them"
     return (store.note, found, face.note)
 

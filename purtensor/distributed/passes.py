@@ -19,6 +19,7 @@ from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.log_sweep import sweep_in_logarithms
 from purtensor.kernels.newton import curvature, largest_absolute
 from purtensor.kernels.spread import spread
+from purtensor.solving.stopping import EMPTIED_SHARE
 
 START = "start"
 """The token of the reference itself: no state is stored for it."""
@@ -95,15 +96,20 @@ class Move:
 
 
 def sweep_pass(
-    number: int, store: SlabStore, token: str, outer: FloatArray, steps: Sequence[int], new_token: str
-) -> Tally:
+    number: int, store: SlabStore, token: str, outer: FloatArray, steps: Sequence[int], new_token: str,
+    assemble: bool = False,
+) -> Tally:  # fmt: skip
     """Do the steps of inside constraints on a part, after those that `outer` holds already; write the potentials."""
     part, potentials = opened_part(store, number, token, outer)
     make = _swept_in_logarithms if store.spans_the_range else _swept
     gained, masses = make(part, potentials, steps)
     _write_state(store, number, new_token, {"potentials": potentials})
+    if assemble:
+        masses = part.masses(potentials)
     found = _measured(store, part, potentials, masses)
-    del found.sums["rhs"]
+    rhs = found.sums.pop("rhs")
+    if assemble:
+        found.sums["matrix"], found.sums["vector"] = reduced_to(part, store.kept, masses, rhs)
     found.sums["gained"] = gained
     return found
 
@@ -251,6 +257,13 @@ def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, Fl
     write_packed(path, arrays, {})
 
 
+def _least_emptied(store: SlabStore, part: Part, masses: FloatArray) -> float:
+    """Return the smallest share among profiles that have lost all but 1e-7 of their share; inf where none has."""
+    shares = masses / store.total
+    lost = shares[shares <= EMPTIED_SHARE / store.mass * part.reference]
+    return float(lost.min(initial=np.inf))
+
+
 def _measured(store: SlabStore, part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
     """Return the marginals that couple the parts, the misses of the others, the mass, and the linear part of the dual.
 
@@ -267,6 +280,6 @@ def _measured(store: SlabStore, part: Part, potentials: FloatArray, masses: Floa
             "linear": float(linear),
             "rhs": part.inner_miss(sums),
         },
-        {"inner": largest},
+        {"inner": largest, "emptied": -_least_emptied(store, part, masses)},
         {"outer": part.outer_logarithms(potentials)} if store.spans_the_range else {},
     )

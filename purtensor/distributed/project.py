@@ -5,32 +5,27 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from purtensor._options import check_choice
 from purtensor.distributed.bare import BareRowError
 from purtensor.distributed.by_rows import RowProjection, project_by_rows
-from purtensor.distributed.certifying import certify, divergence_at
-from purtensor.distributed.checkpoint import Stand
 from purtensor.distributed.doubts import doubts_of_slabs
 from purtensor.distributed.engine import require_dask
 from purtensor.distributed.on_face import (
     before_face,
-    begun_on,
-    ending_on_face,
-    face_of,
+    begun_at_reference,
     is_on_face,
     notes_of,
     recalled_on,
 )
 from purtensor.distributed.prepare import slab_store_of
 from purtensor.distributed.result import StoredProjection
-from purtensor.distributed.running import Plan, begun, run_on
 from purtensor.distributed.saved import constraints_of, keep_result
 from purtensor.distributed.slab_store import SlabStore, read_store
-from purtensor.distributed.stepping import residuals, scale_to_total
+from purtensor.distributed.space import PartsSpace
 from purtensor.distributed.targets import Constraint, stored_problem
 from purtensor.distributed.unsearched import without_profile
 from purtensor.distributed.warm import begun_from
@@ -39,7 +34,9 @@ from purtensor.projection.options import check_telling, iterations_of, stopping_
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import delivered
 from purtensor.projection.trace import trace_of
-from purtensor.solving.certificate import UNPROVED, Certificate
+from purtensor.solving.certificate import UNPROVED
+from purtensor.solving.loop import State
+from purtensor.solving.solve import solve
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
@@ -99,19 +96,20 @@ def project_stored(
                 return delivered(found, on_failure)
             options = _options(solver, len(flat), stopping, certificate)
             store = slab_store_of(stored, flat, part_profiles)
-            stand = _begun(store, stored, start, options)
+            space = PartsSpace(store, options)
+            state = _begun(space, stored, start)
         except BareRowError as bare:
             raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
-        return _carried_on(store, store, stand, stored, flat, on_failure, progress, callback)
+        return _carried_on(store, space, state, stored, flat, on_failure, progress, callback)
 
 
-def _begun(store: SlabStore, reference: StoredTable, start: Any, options: dict[str, Any]) -> Stand:
-    """Return the stand of a new run, at the reference or at the potentials to start from."""
+def _begun(space: PartsSpace, reference: StoredTable, start: Any) -> State:
+    """Return the state of a new run, at the reference or at the potentials to start from."""
     if start is not None:
-        options["run"] = secrets.token_hex(4)  # no run before began there
-        return begun_from(store, reference.domain, start, options)
-    (store.folder / "checkpoint").unlink(missing_ok=True)
-    return begun(store, reference.domain, options)
+        space.options["run"] = secrets.token_hex(4)  # no run before began there
+        return begun_from(space, reference.domain, start)
+    (space.store.folder / "checkpoint").unlink(missing_ok=True)
+    return begun_at_reference(space, reference.domain)
 
 
 def resume(
@@ -155,11 +153,11 @@ def resume(
     check_telling(progress, callback)
     limit = None if max_iterations is None else iterations_of(max_iterations)
     root = read_store(_run_folder(Path(path_text(path))))
-    store, stand = recalled_on(root)
+    space, state = recalled_on(root)
     if limit is not None:
-        stand.options["stopping"]["max_iterations"] = limit
+        space.options["stopping"]["max_iterations"] = limit
     reference = open_table(root.table, workspace=root.folder.parent)
-    return _carried_on(root, store, stand, reference, constraints_of(root), on_failure, progress, callback)
+    return _carried_on(root, space, state, reference, constraints_of(root), on_failure, progress, callback)
 
 
 def _run_folder(path: Path) -> Path:
@@ -195,53 +193,45 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
 
 
 def _carried_on(
-    root: SlabStore, store: SlabStore, stand: Stand, reference: StoredTable, constraints: tuple[Constraint, ...],
+    root: SlabStore, space: PartsSpace, state: State, reference: StoredTable, constraints: tuple[Constraint, ...],
     on_failure: str, progress: bool, callback: Any,
 ) -> StoredProjection:  # fmt: skip
     """Go on with a run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
     doubts = doubts_of_slabs(root, reference, constraints)
-    with progress_callback(progress, callback) as given:
-        told: Any = given  # it reads counts and residuals
-        if not is_on_face(stand):
-            ending = doubts.ending(run_on(store, stand, _plan(stand), told, doubts.ask))
-            if ending is Termination.HOPELESS:
-                store = face_of(root, reference.domain, doubts.diagnosed())
-                stand = begun_on(store, root, reference.domain, stand)
-        if is_on_face(stand):
-            ending = ending_on_face(run_on(store, stand, _plan(stand), told))
-    proof, divergence = _proved(store, stand, ending)  # of the point divided by its total
-    if not stand.hurried:
-        scale_to_total(store, stand, Stopping(**stand.options["stopping"]))
-    residual, residual_l1 = residuals(store, stand.tally)
-    iterations, seconds = before_face(stand)
+    before = before_face(space.options) if is_on_face(space.options) else None
+    options = space.options
+    solver = Newton(options["warm_up"]) if options["newton"] else Sweeps(tuple(options["order"]))
+    with progress_callback(progress, callback) as told:
+        space, outcome = solve(
+            space, solver, Stopping(**options["stopping"]), state, doubts.on(root, reference.domain),
+            lambda space: space.proof, told, before,
+        )  # fmt: skip
+        ending = outcome.termination
+    point = outcome.iterate
+    proof, divergence = UNPROVED, float("nan")
+    if ending is not Termination.NOT_FINITE:
+        if space.options["certificate"] and not outcome.hurried:
+            proof = space.proof(point, at_last=True)
+        divergence = space.divergence(point)
     result = StoredProjection(
-        termination=ending, certified=proof.certified, residual=residual, residual_l1=residual_l1,
-        divergence=divergence, bound=proof.bound, tv_bound=proof.tv_bound, iterations=iterations + stand.iterations,
-        seconds=seconds + stand.seconds, notes=notes_of(root, store, stand),
-        trace=trace_of(stand.lines, proof.bound, store.nats_left_out), reference=reference,
-        constraints=constraints, path=root.folder, store=store, token=stand.token, outer=stand.outer,
+        termination=ending, certified=proof.certified, residual=outcome.residual.largest,
+        residual_l1=outcome.residual.l1, divergence=divergence, bound=proof.bound, tv_bound=proof.tv_bound,
+        iterations=outcome.iterations, seconds=outcome.seconds,
+        notes=notes_of(root, space.store, space.options),
+        trace=trace_of(outcome.lines, proof.bound, space.store.nats_left_out), reference=reference,
+        constraints=constraints, path=root.folder, store=space.store, token=point.token, outer=point.outer,
         diagnosis=doubts.diagnosis,
     )  # fmt: skip
     keep_result(result)
     return delivered(result, on_failure)
 
 
-def _proved(store: SlabStore, stand: Stand, ending: Termination) -> tuple[Certificate, float]:
-    """Return what is proved of the last point, and its divergence; whoever pressed Ctrl-C does not wait for a proof."""
-    if ending is Termination.NOT_FINITE:
-        return UNPROVED, float("nan")
-    if stand.options["certificate"] and stand.proof is not None and stand.proof[0].certified:
-        return stand.proof
-    if stand.options["certificate"] and not stand.hurried:
-        return certify(store, stand, at_last=True)
-    return UNPROVED, divergence_at(store, stand)
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """Plain IPF on a space."""
 
+    order: tuple[int, ...]
 
-def _plan(stand: Stand) -> Plan:
-    options, stopping = stand.options, Stopping(**stand.options["stopping"])
-    iterations, seconds = before_face(stand)
-    left = replace(
-        stopping, max_iterations=max(0, stopping.max_iterations - iterations),
-        max_seconds=max(0.0, stopping.max_seconds - seconds),
-    )  # fmt: skip
-    return Plan(options["newton"], options["warm_up"], tuple(options["order"]), left)
+    def step_in(self, space: Any, point: Any, budget: Any) -> Any:
+        """Return a step of sweeps."""
+        return space.sweep(point, self.order, budget)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from purtensor.distributed.ascending import Place, place_at, step_from
-from purtensor.distributed.doubts import gains_little
+from purtensor.distributed.doubts import Stage, gains_little
 from purtensor.distributed.rows import RowProblem
-from purtensor.distributed.running import Stage
 from purtensor.solving.iterate import Record
 from purtensor.solving.lines import TraceLine
 from purtensor.solving.solvers.lbfgs import LBFGS, Pair, learn

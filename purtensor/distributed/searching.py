@@ -14,22 +14,22 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.distributed.bare import refuse_bare
-from purtensor.distributed.certifying import Refined, refined
-from purtensor.distributed.checkpoint import Stand, keep, recalled
+from purtensor.distributed.checkpoint import PartsPoint, recalled
 from purtensor.distributed.coupling import relations_of
 from purtensor.distributed.engine import map_each, map_reduce
 from purtensor.distributed.packed import read_own
 from purtensor.distributed.part import extended_from
 from purtensor.distributed.passes import START, Tally, added, opened_part
 from purtensor.distributed.slab_store import SlabStore
-from purtensor.distributed.stepping import Moved, first_tally, newton_step, sweep, system_at
+from purtensor.distributed.space import PartsChange, PartsSpace
 from purtensor.distributed.weighing import Guess, Proven, weighed
 from purtensor.errors import StoreError
 from purtensor.kernels.feasibility_sums import repair_price
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
-from purtensor.solving.certificate import NEGLIGIBLE
-from purtensor.solving.hessian.cholesky import factorize
+from purtensor.solving.certificate import NEGLIGIBLE, best_change
+from purtensor.solving.line_search import search
+from purtensor.solving.loop import State, begun
 from purtensor.tables.domain import Domain
 
 _ITERATIONS = 80
@@ -43,8 +43,8 @@ _FINE = 2.0**44
 class Solved:
     """A point and the change that makes it a positive solution, to rounding."""
 
-    stand: Stand
-    change: Refined
+    stand: PartsPoint
+    change: PartsChange
 
 
 def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
@@ -57,50 +57,52 @@ def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
     BareRowError
         A row that couples the parts has a positive target and no profile.
     """
-    stand = _recalled(store)
-    if stand is None:
-        stand = _begun(store, domain)
-        broken = _broken_relation(store)
+    space = PartsSpace(store)
+    state = _recalled(store)
+    if state is None:
+        state = _begun(space, domain)
+        broken = _broken_relation(space)
         if broken is not None:
             return broken
-    while stand.iterations < _ITERATIONS:
-        solved = _solved(store, stand)
-        told = map_reduce(evidence_pass, added, store.parts, store, stand.token, stand.outer, solved)
+    while state.iterations < _ITERATIONS:
+        point = state.point
+        direction = space.direction(point, 0.0)
+        told = map_reduce(evidence_pass, added, store.parts, store, point.token, point.outer, direction.solved)
         lowest, highest = -told.largest["lowest"], told.largest["highest"]
         positive = told.largest["least"] < 0.0  # else rounding to 0 hides what has mass
         if not np.isfinite([lowest, highest, told.sums["gain"]]).all():
             return None
         if lowest > -_NEAR_ONE:
-            change = refined(store, stand)
-            met = change is not None and change.lowest > -1.0 and change.miss / store.total <= NEGLIGIBLE
+            change = best_change(space, point)
+            met = change is not None and change.lowest > -1.0 and change.left / store.total <= NEGLIGIBLE
             if change is not None and met and positive:
-                return Solved(stand, change)
+                return Solved(point, change)
             if max(highest, -lowest) < _STANDING:
                 return None
-        for scale in _scales(store, told, solved):
-            found = weighed(store, Guess(stand.token, stand.outer, solved, True, scale))
+        for scale in _scales(store, told, direction.solved):
+            found = weighed(store, Guess(point.token, point.outer, direction.solved, True, scale))
             if found is not None and (found.infeasible or found.empties):
                 return found
-        moved = newton_step(store, stand)
+        moved = search(space, point, direction)
         if moved is None:
             return None
-        stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
-        stand.iterations += 1
-        keep(store, stand)
+        state.point = moved[0]
+        state.iterations += 1
+        space.keep(state)
     return None
 
 
-def _recalled(store: SlabStore) -> Stand | None:
+def _recalled(store: SlabStore) -> State | None:
     """Return where an earlier search broke off; None where none did, or where it left something that is not whole."""
     if not store.checkpoint.exists():
         return None
     try:
-        stand = recalled(store)
-        map_each(require_state, store.parts, store, stand.token)
+        state, _ = recalled(store)
+        map_each(require_state, store.parts, store, state.point.token)
     except StoreError:
         store.checkpoint.unlink(missing_ok=True)
         return None
-    return stand
+    return state
 
 
 def require_state(number: int, store: SlabStore, token: str) -> None:
@@ -108,32 +110,19 @@ def require_state(number: int, store: SlabStore, token: str) -> None:
     read_own(store.state(token, number))
 
 
-def _begun(store: SlabStore, domain: Domain) -> Stand:
-    """Return the stand after some sweeps, from which the search in memory begins, too."""
-    outer, tally = first_tally(store)
-    refuse_bare(store, tally, domain)
-    stand = Stand(START, outer, tally)
-    order = range(len(store.scopes))
-    for _ in range(_SWEEPS):
-        moved = sweep(store, stand, order)
-        _move(store, stand, moved)
-    stand.tally = system_at(store, stand)
-    return stand
-
-
-def _move(store: SlabStore, stand: Stand, moved: Moved) -> None:
-    """Take a step; the states of other points, also of those that were only tried, are removed."""
-    stand.token, stand.outer, stand.tally = moved.token, moved.outer, moved.tally
-    here = store.state(stand.token, 0).parent
-    for state in here.parent.iterdir():
-        if state != here:
-            shutil.rmtree(state, ignore_errors=True)
-
-
-def _solved(store: SlabStore, stand: Stand) -> FloatArray:
-    rhs = (store.outer_targets - stand.tally.sums["outer"])[store.kept]
-    with np.errstate(all="ignore"):
-        return np.asarray(factorize(stand.tally.sums["matrix"]).solve(rhs + stand.tally.sums["vector"]))
+def _begun(space: PartsSpace, domain: Domain) -> State:
+    """Return the state after some sweeps, from which the search in memory begins, too."""
+    point = space.start()
+    refuse_bare(space.store, point.tally, domain)
+    left = _SWEEPS
+    while left:
+        point, made = space.warm_up(point, None, left)
+        left -= made
+        here = space.store.state(point.token, 0).parent
+        for state in here.parent.iterdir():  # those of other points, also of those that were only tried
+            if state != here:
+                shutil.rmtree(state, ignore_errors=True)
+    return begun(space, point)
 
 
 def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, solved: FloatArray) -> Tally:
@@ -176,13 +165,14 @@ def _scales(store: SlabStore, told: Tally, solved: FloatArray) -> Iterator[float
         yield 1.0
 
 
-def _broken_relation(store: SlabStore) -> Proven | None:
+def _broken_relation(space: PartsSpace) -> Proven | None:
     """Return the proof by a row that follows from others on this support, but has another target than they say."""
+    store = space.store
     relations = relations_of(store)
     if not relations:
         return None
     everything = replace(store, kept=np.ones_like(store.kept))
-    outer, _ = first_tally(store)
+    outer = space.start().outer
     for relation in relations:
         for sign in (1.0, -1.0):
             found = weighed(everything, Guess(START, outer, sign * relation.astype(np.float64), False, 1.0))

@@ -13,29 +13,26 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.distributed.bare import refuse_bare
 from purtensor.distributed.by_rows import RowProjection
-from purtensor.distributed.checkpoint import Stand, keep
 from purtensor.distributed.cutting import bucket_of, gather, write_scattered
 from purtensor.distributed.engine import map_each, map_reduce
 from purtensor.distributed.faces import codes_of_rows, labelled_codes
 from purtensor.distributed.packed import read_packed, write_packed
 from purtensor.distributed.part import read_part
-from purtensor.distributed.passes import Tally, opened_part
+from purtensor.distributed.passes import opened_part
 from purtensor.distributed.result import StoredProjection
-from purtensor.distributed.running import dual_of
 from purtensor.distributed.slab_store import SlabStore, made_folders
-from purtensor.distributed.stepping import residuals, system_at
+from purtensor.distributed.space import PartsSpace
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.labels import looked_up
 from purtensor.projection.result import Projection
-from purtensor.solving.iterate import Record
-from purtensor.solving.lines import TraceLine
+from purtensor.solving.loop import State, begun
 from purtensor.tables.coded import domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
 
 
-def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, Any]) -> Stand:
+def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State:
     """Return the stand of a run that begins at earlier potentials, scaled so that the masses have the targets' total.
 
     They serve the constraint of the same scope, row by row by label; rows that they do not know begin at 0.
@@ -50,8 +47,9 @@ def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, 
     InvalidOptionError
         Something else, or potentials at which the masses are not finite, or all zero.
     """
+    store = space.store
     folder = store.folder / "start"
-    token = f"00000000.{options['run']}.start"
+    token = f"00000000.{space.options['run']}.start"
     shutil.rmtree(folder, ignore_errors=True)
     try:
         outer, brought = _brought(store, domain, start, folder)
@@ -65,7 +63,7 @@ def begun_from(store: SlabStore, domain: Domain, start: Any, options: dict[str, 
             outer[store.outer_blocks[0]] += shift
         else:
             map_each(start_pass, store.parts, store, domain, brought, outer, shift, token)
-        return _stand(store, domain, token, outer, options)
+        return _state(space, domain, token, outer)
     except BaseException:
         shutil.rmtree(store.state(token, 0).parent, ignore_errors=True)
         raise
@@ -97,13 +95,12 @@ def _brought(
     return outer, brought
 
 
-def _stand(store: SlabStore, domain: Domain, token: str, outer: FloatArray, options: dict[str, Any]) -> Stand:
-    stand = Stand(token, outer, system_at(store, Stand(token, outer, Tally())), options=options)
-    refuse_bare(store, stand.tally, domain)
-    residual, residual_l1 = residuals(store, stand.tally)
-    stand.lines.append(TraceLine(Record(0, residual, residual_l1, 0.0, dual_of(store, stand)), 0, 0.0))
-    keep(store, stand)
-    return stand
+def _state(space: PartsSpace, domain: Domain, token: str, outer: FloatArray) -> State:
+    point = space.at(token, outer)
+    refuse_bare(space.store, point.tally, domain)
+    state = begun(space, point)
+    space.keep(state)
+    return state
 
 
 def _tables(start: Any) -> list[Table]:

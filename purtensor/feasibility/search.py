@@ -17,11 +17,12 @@ from purtensor._typing import FloatArray
 from purtensor.errors import TooLargeError
 from purtensor.kernels.feasibility_sums import repair_price
 from purtensor.kernels.ipf import measure
-from purtensor.kernels.newton import LARGEST_CHANGE, curvature
 from purtensor.kernels.spread import spread
+from purtensor.solving.arrays import ArraySpace, Direction
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.factored import Factored
-from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
+from purtensor.solving.iterate import Budget, iterate_at
+from purtensor.solving.line_search import search
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf import IPF
 
@@ -56,7 +57,8 @@ def evidence(problem: Problem, iterations: int) -> Iterator[Evidence]:
         hessian = hessian_of(problem)
     except TooLargeError:
         return
-    iterate = iterate_at(problem, starting_potentials(problem))
+    space = ArraySpace(problem)
+    iterate = space.start()
     iterate = iterate_at(problem, IPF().step(problem, iterate, Budget(_SWEEPS, 0.0, 0.0)).iterate.potentials)
     change = np.empty_like(iterate.masses)
     sums = np.empty(problem.system.rows)
@@ -73,10 +75,10 @@ def evidence(problem: Problem, iterations: int) -> Iterator[Evidence]:
         unbounded = gain > 1e-12 * np.abs(direction).max() and gain > _price(problem, change)
         solution = _refined(problem, factored, iterate.masses, direction) if lowest > -_NEAR_ONE else None
         yield Evidence(direction, change, solution, unbounded)
-        moved = _moved(problem, iterate, direction, change, float(miss @ direction))
+        moved = search(space, iterate, Direction(direction, float(miss @ direction)))
         if moved is None:
             return
-        iterate = moved
+        iterate, _ = moved
 
 
 def _price(problem: Problem, change: FloatArray) -> float:
@@ -104,18 +106,3 @@ def _refined(problem: Problem, factored: Factored, masses: FloatArray, direction
     if best is None or not float(best[1].min()) > 0.0:
         return None
     return best[1]
-
-
-def _moved(
-    problem: Problem, iterate: Iterate, direction: FloatArray, change: FloatArray, slope: float
-) -> Iterate | None:
-    """Return the point along the direction where the dual has gained enough; None where rounding forbids it."""
-    largest = float(np.abs(change).max())
-    if not (np.isfinite(slope) and slope > 0.0 and largest > 0.0):
-        return None
-    step = min(1.0, LARGEST_CHANGE / largest)
-    while step * largest > 2.0**-60:
-        if step * slope - curvature(iterate.masses, change, step) >= 1e-4 * step * slope:
-            return iterate_at(problem, iterate.potentials + step * direction)
-        step *= 0.5
-    return None

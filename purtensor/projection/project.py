@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -19,18 +19,19 @@ from purtensor.projection.labels import potentials_from
 from purtensor.projection.options import check_telling, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, empty_projection, make_projection
-from purtensor.solving.certificate import Certificate, DualCertifier
-from purtensor.solving.iterate import Solver, scaled_to_total
-from purtensor.solving.loop import Progress, Run, run
-from purtensor.solving.problem import LabelledProblem, Problem, build_problem
+from purtensor.solving.arrays import ArraySpace
+from purtensor.solving.certificate import Certificate, DualCertifier, certify
+from purtensor.solving.iterate import Solver, iterate_at, scaled_to_total
+from purtensor.solving.loop import Progress, Run, State, begun, run
+from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.solving.solve import solve
 from purtensor.solving.solvers.ipf import IPF
-from purtensor.solving.stopping import Stopping, has_emptied
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import domain_of
 from purtensor.tables.elsewhere import engine_of
 from purtensor.tables.stored import StoredTable
 
-_WITHOUT_VERDICT = "interrupted while a verdict was sought, after the solver had ended"
 _WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
 
 Answer = TypeVar("Answer", bound=Any)
@@ -131,14 +132,12 @@ def project(
         return _without_support(reference, flat, feasibility, stopping, on_failure)
     warm = None if start is None else _warm_start(labelled, start)
     with progress_callback(progress, callback) as told:
-        outcome = run(
-            labelled.arrays, chosen, stopping, DualCertifier(labelled.arrays), start=warm, callback=told,
-            is_hopeless=feasibility.is_hopeless,
-        )  # fmt: skip
-        try:
-            labelled, outcome = _gone_on(labelled, chosen, stopping, outcome, told, feasibility)
-        except KeyboardInterrupt:
-            outcome = _interrupted(outcome, _WITHOUT_VERDICT)
+        space = ArraySpace(labelled.arrays)
+        point = space.start() if warm is None else iterate_at(labelled.arrays, warm)
+        verdict = LabelledVerdict(feasibility, labelled)
+        _, outcome = solve(space, chosen, stopping, begun(space, point, afresh=warm is None), verdict, certified_in,
+                           told)  # fmt: skip
+        labelled = verdict.labelled
     proof = None
     if certificate and not outcome.hurried:
         try:
@@ -155,55 +154,31 @@ def _interrupted(outcome: Run, while_what: str) -> Run:
     return replace(outcome, termination=Termination.INTERRUPTED, notes=notes, hurried=True)
 
 
-def _gone_on(
-    labelled: LabelledProblem,
-    solver: Solver,
-    stopping: Stopping,
-    outcome: Run,
-    told: Callable[[Progress], Any] | None,
-    feasibility: Feasibility,
-) -> tuple[LabelledProblem, Run]:
-    """Return what an ending in doubt leads to, with its problem: the face, on which the run goes on, or a proof."""
-    if _asks_for_verdict(labelled.arrays, outcome) and feasibility.is_hopeless():
-        outcome = replace(outcome, termination=Termination.HOPELESS)
-    if outcome.termination is not Termination.HOPELESS:
-        return labelled, outcome
-    if feasibility.diagnosed().verdict is not Verdict.BOUNDARY:
-        return labelled, replace(outcome, termination=Termination.INFEASIBLE)
-    face = feasibility.face(labelled)
-    return face, _on_face(face, solver, stopping, outcome, told)
+def certified_in(space: ArraySpace) -> Callable[[Any], Certificate]:
+    """Return how a run on arrays is certified while it goes on."""
+    return lambda point: certify(space, iterate_at(space.problem, point.potentials))
 
 
-def _asks_for_verdict(problem: Problem, outcome: Run) -> bool:
-    """Tell whether an ending leaves open if there was anything to converge to."""
-    if outcome.termination is Termination.CONVERGED:
-        totals = problem.total, float(problem.reference.sum())
-        return has_emptied(outcome.iterate.masses, problem.reference, totals, outcome.residual.l1)
-    return outcome.termination in (Termination.STALLED, Termination.NOT_FINITE)
+@dataclass(slots=True)
+class LabelledVerdict:
+    """The verdict on a labelled problem, which becomes its face when the run goes on there."""
 
+    feasibility: Feasibility
+    labelled: LabelledProblem
 
-def _on_face(
-    labelled: LabelledProblem,
-    solver: Solver,
-    stopping: Stopping,
-    before: Run,
-    told: Callable[[Progress], Any] | None,
-) -> Run:
-    """Return the run on what the implied zeros leave, which has a positive solution, with what went before it."""
-    left = replace(
-        stopping, max_iterations=max(0, stopping.max_iterations - before.iterations),
-        max_seconds=max(0.0, stopping.max_seconds - before.seconds),
-    )  # fmt: skip
-    found = run(labelled.arrays, solver, left, DualCertifier(labelled.arrays), callback=told)
-    ending = Termination.CONVERGED_ON_FACE if found.termination is Termination.CONVERGED else found.termination
-    note = f"the constraints force zeros, found after {before.iterations} iterations; solved again without them"
-    return replace(
-        found,
-        termination=ending,
-        iterations=found.iterations + before.iterations,
-        seconds=found.seconds + before.seconds,
-        notes=[*before.notes, note, *found.notes],
-    )
+    def is_hopeless(self) -> bool:
+        """Tell whether it is proved that no positive solution exists."""
+        return self.feasibility.is_hopeless()
+
+    def is_refuted(self) -> bool:
+        """Tell whether there is no solution at all."""
+        return self.feasibility.diagnosed().verdict is not Verdict.BOUNDARY
+
+    def face(self, _: ArraySpace, __: State) -> tuple[ArraySpace, State]:
+        """Return the problem without its implied zeros, and the state of a run that begins there."""
+        self.labelled = self.feasibility.face(self.labelled)
+        space = ArraySpace(self.labelled.arrays)
+        return space, begun(space, space.start())
 
 
 def _without_support(

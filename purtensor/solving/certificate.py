@@ -9,18 +9,17 @@ the two bounds D(p (1 + w) || q) (notes/certificate.md).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from purtensor._typing import FloatArray
-from purtensor.kernels.certificate import unevenness
-from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.arrays import ArraySpace
 from purtensor.solving.iterate import Iterate
-from purtensor.solving.masses import change_sums, changed, measured, weighed
 from purtensor.solving.problem import Problem
-from purtensor.solving.raised import FLOORS, even_shares
+from purtensor.solving.raised import FLOORS
+from purtensor.solving.space import Change, Space
 
 _MOST_REFINEMENTS = 20
 _UNIT = 2.0**-53
@@ -62,49 +61,63 @@ class Certifier(Protocol):
         ...
 
 
+def certify(
+    space: Space[Any], point: Any, floors: Sequence[float] = FLOORS, kept: list[Any] | None = None
+) -> Certificate:
+    """Return what can be proved of a point; it costs about one Newton step. `kept` gets the changes that were tried.
+
+    The bounds take in the rounding of the masses themselves: each is reference * exp(C^T t) to a relative
+    error of some units in the last place times the potentials that it sums.
+    """
+    if not 0.0 < space.mass(point) < float("inf"):
+        return UNPROVED
+    for floor in (0.0, *floors):
+        for change in reversed(changes(space, point, floor)):  # an earlier one where rounding takes the last to -1
+            if kept is not None:
+                kept.append(change)
+            proof = _proof(space, point, change)
+            if proof.certified:
+                return proof
+    return UNPROVED
+
+
+def best_change(space: Space[Any], point: Any, floor: float = 0.0) -> Change | None:
+    """Return the change that makes a point feasible, refined until the unevenness no longer halves; None without."""
+    found = changes(space, point, floor)
+    return found[-1] if found else None
+
+
+def changes(space: Space[Any], point: Any, floor: float) -> list[Change]:
+    """Return the changes that make a point feasible, each refined from the one before, until they no longer halve."""
+    change, found = space.first_change(point, floor), []
+    for _ in range(_MOST_REFINEMENTS):
+        if change is None or not np.isfinite(change.left + change.uneven):
+            break
+        if found and change.uneven > 0.5 * found[-1].uneven:
+            break
+        found.append(change)
+        change = space.refined(change)
+    return found
+
+
+def _proof(space: Space[Any], point: Any, change: Change) -> Certificate:
+    lowest, upper, gap, moved = space.sums(point, change)
+    upper, left = with_unevenness(upper, change.uneven**2 / space.total), change.left / space.total
+    if not _is_feasible(lowest, left):
+        return UNPROVED
+    rounding = _UNIT * (4.0 + space.weight(point))
+    return Certificate(*proved(lowest, upper, gap, moved, left, rounding))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DualCertifier:
-    """Proves bounds by a feasible point next to the iterate and the dual below it."""
+    """Proves bounds for a problem in memory."""
 
     problem: Problem
 
     def certify(self, iterate: Iterate) -> Certificate:
-        """Return what can be proved of this iterate; it costs about one Newton step.
-
-        The bounds take in the rounding of the masses themselves: each is reference * exp(C^T t) to a relative
-        error of some units in the last place times the potentials that it sums.
-        """
-        problem = self.problem
-        mass = float(iterate.masses.sum())
-        if not 0.0 < mass < float("inf"):
-            return UNPROVED
-        proof = self._proof(iterate, mass, iterate.masses)
-        if proof.certified:
-            return proof
-        shares = even_shares(problem)
-        for floor in FLOORS:
-            proof = self._proof(iterate, mass, iterate.masses + floor * shares)
-            if proof.certified:
-                break
-        return proof
-
-    def _proof(self, iterate: Iterate, mass: float, weights: FloatArray) -> Certificate:
-        """Return what the change proves that is solved for with these weights in the place of the masses."""
-        problem = self.problem
-        found = feasible_change(problem, iterate.masses, problem.total / mass, weights)
-        if found is None:
-            return UNPROVED
-        lowest, upper, gap, moved = change_sums(problem, iterate.masses, found.potentials)
-        upper = with_unevenness(upper / mass, found.unevenness**2 / problem.total)
-        left = found.left / problem.total
-        if not _is_feasible(lowest, left):
-            return UNPROVED
-        return Certificate(*proved(lowest, upper, gap / mass, moved / mass, left, self._rounding(iterate)))
-
-    def _rounding(self, iterate: Iterate) -> float:
-        """Return how far, in total variation, rounding can have moved the masses off their potentials."""
-        problem = self.problem
-        return _UNIT * (4.0 + weighed(problem, iterate.masses, iterate.potentials))
+        """Return what can be proved of this iterate."""
+        return certify(ArraySpace(self.problem), iterate)
 
 
 def with_unevenness(upper: float, uneven: float) -> float:
@@ -128,44 +141,3 @@ def proved(lowest: float, upper: float, gap: float, moved: float, left: float, r
 def _is_feasible(lowest: float, left: float) -> bool:
     """Tell whether p (1 + w) is a distribution that meets the targets to rounding; not where a number is NaN."""
     return lowest >= -1.0 and left <= NEGLIGIBLE
-
-
-class Change(NamedTuple):
-    """A point that meets the targets to rounding, next to an iterate.
-
-    Attributes
-    ----------
-    potentials
-        m of its masses p (1 + C^T m).
-    left
-        The sum of the misses in the worst constraint.
-    unevenness
-        The root of the sum of miss^2 / max(target, miss): what they are in nats, for a miss of rounding is large for a
-        small target.
-    """
-
-    potentials: FloatArray
-    left: float
-    unevenness: float
-
-
-def feasible_change(problem: Problem, masses: FloatArray, scale: float, weights: FloatArray) -> Change | None:
-    """Return m such that scale * masses * (1 + C^T m) meets the targets, and what rounding leaves of the misses.
-
-    Solved by one factorisation, of C diag(weights) C^T with weights close to the masses, and iterative refinement until
-    the unevenness no longer halves; None where a miss is no number.
-    """
-    sums, moved = np.empty(problem.system.rows), np.empty_like(masses)
-    measured(problem, masses, sums)
-    potentials, factored = hessian_of(problem).factor_and_solve(weights, problem.targets / scale - sums)
-    best: Change | None = None
-    for _ in range(_MOST_REFINEMENTS):
-        changed(problem, masses, potentials, scale, moved)
-        _, left = measured(problem, moved, sums)
-        missed = problem.targets - sums
-        uneven = math.sqrt(unevenness(missed, problem.targets))
-        if not np.isfinite(left + uneven) or (best is not None and uneven > 0.5 * best.unevenness):
-            break
-        best = Change(potentials, left, uneven)
-        potentials = potentials + factored.solve(missed / scale)
-    return best

@@ -36,12 +36,14 @@ class Iterate:
         Whatever a solver wants to find again at its next step.
     """
 
-    __slots__ = ("_masses", "_potentials", "memory")
+    __slots__ = ("_masses", "_potentials", "found", "memory", "sums")
 
     def __init__(self, potentials: Later, masses: Later, memory: Any = None) -> None:
         self._potentials = potentials
         self._masses = masses
         self.memory = memory
+        self.sums: FloatArray | None = None  # C masses, and the residual that they leave, once measured
+        self.found: Residual | None = None
 
     @property
     def potentials(self) -> FloatArray:

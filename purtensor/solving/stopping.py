@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.solving.certificate import Certificate, Certifier
-from purtensor.solving.iterate import Budget, Iterate, Residual, iterate_at, residual_of, shifted
+from purtensor.solving.iterate import Budget, Residual
 from purtensor.solving.lines import TraceLine
-from purtensor.solving.problem import Problem
+from purtensor.solving.space import Space
+
+if TYPE_CHECKING:
+    from purtensor.solving.certificate import Certificate
 
 L1_FACTOR = 100
 """Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
@@ -18,7 +22,7 @@ L1_FACTOR = 100
 _SAME_TOTAL = 2.0**-44
 """Totals that differ by no larger share are the same but for the rounding of their sums."""
 
-_EMPTIED, _EMPTIED_SHARE = 10.0, 1e-7
+EMPTIED, EMPTIED_SHARE = 10.0, 1e-7
 """Profiles of no more mass than ten times the residual in L1, and of 1e-7 of their share before, may be zeros."""
 
 
@@ -56,11 +60,11 @@ class Judge:
         The last that was asked for; None when none was.
     """
 
-    problem: Problem
+    space: Space[Any]
     stopping: Stopping
-    certifier: Certifier | None
+    certify: Callable[[Any], Certificate] | None
     certificate: Certificate | None = None
-    _rebuilt: tuple[FloatArray, Iterate, Residual] | None = None
+    _rebuilt: tuple[Any, Any, Residual] | None = None
     _awaited: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,43 +77,44 @@ class Judge:
             return Budget(iterations, float("inf"), self._awaited)
         return Budget(iterations, self.stopping.residual, self.stopping.residual_l1)
 
-    def is_met(self, iterate: Iterate, line: TraceLine) -> bool:
+    def is_met(self, point: Any, line: TraceLine) -> bool:
         """Tell whether the point meets what was asked for; `line` is that of the trace which measured it."""
         if self.stopping.stop_on == "tv_bound":
-            return self._is_certified(iterate, line)
+            return self._is_certified(point, line)
         if not self.stopping.is_met_by(line.record.residual, line.record.residual_l1):
             return False
-        _, residual = self.rebuilt(iterate)
+        _, residual = self.rebuilt(point)
         return self.stopping.is_met_by(residual.largest, residual.l1)
 
-    def rebuilt(self, iterate: Iterate) -> tuple[Iterate, Residual]:
+    def rebuilt(self, point: Any, *, quickly: bool = False) -> tuple[Any, Residual]:
         """Return a point as its potentials make it, scaled to the targets' total, and its residual.
 
         Newton's steps keep the total only as well as they meet the targets.
         """
-        given = iterate.potentials
-        if self._rebuilt is None or self._rebuilt[0] is not given:
-            made = iterate_at(self.problem, given)
-            mass = float(made.masses.sum())
-            if away_from_total(mass, self.problem.total):
-                made = iterate_at(self.problem, shifted(self.problem, given.copy(), mass))
-            self._rebuilt = given, made, residual_of(self.problem, made.masses)
+        if self._rebuilt is None or self._rebuilt[0] is not point:
+            made = self.space.scaled(point, quickly=quickly)
+            self._rebuilt = point, made, self.space.residual(made)
         return self._rebuilt[1:]
 
-    def _is_certified(self, iterate: Iterate, line: TraceLine) -> bool:
+    def _is_certified(self, point: Any, line: TraceLine) -> bool:
         """Ask for a certificate where the residual makes one likely: it costs about a Newton iteration.
 
         The residual is awaited at which the bound would be met if it fell as the residual does, half at the least.
         """
         residual_l1 = line.record.residual_l1
-        if self.certifier is None or residual_l1 > self._awaited:
+        if self.certify is None or residual_l1 > self._awaited:
             return False
-        self.certificate = self.certifier.certify(iterate_at(self.problem, iterate.potentials))
+        self.certificate = self.certify(point)
         line.tv_bound = reached = self.certificate.tv_bound
         tolerance = self.stopping.tolerance
         if reached > tolerance:
             self._awaited = residual_l1 * min(0.95, max(0.5, tolerance / reached))
         return reached <= tolerance
+
+
+def is_rounding_of(space: Space[Any], gain: float) -> bool:
+    """Tell whether a gain of the dual, in nats of distributions of mass 1, is what rounding makes of none."""
+    return gain <= space.constraints * 2.0**-100
 
 
 def away_from_total(mass: float, total: float) -> float:
@@ -130,5 +135,5 @@ def has_emptied(masses: FloatArray, reference: FloatArray, totals: tuple[float, 
     those of the masses and of the reference.
     """
     share = masses / totals[0]
-    few = _EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
-    return bool(np.any((share <= few) & (share <= _EMPTIED_SHARE / totals[1] * reference)))
+    few = EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
+    return bool(np.any((share <= few) & (share <= EMPTIED_SHARE / totals[1] * reference)))

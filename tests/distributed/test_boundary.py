@@ -11,7 +11,6 @@ from purtensor.distributed import diagnose, doubts
 from purtensor.distributed.project import project_stored
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving import loop
-from purtensor.solving.solvers import newton
 from tests.distributed.test_kills import assert_same_bits
 from tests.distributed.test_project import SETS, by_profile, pools  # noqa: F401
 
@@ -123,7 +122,7 @@ def test_project__classical_boundaries(tmp_path, monkeypatch, name, solver):
 
 
 def test_project__sweeps_find_the_face_when_they_are_slow(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubts, "PATIENCE", 20)
+    monkeypatch.setattr(loop, "PATIENCE", 20)
     table, constraints = forced_case(2)
     expected = pt.project(table, constraints, solver=pt.IPF(), tolerance=1e-13)
     result = pt.project(stored(table, tmp_path), constraints, solver=pt.IPF(), tolerance=1e-13)
@@ -158,10 +157,6 @@ def test_project__a_tolerance_or_limit_that_comes_first_is_as_in_memory(tmp_path
 
 def test_project__doubts_are_those_in_memory():
     assert (doubts.PATIENCE, doubts.LITTLE) == (loop.PATIENCE, loop.LITTLE)
-    assert doubts.SLOW_STEPS == newton.SLOW_STEPS
-    from purtensor.distributed.running import SLOW
-
-    assert SLOW == newton.SLOW
 
 
 def test_project__interior_problems_are_never_asked_about(tmp_path, monkeypatch):

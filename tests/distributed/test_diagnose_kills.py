@@ -87,7 +87,7 @@ def steps_made(monkeypatch):
         keep(store, stand)
         made.append(f"{store.proofs}.{stand.iterations}")
 
-    monkeypatch.setattr(searching, "keep", told)
+    monkeypatch.setattr(PartsSpace, "keep", told)
     return made
 
 

@@ -99,7 +99,7 @@ def test_project__the_last_proof_takes_masses_for_larger(tmp_path, monkeypatch):
     assert found.certified
     assert expected.certified
     assert pt.verify(found).passed
-    monkeypatch.setattr("purtensor.distributed.certifying.FLOORS", ())
+    monkeypatch.setattr("purtensor.distributed.space.FLOORS", ())
     assert not pt.resume(found.path).certified
 
 
@@ -142,8 +142,8 @@ def test_project__sweeps_in_logarithms_are_resumed_to_the_same_bits(tmp_path):
 
 
 def test_project__sweeps_where_no_step_gains_are_resumed_to_the_same_bits(tmp_path, monkeypatch):
-    monkeypatch.setattr("purtensor.distributed.running.best_step", lambda *_: None)
-    monkeypatch.setattr("purtensor.distributed.running.SWEEPS", 4)
+    monkeypatch.setattr("purtensor.solving.solvers.newton.best_step", lambda *_: None)
+    monkeypatch.setattr("purtensor.solving.solvers.newton.SWEEPS", 4)
     table = with_a_row(("y", "s"), 1.0, 1.0)
     stored = pt.store_table(table, tmp_path / "t.zarr", chunk=5)
     whole = pt.project(stored, WANTED, solver=pt.Newton())

@@ -304,14 +304,15 @@ def test_project__ctrl_c_while_a_verdict_is_sought_keeps_the_state_so_far(monkey
 
 
 def test_project__the_face_has_what_is_left_of_the_time(monkeypatch):
-    runs, real = [], projecting.run
+    solving = importlib.import_module("purtensor.solving.solve")
+    runs, real = [], solving.run_in
 
-    def watched(arrays, solver, stopping, *rest, **options):
-        found = real(arrays, solver, stopping, *rest, **options)
+    def watched(space, solver, stopping, *rest):
+        found = real(space, solver, stopping, *rest)
         runs.append((stopping, found))
         return found
 
-    monkeypatch.setattr(projecting, "run", watched)
+    monkeypatch.setattr(solving, "run_in", watched)
     problem = pt.problems.load("staircase")
     result = pt.project(problem.reference, problem.constraints, max_seconds=100.0, max_iterations=5000)
     assert result.termination is pt.Termination.CONVERGED_ON_FACE

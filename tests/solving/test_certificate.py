@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.solving.certificate import DualCertifier, feasible_change
+from purtensor.solving.arrays import ArraySpace
+from purtensor.solving.certificate import DualCertifier, best_change
 from purtensor.solving.iterate import Iterate, iterate_at, starting_potentials
 from tests.oracles import DIGITS
 from tests.solving.drawn import (
@@ -167,12 +168,12 @@ def test_certify__proves_nothing_where_no_feasible_point_is_near():
 def test_feasible_change__meets_the_targets(scale):
     problem = arrays_of("a")
     masses = solved(problem, pt.IPF(), tolerance=1e-4).iterate.masses / scale
-    found = feasible_change(problem, masses, scale, masses)
+    found = best_change(ArraySpace(problem), Iterate(None, masses))
     feasible = scale * masses * (1.0 + coefficients(problem).T @ found.potentials)
     assert coefficients(problem) @ feasible == pytest.approx(problem.targets, abs=1e-15)
     assert feasible.min() >= 0.0
     assert found.left <= 1e-14
-    assert found.unevenness <= 1e-12
+    assert found.uneven <= 1e-12
 
 
 @pytest.mark.parametrize("masses", [np.nan, np.inf, 0.0])

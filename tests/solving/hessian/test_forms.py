@@ -10,12 +10,12 @@ import pytest
 import purtensor as pt
 from purtensor.constraints.independence import independent_rows
 from purtensor.constraints.slabs import arrange, choose_key
+from purtensor.solving import arrays
 from purtensor.solving.hessian import arrowhead, bipartite, dense
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite
 from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.hessian.dense import build_dense
-from purtensor.solving.solvers import newton
 from tests.constraints.exact import dense_matrix, system_on
 from tests.kernels.drawn import plain
 from tests.solving.drawn import arrays_of, solved
@@ -158,7 +158,7 @@ def test_forms__newton_takes_the_same_steps_by_all_of_them(monkeypatch):
     }
     reached = {}
     for kind, form in builds.items():
-        monkeypatch.setattr(newton, "hessian_of", lambda _, form=form: form)
+        monkeypatch.setattr(arrays, "hessian_of", lambda _, form=form: form)
         reached[kind] = solved(problem, pt.Newton(), tolerance=1e-12)
     answers = [outcome.iterate.masses for outcome in reached.values()]
     for other in answers[1:]:

@@ -51,7 +51,7 @@ def test_newton__where_no_step_gains_sweeps_follow(monkeypatch):
 
 
 def test_newton__raises_no_masses_where_plain_steps_gain(monkeypatch):
-    monkeypatch.setattr(newton, "even_shares", None)
+    monkeypatch.setattr("purtensor.solving.arrays.even_shares", None)
     assert solved(arrays_of("b_hard2"), pt.Newton(), tolerance=1e-12).termination is Termination.CONVERGED
 
 
