@@ -6,9 +6,9 @@ import math
 
 import purtensor as pt
 from benchmarks.runs import Brief, skip_unless_heavy, solver_problem
-from purtensor.solving.linear_sweep import LinearSweep
+from purtensor.solving.convergence.linear_sweep import LinearSweep
+from purtensor.solving.convergence.rates import distinct_rates, spectrum_of
 from purtensor.solving.loop import run
-from purtensor.solving.rates import distinct_rates, spectrum_of
 from purtensor.solving.stopping import Stopping
 
 HEAVY = ("c", "j")

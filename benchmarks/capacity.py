@@ -25,7 +25,7 @@ import psutil
 
 import purtensor as pt
 from purtensor.tables.domain import Domain
-from purtensor.tables.stored import StoredTable, TableWriter
+from purtensor.tables.store.open_store import StoredTable, TableWriter
 
 RESPONSES, PROTECTED = 5, 6
 SLABS_AT_ONCE = 1 << 14
@@ -118,18 +118,30 @@ def measured(folder: Path, count: int, peaks: Peaks) -> dict[str, object]:
     shutil.rmtree(table.workspace, ignore_errors=True)
     constraints = pt.pur(table, response="y", protected="s")
     computing = [time.process_time()]
-    result = pt.project(table, constraints, tolerance=1e-9, stop_on="tv_bound", on_failure="return", max_iterations=60,
-                        callback=lambda _: computing.append(time.process_time()))  # fmt: skip
+    result = pt.project(
+        table,
+        constraints,
+        tolerance=1e-9,
+        stop_on="tv_bound",
+        on_failure="return",
+        max_iterations=60,
+        callback=lambda _: computing.append(time.process_time()),
+    )
     ended = time.perf_counter()
     figures = {
-        "cells": count * RESPONSES * PROTECTED, "generate": round(generated - begun, 2),
-        "all": round(ended - generated, 2), "iterations": result.iterations,
+        "cells": count * RESPONSES * PROTECTED,
+        "generate": round(generated - begun, 2),
+        "all": round(ended - generated, 2),
+        "iterations": result.iterations,
         "step": [round(float(step), 3) for step in np.diff(result.trace["seconds"].values)],
         "step_cpu_of_driver": [round(float(step), 3) for step in np.diff(computing)[1:]],
-        "residual_l1": result.residual_l1, "tv_bound": result.tv_bound, "ending": result.termination.name,
-        "peak_MiB": peaks.summed >> 20, "peak_shared_once_MiB": peaks.shared_once >> 20,
+        "residual_l1": result.residual_l1,
+        "tv_bound": result.tv_bound,
+        "ending": result.termination.name,
+        "peak_MiB": peaks.summed >> 20,
+        "peak_shared_once_MiB": peaks.shared_once >> 20,
         "disk": sum(file.stat().st_size for file in result.path.rglob("*") if file.is_file()),
-    }  # fmt: skip
+    }
     shutil.rmtree(path)
     shutil.rmtree(table.workspace)
     return figures

@@ -54,20 +54,29 @@ def random_problems(count: int, seed: int) -> Iterator[NamedProblem]:
     for number in range(count):
         kind = number % 4
         if kind < 2:
-            sizes = {"responses": int(rng.integers(2, 7)), "protected": int(rng.integers(2, 9)),
-                     "unprotected": int(10 ** rng.uniform(1, 3.3))}  # fmt: skip
+            sizes = {
+                "responses": int(rng.integers(2, 7)),
+                "protected": int(rng.integers(2, 9)),
+                "unprotected": int(10 ** rng.uniform(1, 3.3)),
+            }
             cells = sizes["responses"] * sizes["protected"] * sizes["unprotected"]
             yield pt.problems.generate(
-                "pur", seed=number, **sizes, records=int(cells * 10 ** rng.uniform(0, 2)),
+                "pur",
+                seed=number,
+                **sizes,
+                records=int(cells * 10 ** rng.uniform(0, 2)),
                 strength=float(10 ** rng.uniform(-6, 0)),
-            )  # fmt: skip
+            )
         elif kind == 2:
             yield pt.problems.generate("binary", seed=number, attributes=int(rng.integers(4, 12)))
         else:
             yield pt.problems.generate(
-                "records", seed=number, profiles=int(10 ** rng.uniform(2, 4.3)),
-                attributes=2 * int(rng.integers(5, 8)), categories=int(rng.integers(5, 11)),
-            )  # fmt: skip
+                "records",
+                seed=number,
+                profiles=int(10 ** rng.uniform(2, 4.3)),
+                attributes=2 * int(rng.integers(5, 8)),
+                categories=int(rng.integers(5, 11)),
+            )
 
 
 def seconds(problem: Problem, solver: Solver) -> float:
@@ -107,8 +116,10 @@ def main() -> None:
     for title, outcomes in (("named", named), ("random", random)):
         print(f"{title}: {len(outcomes)} problems that IPF or Newton solves")
         for outcome in sorted(outcomes, key=lambda o: -o.ratio)[: None if title == "named" else 10]:
-            print(f"  {outcome.ratio:6.2f}  automatic {outcome.automatic:.3g} s, IPF {outcome.ipf:.3g} s, "
-                  f"Newton {outcome.newton:.3g} s  {outcome.name}")  # fmt: skip
+            print(
+                f"  {outcome.ratio:6.2f}  automatic {outcome.automatic:.3g} s, IPF {outcome.ipf:.3g} s, "
+                f"Newton {outcome.newton:.3g} s  {outcome.name}"
+            )
         large = [o for o in outcomes if min(o.ipf, o.newton) >= _ONE_MILLISECOND]
         for text, group in (("all", outcomes), ("of a millisecond or more", large)):
             if group:

@@ -21,8 +21,8 @@ import numpy as np
 import purtensor as pt
 from benchmarks.contests import FIGURES, Figure
 from benchmarks.interleaved import Clock, interleaved_seconds
-from purtensor.experiments.comparison.machine import processor
-from purtensor.experiments.comparison.result import duration
+from purtensor.comparison.machine import processor
+from purtensor.comparison.result import duration
 
 
 def measured(figure: Figure, rounds: int, clock: Clock = time.perf_counter) -> list[str]:

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.figures import machine, print_lines, table_row
-from purtensor.experiments.comparison import result  # not its class, which asv would take for a benchmark
-from purtensor.experiments.comparison.compare import compare
-from purtensor.experiments.comparison.peers import PEERS
-from purtensor.experiments.comparison.result import duration
+from purtensor.comparison import result  # not its class, which asv would take for a benchmark
+from purtensor.comparison.compare import compare
+from purtensor.comparison.peers import PEERS
+from purtensor.comparison.result import duration
 from purtensor.solving.threads import VARIABLE
 
 try:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import purtensor as pt
 from benchmarks.runs import solver_problem
-from purtensor.solving.linear_sweep import LinearSweep
+from purtensor.solving.convergence.linear_sweep import LinearSweep
+from purtensor.solving.convergence.observed import observed_sweeps_per_decade
+from purtensor.solving.convergence.rates import distinct_rates, spectrum_of
 from purtensor.solving.loop import run
-from purtensor.solving.observed import observed_sweeps_per_decade
-from purtensor.solving.rates import distinct_rates, spectrum_of
 from purtensor.solving.stopping import Stopping
 
 NAMES = ("a", "b", "b_lam0", "c", "g", "j")

@@ -18,9 +18,15 @@ RESTART_SECONDS = 10.0
 
 
 def iteration_seconds(
-    rng: np.random.Generator, workers: int, parts: int, part_seconds: float, *,
-    straggling: float, slowdown: float, failures: float,
-) -> float:  # fmt: skip
+    rng: np.random.Generator,
+    workers: int,
+    parts: int,
+    part_seconds: float,
+    *,
+    straggling: float,
+    slowdown: float,
+    failures: float,
+) -> float:
     """Return the seconds of one iteration.
 
     Parts are taken from one queue as workers get free. A share `straggling` of workers is slower by `slowdown`; each
@@ -57,10 +63,18 @@ def main(workers: int, per_worker: int, part_seconds: float) -> None:
     for straggling, slowdown, failures in ((0, 1, 0), (0.05, 3, 0), (0.05, 3, 0.01), (0.2, 3, 0.05)):
         rng = np.random.default_rng(1)
         times = [
-            iteration_seconds(rng, workers, workers * per_worker, part_seconds, straggling=straggling,
-                              slowdown=slowdown, failures=failures) / ideal
+            iteration_seconds(
+                rng,
+                workers,
+                workers * per_worker,
+                part_seconds,
+                straggling=straggling,
+                slowdown=slowdown,
+                failures=failures,
+            )
+            / ideal
             for _ in range(20)
-        ]  # fmt: skip
+        ]
         told = f"{straggling:.0%} of workers {slowdown} times slower, {failures:.0%} die"
         print(f"{told:55s} median {np.median(times):.3f}  95 %: {np.quantile(times, 0.95):.3f}")
 

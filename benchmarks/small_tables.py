@@ -6,10 +6,10 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.datasets.census_income import census_wage
-from purtensor.experiments.population import population_of, regularized
-from purtensor.experiments.wage import PROTECTED, RESPONSE
 from purtensor.sampling.draw import multinomial
 from purtensor.solving.pur_tables import Union
+from purtensor.studies.population import population_of, regularized
+from purtensor.studies.wage import PROTECTED, RESPONSE
 
 
 def simulated_tables(tables: int, strength: float) -> tuple[Union, FloatArray]:

@@ -15,9 +15,9 @@ import numpy as np
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import described, encode
-from purtensor.tables.shares import SharedProfiles, Total, exact_sum, share_profiles
-from purtensor.tables.stored_pairs import Read, matched, shared_batches
-from purtensor.tables.stored_table import StoredTable
+from purtensor.tables.paired_tables import SharedProfiles, Total, exact_sum, share_profiles
+from purtensor.tables.store.pairs import Read, matched, shared_batches
+from purtensor.tables.store.table import StoredTable
 
 _SERIES_REACH = 0.1
 _SERIES = [0.0, 0.0] + [(-1.0) ** k / (k * (k - 1)) for k in range(2, 20)]  # 0.1^20 / 380 is below half an ulp

@@ -35,9 +35,17 @@ def _dense(problem, values):
 @pytest.mark.parametrize("loop", [NumpyDense, NumpyCodes, NumbaCodes])
 @pytest.mark.parametrize(
     ("name", "tolerance", "sweeps"),
-    [("a", 1e-6, 8), ("a", 1e-10, 19), ("a", 1e-12, 25), ("b", 1e-6, 15), ("b_hard", 1e-6, 22), ("b_hard2", 1e-6, 97),
-     ("b_lam0", 1e-6, 34), ("b_lam0", 1e-10, 87)],
-)  # fmt: skip
+    [
+        ("a", 1e-6, 8),
+        ("a", 1e-10, 19),
+        ("a", 1e-12, 25),
+        ("b", 1e-6, 15),
+        ("b_hard", 1e-6, 22),
+        ("b_hard2", 1e-6, 97),
+        ("b_lam0", 1e-6, 34),
+        ("b_lam0", 1e-10, 87),
+    ],
+)
 def test_solve__sweeps_of_the_benchmark_set(loop, name, tolerance, sweeps):
     assert loop(pt.problems.load(name)).solve(tolerance) == sweeps
 

@@ -67,11 +67,20 @@ def test_public_names__of_the_contract_are_in_stub_package_and_reference() -> No
 
 
 MADE_BY_OURS = {
-    "constraints.coefficients.Coefficients", "constraints.redundancy.RedundantRow", "feasibility.diagnose.Diagnosis",
-    "feasibility.explanation.Explanation", "feasibility.verdict.Verdict", "inference.delta_method.StandardErrors",
-    "projection.executing.Failure", "solving.iterate.Budget", "solving.iterate.Iterate", "solving.iterate.Step",
-    "solving.loop.Progress", "solving.problem.Problem", "verification.verify.Verification",
-}  # fmt: skip
+    "constraints.coefficients.Coefficients",
+    "constraints.rank.redundancy.RedundantRow",
+    "feasibility.diagnose.Diagnosis",
+    "feasibility.explanation.Explanation",
+    "feasibility.verdict.Verdict",
+    "inference.delta_method.StandardErrors",
+    "projection.executing.Failure",
+    "solving.iterate.Budget",
+    "solving.iterate.Iterate",
+    "solving.iterate.Step",
+    "solving.loop.Progress",
+    "solving.problem.Problem",
+    "verification.verify.Verification",
+}
 """Classes that users are given and read; none of them is for users to make, but for a solver's `Step`."""
 
 

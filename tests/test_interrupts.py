@@ -52,7 +52,7 @@ import hashlib, time
 import purtensor as pt
 import purtensor.sampling.repair as repair
 from purtensor.constraints.system import align
-from purtensor.feasibility import programs
+from purtensor.feasibility import linear_programs as programs
 from purtensor.tables.coded import encode
 
 def deaf(*arguments, **options):

@@ -88,9 +88,18 @@ def test_stub__every_name_can_be_imported() -> None:
 
 
 RETURNED = {
-    "problems.NamedProblem", "StoredProjection", "StoredTable", "ConvergenceRate", "Ensemble", "Relaxation",
-    "Projection", "BestOrder", "BestRelaxation", "Termination", "Trend",
-}  # fmt: skip
+    "problems.NamedProblem",
+    "StoredProjection",
+    "StoredTable",
+    "ConvergenceRate",
+    "Ensemble",
+    "Relaxation",
+    "Projection",
+    "BestOrder",
+    "BestRelaxation",
+    "Termination",
+    "Trend",
+}
 """Classes that nobody calls: the examples of the functions that return them show them."""
 
 

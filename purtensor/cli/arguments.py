@@ -47,17 +47,22 @@ def _add_project(commands: Any) -> None:
     _add_question(parser)
     solution = parser.add_argument_group("the solution")
     solution.add_argument(
-        "--solver", default="auto", metavar="NAME",
+        "--solver",
+        default="auto",
+        metavar="NAME",
         help=f"{', '.join(SOLVERS)}, also with options, such as 'ipf(relaxation=1.5)' (default: auto)",
-    )  # fmt: skip
+    )
     solution.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
     solution.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
     solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")
     solution.add_argument(
-        "--out", type=Path, required=True, metavar="PATH",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="PATH",
         help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table; of "
         "a stored table .zarr for the table, any other new folder for the whole result",
-    )  # fmt: skip
+    )
 
 
 def _add_diagnose(commands: Any) -> None:
@@ -89,15 +94,21 @@ def _add_relax(commands: Any) -> None:
         "--penalty", choices=("kl", "l1", "quadratic"), default="kl", help="of what they miss (default: kl)"
     )
     relaxed.add_argument(
-        "--penalty-strength", type=float, default=1.0, metavar="NATS",
+        "--penalty-strength",
+        type=float,
+        default=1.0,
+        metavar="NATS",
         help="what one unit of penalty is worth, in nats of divergence (default: 1)",
-    )  # fmt: skip
+    )
     relaxed.add_argument("--tolerance", type=float, default=1e-10, help="of the hard conditions (default: 1e-10)")
     relaxed.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
     relaxed.add_argument(
-        "--out", type=Path, required=True, metavar="PATH",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="PATH",
         help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table",
-    )  # fmt: skip
+    )
 
 
 def _add_curve(commands: Any) -> None:
@@ -113,22 +124,30 @@ def _add_curve(commands: Any) -> None:
     parser.set_defaults(conditions="PUR", reference="empirical")
     traced = parser.add_argument_group("the curve")
     traced.add_argument(
-        "--slacks", type=float, nargs="+", metavar="E",
+        "--slacks",
+        type=float,
+        nargs="+",
+        metavar="E",
         help="violations to allow, sum of |p(y, s) - f(y) f(s)| (default: from the smallest there is to the data's)",
-    )  # fmt: skip
+    )
     traced.add_argument("--points", type=int, default=21, metavar="N", help="how many, without --slacks (default: 21)")
     traced.add_argument(
-        "--out", type=Path, required=True, metavar="PATH",
+        "--out",
+        type=Path,
+        required=True,
+        metavar="PATH",
         help="where to write: .csv, .parquet or .nc; pictures go beside it as .svg and .png",
-    )  # fmt: skip
+    )
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", type=Path, metavar="FILE",
+        "file",
+        type=Path,
+        metavar="FILE",
         help=".csv, .tsv (also .gz) or .parquet: records, or counts; for project and diagnose also a stored table "
         "(.zarr), which is taken as it is",
-    )  # fmt: skip
+    )
     data = parser.add_argument_group("the data")
     data.add_argument("--response", required=True, metavar="Y", help="the column that is decided")
     data.add_argument("--protected", required=True, nargs="+", metavar="S", help="columns it must not depend on")
@@ -143,17 +162,22 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     question = parser.add_argument_group("the question")
     question.add_argument("--conditions", default="PUR", metavar="PUR", help="letters of P, U, R (default: PUR)")
     question.add_argument(
-        "--reference", default="empirical", metavar="empirical|uniform|FILE",
+        "--reference",
+        default="empirical",
+        metavar="empirical|uniform|FILE",
         help="what to stay close to: the data, the uniform distribution, or a table (default: empirical)",
-    )  # fmt: skip
+    )
     _add_strength(question)
 
 
 def _add_strength(group: Any) -> None:
     group.add_argument(
-        "--strength", type=float, default=1e-4, metavar="LAMBDA",
+        "--strength",
+        type=float,
+        default=1e-4,
+        metavar="LAMBDA",
         help="pseudo-count of each profile on Y x observed (S, X) (default: 1e-4)",
-    )  # fmt: skip
+    )
 
 
 def _add_reproduce(commands: Any) -> None:
@@ -163,9 +187,10 @@ def _add_reproduce(commands: Any) -> None:
         description="Run a study of 'Demographic Parity: Mitigating Biases in Real-World Data' (arXiv 2309.17347).",
     )
     parser.add_argument(
-        "study", choices=("adult", "wage"),
+        "study",
+        choices=("adult", "wage"),
         help="adult: income in the UCI Adult data, embedded; wage: five wage ranges in the Current Population Survey",
-    )  # fmt: skip
+    )
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="FOLDER", help="default: out")
     parser.add_argument(
         "--strength", type=float, default=1e-4, metavar="LAMBDA", help="of the regularization (default: 1e-4)"
@@ -179,33 +204,48 @@ def _add_reproduce(commands: Any) -> None:
     )
     wage = parser.add_argument_group("wage")
     wage.add_argument(
-        "--cps", type=Path, metavar="FILE",
+        "--cps",
+        type=Path,
+        metavar="FILE",
         help="the gender-pay-gap file (.csv or .dta), all its years; without it an embedded survey of 1994-95",
-    )  # fmt: skip
+    )
     wage.add_argument(
-        "--sets", type=int, default=1000, metavar="N",
+        "--sets",
+        type=int,
+        default=1000,
+        metavar="N",
         help="simulated training and test sets, three projections each (default: 1000)",
-    )  # fmt: skip
+    )
     wage.add_argument(
-        "--wage-edges", type=float, nargs="+", metavar="DOLLARS",
+        "--wage-edges",
+        type=float,
+        nargs="+",
+        metavar="DOLLARS",
         help="where a wage range begins, in dollars an hour (default: 10 20 30 40 with --cps, else 5 7.5 10 15)",
-    )  # fmt: skip
+    )
     wage.add_argument(
         "--age-edges", type=float, nargs="+", metavar="YEARS", help="where an age group begins (default: 30 50)"
     )
     wage.add_argument(
-        "--education-edges", type=float, nargs="+", metavar="YEARS",
+        "--education-edges",
+        type=float,
+        nargs="+",
+        metavar="YEARS",
         help="with --cps: where a group of years of schooling begins (default: 12 13 16)",
-    )  # fmt: skip
+    )
     wage.add_argument(
-        "--education-map", type=Path, metavar="CSV",
+        "--education-map",
+        type=Path,
+        metavar="CSV",
         help="without --cps: category,group of each of the 16 categories of education (default: no diploma, high "
         "school, some college, degree)",
-    )  # fmt: skip
+    )
     wage.add_argument(
-        "--sector-map", type=Path, metavar="CSV",
+        "--sector-map",
+        type=Path,
+        metavar="CSV",
         help="category,group of each industry (default: the paper's seven sectors, and manufacturing)",
-    )  # fmt: skip
+    )
 
 
 def _add_info(commands: Any) -> None:

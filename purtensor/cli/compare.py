@@ -19,14 +19,14 @@ from purtensor.cli.progress import bar
 from purtensor.cli.rate_study import write_study
 from purtensor.cli.records import Columns, read_counts
 from purtensor.cli.workers import worker_processes
+from purtensor.comparison.compare import compare
+from purtensor.comparison.contenders import name_of
+from purtensor.comparison.result import Comparison
 from purtensor.errors import InvalidOptionError
-from purtensor.experiments.comparison.compare import compare
-from purtensor.experiments.comparison.contenders import name_of
-from purtensor.experiments.comparison.result import Comparison
 from purtensor.fairness.pur import pur
 from purtensor.plots.accuracy import plot_time_to_accuracy
-from purtensor.plots.figures import save_figure
 from purtensor.plots.performance import plot_performance_profile
+from purtensor.plots.save_figure import save_figure
 from purtensor.report.comparison import PROFILE, comparison_report, ratio_table
 from purtensor.report.page import write_report
 from purtensor.tables.regularize import regularize
@@ -57,10 +57,16 @@ def _compare(arguments: argparse.Namespace, executor: Any) -> int:
     problems = dict(_problem(text, arguments) for text in arguments.problems)
     with bar("comparing", len(problems)) as shown:
         compared = compare(
-            problems, solvers, budget=arguments.budget, tolerance=arguments.tolerance,
-            max_iterations=arguments.max_iterations, repetitions=arguments.repetitions, clock=arguments.clock,
-            executor=executor, on_step=lambda problem, solver: shown.step(f"{problem}: {solver}"),
-        )  # fmt: skip
+            problems,
+            solvers,
+            budget=arguments.budget,
+            tolerance=arguments.tolerance,
+            max_iterations=arguments.max_iterations,
+            repetitions=arguments.repetitions,
+            clock=arguments.clock,
+            executor=executor,
+            on_step=lambda problem, solver: shown.step(f"{problem}: {solver}"),
+        )
     ratios = ratio_table(compared, baseline)
     show_facts("comparison", dict(compared.settings))
     _show(compared)
@@ -143,10 +149,16 @@ def _problem(text: str, arguments: argparse.Namespace) -> tuple[str, Any]:
     if not text.lower().endswith(_RECORDS):
         return (path.stem if path.suffix == ".nc" else text), text
     if not (arguments.response and arguments.protected):
-        raise InvalidOptionError(f"{text} holds records: say what is decided and what is protected, "
-                                 "with --response and --protected")  # fmt: skip
-    asked = Columns(None, arguments.weights, arguments.missing, tuple(arguments.missing_values),
-                    (arguments.response, *arguments.protected))  # fmt: skip
+        raise InvalidOptionError(
+            f"{text} holds records: say what is decided and what is protected, with --response and --protected"
+        )
+    asked = Columns(
+        None,
+        arguments.weights,
+        arguments.missing,
+        tuple(arguments.missing_values),
+        (arguments.response, *arguments.protected),
+    )
     counts = read_counts(path, asked)
     f = regularize(counts, arguments.strength, response=arguments.response)
     return path.name.split(".")[0], (f, pur(f, response=arguments.response, protected=arguments.protected))

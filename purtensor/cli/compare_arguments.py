@@ -23,20 +23,26 @@ def add_compare(commands: Any) -> None:
         "outside, time them in turns, and write tables, curves, performance profiles and a report.",
     )
     parser.add_argument(
-        "problems", nargs="*", metavar="PROBLEM",
+        "problems",
+        nargs="*",
+        metavar="PROBLEM",
         help="a name (a, b, b_hard, ... , staircase), a family with sizes such as 'pur(responses=2, protected=3, "
         "unprotected=40)', a saved projection (.nc), or records (.csv, .tsv, .parquet; see below)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--solvers", nargs="+", default=["auto", "ipf", "newton"], metavar="NAME",
+        "--solvers",
+        nargs="+",
+        default=["auto", "ipf", "newton"],
+        metavar="NAME",
         help=f"{', '.join(SOLVERS)}, also with options, such as 'ipf(relaxation=1.5)'; project (with labels); peers: "
         f"{', '.join(PEERS)}; or module:name for your own (default: auto ipf newton)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--study", choices=STUDIES,
+        "--study",
+        choices=STUDIES,
         help="instead of a comparison: how many sweeps IPF needs while one property of a PUR problem varies (b, where "
         "none is named)",
-    )  # fmt: skip
+    )
     parser.add_argument("--budget", type=float, default=60.0, metavar="S", help="seconds a run may take (default: 60)")
     parser.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
     parser.add_argument(
@@ -46,13 +52,18 @@ def add_compare(commands: Any) -> None:
         "--repetitions", type=int, default=5, metavar="N", help="rounds of timing, in turns (default: 5)"
     )
     parser.add_argument(
-        "--clock", choices=("wall", "processor"), default="wall",
+        "--clock",
+        choices=("wall", "processor"),
+        default="wall",
         help="what runs are timed by; the processor's leaves out what other programs take (default: wall)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--workers", type=int, default=1, metavar="N",
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
         help="processes that compute side by side; counts and residuals do not depend on them, times do (default: 1)",
-    )  # fmt: skip
+    )
     parser.add_argument("--baseline", metavar="NAME", help="whose time the ratios are over (default: the first solver)")
     parser.add_argument("--out", type=Path, default=Path("out/compare"), metavar="FOLDER", help="default: out/compare")
     records = parser.add_argument_group("records: PUR is asked of them")
@@ -66,10 +77,15 @@ def add_compare(commands: Any) -> None:
 def add_missing(group: Any) -> None:
     """Add what is said of missing values to a group of options."""
     group.add_argument(
-        "--missing", choices=("raise", "drop", "category"), default="raise",
+        "--missing",
+        choices=("raise", "drop", "category"),
+        default="raise",
         help="rows with a missing value: refuse, drop, or make missing a category (default: raise)",
-    )  # fmt: skip
+    )
     group.add_argument(
-        "--missing-values", nargs="+", default=[], metavar="TEXT",
+        "--missing-values",
+        nargs="+",
+        default=[],
+        metavar="TEXT",
         help="texts that mean missing in a CSV file, beside the empty field",
-    )  # fmt: skip
+    )

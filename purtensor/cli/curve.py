@@ -17,9 +17,9 @@ from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.question import read_question, require_writable
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.curve import parity_curve
-from purtensor.plots.figures import save_figure
 from purtensor.plots.price import plot_parity_curve
-from purtensor.tables.atomic import replaced_file
+from purtensor.plots.save_figure import save_figure
+from purtensor.tables.io.atomic import replaced_file
 
 _NUMBERS = ("kl", "reached", "multiplier", "bound")
 _ENDINGS = (".nc", ".csv", ".parquet")
@@ -101,12 +101,25 @@ def _facts(curve: xr.Dataset, written: Sequence[Path]) -> dict[str, str]:
 def _show(curve: xr.Dataset) -> None:
     lowest = curve["disparity_ratio"].min([name for name in curve["disparity_ratio"].dims if name != "slack"])
     rows = [
-        (f"{slack:.6g}", *((f"{kl:.9f}", f"{reached:.6g}", f"{slope:.4g}", f"{ratio:.4f}") if np.isfinite(kl)
-                           else ("out of reach", "", "", "")))
-        for slack, kl, reached, slope, ratio in zip(
-            curve["slack"].values, curve["kl"].values, curve["reached"].values, curve["multiplier"].values,
-            lowest.values, strict=True,
+        (
+            f"{slack:.6g}",
+            *(
+                (f"{kl:.9f}", f"{reached:.6g}", f"{slope:.4g}", f"{ratio:.4f}")
+                if np.isfinite(kl)
+                else ("out of reach", "", "", "")
+            ),
         )
-    ]  # fmt: skip
-    show_table("divergence in nats; slope: nats per unit of violation given up",
-               ("allowed violation", "divergence", "reached", "slope", "lowest ratio"), rows)  # fmt: skip
+        for slack, kl, reached, slope, ratio in zip(
+            curve["slack"].values,
+            curve["kl"].values,
+            curve["reached"].values,
+            curve["multiplier"].values,
+            lowest.values,
+            strict=True,
+        )
+    ]
+    show_table(
+        "divergence in nats; slope: nats per unit of violation given up",
+        ("allowed violation", "divergence", "reached", "slope", "lowest ratio"),
+        rows,
+    )

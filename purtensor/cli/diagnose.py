@@ -8,9 +8,9 @@ from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.question import read_question
 from purtensor.cli.stored_question import is_stored, stored_question
-from purtensor.distributed.diagnosis import StoredDiagnosis
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.verdict import Verdict
+from purtensor.outofcore.diagnosis import StoredDiagnosis
 
 _MOST_ROWS = 40
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from purtensor.tables.atomic import replaced_file
+from purtensor.tables.io.atomic import replaced_file
 
 try:
     from rich import box

@@ -10,8 +10,8 @@ from purtensor.cli.question import NETCDF, read_question, require_writable
 from purtensor.cli.stored_question import STORE, is_stored, stored_question
 from purtensor.projection.files import save
 from purtensor.projection.project import project
-from purtensor.solving.solvers.named import solver_named
-from purtensor.tables.files import ending
+from purtensor.solving.solvers.by_name import solver_named
+from purtensor.tables.io.files import ending
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -24,9 +24,14 @@ def run(arguments: argparse.Namespace) -> None:
     question = stored_question(arguments) if on_disk else read_question(arguments)
     show_facts("data", question.facts)
     result = project(
-        question.reference, question.constraints, solver=solver, tolerance=arguments.tolerance,
-        max_iterations=arguments.max_iterations, max_seconds=arguments.max_seconds, progress=True,
-    )  # fmt: skip
+        question.reference,
+        question.constraints,
+        solver=solver,
+        tolerance=arguments.tolerance,
+        max_iterations=arguments.max_iterations,
+        max_seconds=arguments.max_seconds,
+        progress=True,
+    )
     whole = arguments.out.suffix != STORE if on_disk else ending(arguments.out) == NETCDF
     save(result if whole else result.table, arguments.out)
     show_facts("projection", {**result.summary(), "washed out": "", "written to": str(arguments.out)})

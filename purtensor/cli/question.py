@@ -16,8 +16,8 @@ from purtensor.projection.files import load
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.tables.coded import encode
-from purtensor.tables.files import require_packages
-from purtensor.tables.present import require_file
+from purtensor.tables.io.files import require_packages
+from purtensor.tables.io.path_checks import require_file
 from purtensor.tables.regularize import regularize, uniform
 
 NETCDF = ".nc"

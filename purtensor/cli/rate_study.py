@@ -10,9 +10,9 @@ import pandas as pd
 from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
-from purtensor.experiments.rate_studies import STUDIES, TOLERANCES, study_rate
-from purtensor.plots.figures import save_figure
 from purtensor.plots.rates import plot_rates
+from purtensor.plots.save_figure import save_figure
+from purtensor.studies.rate_studies import STUDIES, TOLERANCES, study_rate
 
 
 def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int:
@@ -52,7 +52,11 @@ def show_study(found: pd.DataFrame, title: str) -> None:
             )
         )
     columns = (
-        found["study"].iloc[0], *(f"to {tolerance:g}" for tolerance in TOLERANCES), "per decade", "profiles",
-        "without record", "slowest profile",
-    )  # fmt: skip
+        found["study"].iloc[0],
+        *(f"to {tolerance:g}" for tolerance in TOLERANCES),
+        "per decade",
+        "profiles",
+        "without record",
+        "slowest profile",
+    )
     show_table(f"{title}: sweeps of IPF, problem {found['problem'].iloc[0]}", columns, rows)

@@ -12,9 +12,9 @@ import pandas as pd
 
 from purtensor._typing import Table
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownAttributeError
-from purtensor.tables.parquet import require_room_for_rows
-from purtensor.tables.present import require_file
-from purtensor.tables.reading import reading, require_even_rows, require_room
+from purtensor.tables.io.parquet import require_room_for_rows
+from purtensor.tables.io.path_checks import require_file
+from purtensor.tables.io.read_errors import reading, require_even_rows, require_room
 from purtensor.tables.tabulate import MISSING_REMEDY, tabulate
 
 try:

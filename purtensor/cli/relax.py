@@ -12,7 +12,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.projection.files import save
 from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import Relaxation
-from purtensor.tables.files import ending
+from purtensor.tables.io.files import ending
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -23,9 +23,14 @@ def run(arguments: argparse.Namespace) -> None:
     question = read_question(arguments)
     show_facts("data", question.facts)
     result = relax(
-        question.reference, question.constraints, soft=soft, penalty=arguments.penalty,
-        strength=arguments.penalty_strength, tolerance=arguments.tolerance, max_iterations=arguments.max_iterations,
-    )  # fmt: skip
+        question.reference,
+        question.constraints,
+        soft=soft,
+        penalty=arguments.penalty,
+        strength=arguments.penalty_strength,
+        tolerance=arguments.tolerance,
+        max_iterations=arguments.max_iterations,
+    )
     save(result if ending(arguments.out) == NETCDF else result.table, arguments.out)
     show_facts("relaxation", {**_facts(result), "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "relaxation")

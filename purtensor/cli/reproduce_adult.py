@@ -13,18 +13,18 @@ from matplotlib.axes import Axes
 from purtensor.cli.info import versions
 from purtensor.cli.output import both, show_claims, show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
-from purtensor.experiments.adult import study_adult
-from purtensor.experiments.adult_numbers import claims, costs, disparities, prevalences
-from purtensor.experiments.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
-from purtensor.experiments.adult_study import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity
-from purtensor.experiments.claims import Claim
-from purtensor.experiments.forests import FOREST
-from purtensor.experiments.members import failed_members
 from purtensor.plots.disparity import plot_disparity_ratios
-from purtensor.plots.figures import save_figure
 from purtensor.plots.prevalence import plot_prevalences
+from purtensor.plots.save_figure import save_figure
 from purtensor.projection.files import save
 from purtensor.report.page import Exhibit, Part, Report, write_report
+from purtensor.studies.adult import study_adult
+from purtensor.studies.adult_numbers import claims, costs, disparities, prevalences
+from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
+from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity
+from purtensor.studies.claims import Claim
+from purtensor.studies.forests import FOREST
+from purtensor.studies.members import failed_members
 from purtensor.tables.coded import encode
 
 NAMES = {"f": "data, f", "P": "P", "PU": "P + U", "PUR": "P + U + R", "MaxEnt": "MaxEnt-PUR"}
@@ -36,16 +36,25 @@ SAMPLES = {
     "forest": "predicted by forests trained on such data, test split",
 }
 PICTURES = {
-    "test": ("disparities", "Who is predicted to earn more than 50K? Adult, test split",
-             "Predicted by the natural classifiers of f and of its projections for the people of the test split.",
-             "disparity ratio of the natural classifier"),
-    "synthetic": ("synthetic", "Who earns more than 50K in generated data?",
-                  "Data sets of the size of the train split, drawn from f and from its projections.",
-                  "control experiment: disparity ratio of the generated data"),
-    "forest": ("forests", "Whom do random forests trained on generated data predict to earn more?",
-               "The mean probability that the forests give to the people of the test split.",
-               "disparity ratio of random forests"),
-}  # fmt: skip
+    "test": (
+        "disparities",
+        "Who is predicted to earn more than 50K? Adult, test split",
+        "Predicted by the natural classifiers of f and of its projections for the people of the test split.",
+        "disparity ratio of the natural classifier",
+    ),
+    "synthetic": (
+        "synthetic",
+        "Who earns more than 50K in generated data?",
+        "Data sets of the size of the train split, drawn from f and from its projections.",
+        "control experiment: disparity ratio of the generated data",
+    ),
+    "forest": (
+        "forests",
+        "Whom do random forests trained on generated data predict to earn more?",
+        "The mean probability that the forests give to the people of the test split.",
+        "disparity ratio of random forests",
+    ),
+}
 """For each sample the file's name, the heading, what is shown, and what it is in the paper."""
 
 ATTRIBUTES = {"age_group": "age group"}
@@ -63,9 +72,14 @@ def run(arguments: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with bar("reading the data", arguments.data_sets) as shown:
         study = study_adult(
-            strength=arguments.strength, data_sets=arguments.data_sets, seed=arguments.seed, workers=arguments.workers,
-            folder=folder, on_step=shown.step, on_member=shown.done,
-        )  # fmt: skip
+            strength=arguments.strength,
+            data_sets=arguments.data_sets,
+            seed=arguments.seed,
+            workers=arguments.workers,
+            folder=folder,
+            on_step=shown.step,
+            on_member=shown.done,
+        )
         shown.step("writing files")
         written = write_files(study, folder)
     verdicts = claims(study)
@@ -169,17 +183,31 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
     """Draw and write every figure, and yield it for the report."""
     axes = plot_prevalences(prevalences(study), names=ATTRIBUTES, title="Who is in the Adult data? Train split")
     vector, _ = save_figure(axes, folder / "prevalences", title="Adult: prevalences")
-    yield Exhibit("Prevalences", "The share of people in each category of the train split.",
-                  "prevalence of the predictors and of the response", vector, numbers=both("prevalences"))  # fmt: skip
+    yield Exhibit(
+        "Prevalences",
+        "The share of people in each category of the train split.",
+        "prevalence of the predictors and of the response",
+        vector,
+        numbers=both("prevalences"),
+    )
     for sample, (name, title, text, paper) in PICTURES.items():
         if any(d.sample == sample for d in study.disparities):
             vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
             yield Exhibit(title, text, paper, vector, numbers=both("disparities"))
-    yield Exhibit("Standard errors", "What the ratios would vary by if other people had been asked: in each "
-                  "distribution itself by the delta method, exactly 0 where parity is stated; predicted on the test "
-                  "split by simulated splits.", table=with_errors(study), numbers=both("disparities"))  # fmt: skip
-    yield Exhibit("Costs and certificates", "Divergence from f and utility errors in nats; residual and proved "
-                  "distance (TV) for total mass 1.", table=costs(study), numbers=both("costs"))  # fmt: skip
+    yield Exhibit(
+        "Standard errors",
+        "What the ratios would vary by if other people had been asked: in each "
+        "distribution itself by the delta method, exactly 0 where parity is stated; predicted on the test "
+        "split by simulated splits.",
+        table=with_errors(study),
+        numbers=both("disparities"),
+    )
+    yield Exhibit(
+        "Costs and certificates",
+        "Divergence from f and utility errors in nats; residual and proved distance (TV) for total mass 1.",
+        table=costs(study),
+        numbers=both("costs"),
+    )
 
 
 def with_errors(study: AdultStudy) -> pd.DataFrame:
@@ -212,6 +240,9 @@ def picture(study: AdultStudy, sample: str, title: str) -> Axes:
         bare = [NAMES[name] for name in deviations.columns if deviations[name].isna().all()]
         compared += "; bars: one standard error" + (f", not worked out for {', '.join(bare)}" if bare else "")
     return plot_disparity_ratios(
-        ratios.loc[order], deviations=deviations.loc[order] if has_bars else None, names=NAMES, title=title,
+        ratios.loc[order],
+        deviations=deviations.loc[order] if has_bars else None,
+        names=NAMES,
+        title=title,
         compared=compared,
-    )  # fmt: skip
+    )

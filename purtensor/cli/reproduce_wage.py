@@ -13,12 +13,12 @@ from purtensor.cli.output import show_claims, show_facts, show_table, write_fram
 from purtensor.cli.progress import bar
 from purtensor.cli.wage_exhibits import NAMES, UNIT, exhibits
 from purtensor.cli.wage_surveys import binning, surveys
-from purtensor.experiments.wage import REFERENCE, WageStudy, study_wage
-from purtensor.experiments.wage_numbers import claims, facts, frames
 from purtensor.projection.files import save
 from purtensor.report.page import Part, Report, write_report
-from purtensor.tables.content_hash import content_hash
-from purtensor.tables.table_dataset import table_to_dataset
+from purtensor.studies.wage import REFERENCE, WageStudy, study_wage
+from purtensor.studies.wage_numbers import claims, facts, frames
+from purtensor.tables.io.content_hash import content_hash
+from purtensor.tables.io.table_dataset import table_to_dataset
 
 SUMMARY = (
     "Hourly wages in five ranges are projected onto demographic parity (P), decision utility (U) and social realism "
@@ -40,9 +40,15 @@ def run(arguments: argparse.Namespace) -> None:
         folder.mkdir(exist_ok=True)
         with bar(f"{survey}: simulated sets", arguments.sets) as shown:
             study = study_wage(
-                counts, survey, strength=arguments.strength, sets=arguments.sets, seed=arguments.seed,
-                workers=arguments.workers, folder=folder, on_member=shown.done,
-            )  # fmt: skip
+                counts,
+                survey,
+                strength=arguments.strength,
+                sets=arguments.sets,
+                seed=arguments.seed,
+                workers=arguments.workers,
+                folder=folder,
+                on_member=shown.done,
+            )
         parts.append(_told(study, folder, source))
     settings = {
         "lambda": f"{arguments.strength:g}",
@@ -92,9 +98,18 @@ def show_disparities(disparities: pd.DataFrame) -> None:
 def show_certificates(certificates: pd.DataFrame) -> None:
     """Print how well the projections are solved."""
     rows = [
-        (NAMES[row["projection"]], str(row["solved"]), str(row["infeasible, proved"]), str(row["not converged"]),
-         f"{row['largest miss of a marginal']:.1e}", f"{row['largest TV bound']:.1e}")
+        (
+            NAMES[row["projection"]],
+            str(row["solved"]),
+            str(row["infeasible, proved"]),
+            str(row["not converged"]),
+            f"{row['largest miss of a marginal']:.1e}",
+            f"{row['largest TV bound']:.1e}",
+        )
         for _, row in certificates.iterrows()
-    ]  # fmt: skip
-    show_table("projections of simulated sets; miss and proved distance for total mass 1",
-               ("", "solved", "infeasible, proved", "not converged", "largest miss", "TV proved"), rows)  # fmt: skip
+    ]
+    show_table(
+        "projections of simulated sets; miss and proved distance for total mass 1",
+        ("", "solved", "infeasible, proved", "not converged", "largest miss", "TV proved"),
+        rows,
+    )

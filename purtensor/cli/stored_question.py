@@ -9,8 +9,8 @@ from purtensor.cli.question import Question
 from purtensor.cli.records import KINDS
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
-from purtensor.tables.present import STORE_MARK, require_file
-from purtensor.tables.stored_table import StoredTable, open_table
+from purtensor.tables.io.path_checks import STORE_MARK, require_file
+from purtensor.tables.store.table import StoredTable, open_table
 
 STORE = ".zarr"
 """The kind of folder that a stored table lies in."""
@@ -44,10 +44,12 @@ def stored_question(arguments: argparse.Namespace) -> Question:
         As the store and the roles deserve.
     """
     changing = {
-        "--unprotected": arguments.unprotected, "--weights": arguments.weights,
-        "--missing": arguments.missing != "raise", "--missing-values": arguments.missing_values,
+        "--unprotected": arguments.unprotected,
+        "--weights": arguments.weights,
+        "--missing": arguments.missing != "raise",
+        "--missing-values": arguments.missing_values,
         "--strength": arguments.strength != _STRENGTH,
-    }  # fmt: skip
+    }
     for word, given in changing.items():
         if given:
             raise InvalidOptionError(f"{arguments.file.name} is a stored table, taken as it is: {word} is for records")

@@ -10,19 +10,29 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from purtensor.cli.output import both
-from purtensor.experiments.wage import REFERENCE, WageStudy
-from purtensor.experiments.wage_numbers import response_shares
 from purtensor.plots.boxes import plot_boxes
 from purtensor.plots.by_response import plot_by_response
-from purtensor.plots.figures import save_figure
 from purtensor.plots.prevalence import plot_prevalences
+from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit
+from purtensor.studies.wage import REFERENCE, WageStudy
+from purtensor.studies.wage_numbers import response_shares
 
 UNIT = "$/h"
-NAMES = {"train": "training data", "f": "f (no condition)", "P": "P", "PU": "P + U", "PUR": "P + U + R",
-         "MaxEnt": "MaxEnt-PUR"}  # fmt: skip
-_ATTRIBUTES = {"wage_range": f"wage range ({UNIT})", "race4": "race", "age_group": "age group",
-               "education_group": "education"}  # fmt: skip
+NAMES = {
+    "train": "training data",
+    "f": "f (no condition)",
+    "P": "P",
+    "PU": "P + U",
+    "PUR": "P + U + R",
+    "MaxEnt": "MaxEnt-PUR",
+}
+_ATTRIBUTES = {
+    "wage_range": f"wage range ({UNIT})",
+    "race4": "race",
+    "age_group": "age group",
+    "education_group": "education",
+}
 _DIFFERENCE = f"p(y | s) \u2212 p(y | {', '.join(REFERENCE.values())})"
 
 
@@ -46,55 +56,73 @@ class _Figures:
     def of_the_survey(self) -> Iterator[Exhibit]:
         title = f"Who is in the survey? {self._people()}"
         yield self._drawn(
-            "prevalences", plot_prevalences(self.numbers["prevalences"], names=_ATTRIBUTES, title=title), "Prevalences",
+            "prevalences",
+            plot_prevalences(self.numbers["prevalences"], names=_ATTRIBUTES, title=title),
+            "Prevalences",
             "The share of people in each category of the response, the protected and the unprotected attributes.",
             "prevalence of response and predictors",
-        )  # fmt: skip
+        )
         title = "Wages given gender and race: the data f, and their PUR projection"
         own = self.numbers["conditionals"].query("model in ('f', 'PUR')").rename(columns={"probability": "value"})
         yield self._drawn(
-            "conditionals", self._against_shares(own, title, scale="p(y | s)"), title,
-            "In the projection everyone has the wages of the whole population, f(y).", "f(y|s) with q(y|s)",
-        )  # fmt: skip
+            "conditionals",
+            self._against_shares(own, title, scale="p(y | s)"),
+            title,
+            "In the projection everyone has the wages of the whole population, f(y).",
+            "f(y|s) with q(y|s)",
+        )
         title = "Attributable disparity in the data and in their projections"
         marks = self.numbers["own_disparities"].rename(columns={"disparity": "value", "standard_error": "deviation"})
         yield self._drawn(
-            "own_disparities", self._against_parity(marks, title, "one standard error (delta method)"), title,
-            "What the disparities would vary by if other people had been asked; exactly 0 where parity is stated.", "",
-        )  # fmt: skip
+            "own_disparities",
+            self._against_parity(marks, title, "one standard error (delta method)"),
+            title,
+            "What the disparities would vary by if other people had been asked; exactly 0 where parity is stated.",
+            "",
+        )
 
     def of_test_data(self) -> Iterator[Exhibit]:
         title = "Attributable disparity on test data"
         marks = self.numbers["disparities"].rename(columns={"mean": "value"})
         yield self._drawn(
-            "disparities", self._against_parity(marks, title, self._deviation("simulated")), title,
+            "disparities",
+            self._against_parity(marks, title, self._deviation("simulated")),
+            title,
             "Predicted by the natural classifiers of the training data and of their projections; beside them the "
-            "training data themselves.", "attributable disparity for train, P, PU, PUR",
-        )  # fmt: skip
+            "training data themselves.",
+            "attributable disparity for train, P, PU, PUR",
+        )
         title = "Natural prediction of PUR on test data"
         marks = self.numbers["natural_predictions"].query("model == 'PUR'").rename(columns={"mean": "value"})
         drawn = self._against_shares(marks, title, "predicted p(y | s)", self._deviation("simulated"))
         yield self._drawn(
-            "natural_predictions", drawn, title,
+            "natural_predictions",
+            drawn,
+            title,
             "Mean prediction for each group against the share of the wage range in the data.",
             "p_pred(y|s) against f(y)",
-        )  # fmt: skip
+        )
 
     def of_generated_data(self) -> Iterator[Exhibit]:
         title = "Attributable disparity of generated data"
         marks = self.numbers["generated"].rename(columns={"mean": "value"})
         yield self._drawn(
-            "generated", self._against_parity(marks, title, self._deviation("generated")), title,
-            "Data sets of the survey's size, drawn from f and from its projections.", "control experiment",
-        )  # fmt: skip
+            "generated",
+            self._against_parity(marks, title, self._deviation("generated")),
+            title,
+            "Data sets of the survey's size, drawn from f and from its projections.",
+            "control experiment",
+        )
         title = "Utility-based generalisation error"
         boxes = self.numbers["utility_errors"].rename(columns={"nats": "value"})
         scale = "KL(test data || prediction) of the marginals over wage range and unprotected (nats)"
         yield self._drawn(
-            "utility_errors", plot_boxes(boxes, names=NAMES, title=f"{title}; {self.study.survey}", scale=scale), title,
+            "utility_errors",
+            plot_boxes(boxes, names=NAMES, title=f"{title}; {self.study.survey}", scale=scale),
+            title,
             "How far the predicted relation of wages to unprotected attributes is from that of the test data.",
             "box plots of the utility-based generalisation error",
-        )  # fmt: skip
+        )
 
     def _drawn(self, name: str, axes: Axes, title: str, text: str, paper: str) -> Exhibit:
         vector, _ = save_figure(axes, self.folder / name, title=f"{title}; {self._people()}")
@@ -103,16 +131,29 @@ class _Figures:
     def _against_parity(self, marks: pd.DataFrame, title: str, deviation: str) -> Axes:
         parity = dict.fromkeys(self.study.population.response_categories, 0.0)
         return plot_by_response(
-            marks, lines=parity, line_label="parity", names=NAMES, title=f"{title}; {self.study.survey}", unit=UNIT,
-            scale=_DIFFERENCE, deviation_label=deviation,
-        )  # fmt: skip
+            marks,
+            lines=parity,
+            line_label="parity",
+            names=NAMES,
+            title=f"{title}; {self.study.survey}",
+            unit=UNIT,
+            scale=_DIFFERENCE,
+            deviation_label=deviation,
+        )
 
     def _against_shares(self, marks: pd.DataFrame, title: str, scale: str, deviation: str = "") -> Axes:
         shares = zip(self.study.population.response_categories, response_shares(self.study), strict=True)
         return plot_by_response(
-            marks, lines=dict(shares), line_label="f(y)", names=NAMES, title=f"{title}; {self.study.survey}", unit=UNIT,
-            scale=scale, deviation_label=deviation, shared_scale=False,
-        )  # fmt: skip
+            marks,
+            lines=dict(shares),
+            line_label="f(y)",
+            names=NAMES,
+            title=f"{title}; {self.study.survey}",
+            unit=UNIT,
+            scale=scale,
+            deviation_label=deviation,
+            shared_scale=False,
+        )
 
     def _people(self) -> str:
         return f"{self.study.survey}, {float(self.study.counts.sum()):,.0f} people"
@@ -123,14 +164,24 @@ class _Figures:
 
 def _tables(study: WageStudy, numbers: Mapping[str, pd.DataFrame]) -> Iterator[Exhibit]:
     yield Exhibit(
-        "Certificates", "Projections of the simulated training sets. Those that are infeasible or did not converge are "
-        "left out of all figures above.", table=numbers["certificates"], numbers=both("certificates"),
-    )  # fmt: skip
+        "Certificates",
+        "Projections of the simulated training sets. Those that are infeasible or did not converge are "
+        "left out of all figures above.",
+        table=numbers["certificates"],
+        numbers=both("certificates"),
+    )
     if len(numbers["left_out"]):
-        yield Exhibit("Sets that were left out", "Projections of simulated sets without an answer, with what is proved "
-                      "of their conditions.", table=numbers["left_out"], numbers=both("left_out"))  # fmt: skip
-    yield Exhibit("Projections of the survey itself", "Divergence from f in nats; residual and proved distance for "
-                  "total mass 1.", table=_own_evidence(study))  # fmt: skip
+        yield Exhibit(
+            "Sets that were left out",
+            "Projections of simulated sets without an answer, with what is proved of their conditions.",
+            table=numbers["left_out"],
+            numbers=both("left_out"),
+        )
+    yield Exhibit(
+        "Projections of the survey itself",
+        "Divergence from f in nats; residual and proved distance for total mass 1.",
+        table=_own_evidence(study),
+    )
 
 
 def _own_evidence(study: WageStudy) -> pd.DataFrame:

@@ -14,8 +14,8 @@ from purtensor._typing import Table
 from purtensor.datasets.census_income import census_wage
 from purtensor.datasets.pay_gap import gender_pay_gap
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
-from purtensor.tables.present import require_file
-from purtensor.tables.reading import reading, require_even_rows, require_room
+from purtensor.tables.io.path_checks import require_file
+from purtensor.tables.io.read_errors import reading, require_even_rows, require_room
 
 YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
 STAND_IN = "CPS 1994-95"
@@ -33,11 +33,15 @@ def binning(arguments: argparse.Namespace) -> dict[str, Any]:
         A map that is no CSV of categories and groups.
     """
     if arguments.cps is None and arguments.education_edges is not None:
-        raise InvalidOptionError("--education-edges are of years of schooling, in the file of --cps; the embedded "
-                                 "survey has categories: give --education-map")  # fmt: skip
+        raise InvalidOptionError(
+            "--education-edges are of years of schooling, in the file of --cps; the embedded "
+            "survey has categories: give --education-map"
+        )
     if arguments.cps is not None and arguments.education_map is not None:
-        raise InvalidOptionError("--education-map is of the embedded survey's categories; the file of --cps has years "
-                                 "of schooling: give --education-edges")  # fmt: skip
+        raise InvalidOptionError(
+            "--education-map is of the embedded survey's categories; the file of --cps has years "
+            "of schooling: give --education-edges"
+        )
     asked: dict[str, Any] = {
         name: None if edges is None else tuple(edges)
         for name, edges in (

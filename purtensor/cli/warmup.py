@@ -9,8 +9,8 @@ from pathlib import Path
 from purtensor.cli.info import kernel_cache
 from purtensor.cli.output import show_facts
 from purtensor.cli.progress import bar
-from purtensor.experiments.warmup import EXERCISES
 from purtensor.projection.interruption import interrupting
+from purtensor.studies.warmup import EXERCISES
 from purtensor.tables.memory import readable
 
 

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.decomposable import Clique, decomposable
-from purtensor.constraints.independence import Independence, independent_rows
 from purtensor.constraints.marginals import Constraints, as_constraints
-from purtensor.constraints.redundancy import RedundantRow, redundant
+from purtensor.constraints.rank.independence import Independence, independent_rows
+from purtensor.constraints.rank.redundancy import RedundantRow, redundant
 from purtensor.constraints.system import System, align, reduce_system
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import PROFILE, listed

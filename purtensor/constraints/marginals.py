@@ -13,7 +13,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.tables.coded import CodedTable, encode, like
 from purtensor.tables.domain import named_attributes
 from purtensor.tables.marginal import marginalize
-from purtensor.tables.stored import StoredTable, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -120,9 +120,7 @@ def arrange(system: System, key: tuple[str, ...], *, in_place: bool = False) -> 
     )
 
 
-def _in_rank(
-    system: System, k: int, rank: IntArray, sizes: IntArray, *, in_place: bool
-) -> tuple[System, IntArray]:  # fmt: skip
+def _in_rank(system: System, k: int, rank: IntArray, sizes: IntArray, *, in_place: bool) -> tuple[System, IntArray]:
     """Return the system with its profiles in the order of their rows of constraint k, and that order.
 
     `sizes` says how many profiles there are of each rank.

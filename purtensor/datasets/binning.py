@@ -43,8 +43,7 @@ def age_labels(edges: Sequence[float]) -> list[str]:
         return list(AGE_GROUPS)
     if not all(float(edge).is_integer() for edge in edges):
         return bin_labels(edges)
-    last_years = [_text(low) if high == low + 1 else f"{_text(low)}-{_text(high - 1)}"
-                  for low, high in pairwise(edges)]  # fmt: skip
+    last_years = [_text(low) if high == low + 1 else f"{_text(low)}-{_text(high - 1)}" for low, high in pairwise(edges)]
     return [f"<{_text(edges[0])}", *last_years, f">={_text(edges[-1])}"]
 
 

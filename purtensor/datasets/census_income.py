@@ -27,15 +27,27 @@ WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "
 ATTRIBUTES = (*WAGE_STUDY, "race5", "hispanic10", "age", "education16", "industry22", "year", "split")
 """All attributes that can be asked for; those with a number in UCI's own categories."""
 
-_NO_DIPLOMA = ("Less than 1st grade", "1st 2nd 3rd or 4th grade", "5th or 6th grade", "7th and 8th grade", "9th grade",
-               "10th grade", "11th grade", "12th grade no diploma")  # fmt: skip
+_NO_DIPLOMA = (
+    "Less than 1st grade",
+    "1st 2nd 3rd or 4th grade",
+    "5th or 6th grade",
+    "7th and 8th grade",
+    "9th grade",
+    "10th grade",
+    "11th grade",
+    "12th grade no diploma",
+)
 _SOME_COLLEGE = (
     "Some college but no degree",
     "Associates degree-occup /vocational",
     "Associates degree-academic program",
 )
-_DEGREE = ("Bachelors degree(BA AB BS)", "Masters degree(MA MS MEng MEd MSW MBA)",
-           "Prof school degree (MD DDS DVM LLB JD)", "Doctorate degree(PhD EdD)")  # fmt: skip
+_DEGREE = (
+    "Bachelors degree(BA AB BS)",
+    "Masters degree(MA MS MEng MEd MSW MBA)",
+    "Prof school degree (MD DDS DVM LLB JD)",
+    "Doctorate degree(PhD EdD)",
+)
 _EDUCATION_LABELS = (_NO_DIPLOMA, ("High school graduate",), _SOME_COLLEGE, _DEGREE)
 EDUCATION: Mapping[str, str] = MappingProxyType(
     {label: group for group, labels in zip(EDUCATION_GROUPS, _EDUCATION_LABELS, strict=True) for label in labels}
@@ -123,8 +135,17 @@ def census_wage(
     return counted(columns, rows["count"].to_numpy(np.float64))
 
 
-_FIXED = {"gender": "gender", "race4": "race4", "race5": "race", "hispanic10": "hispanic_origin", "age": "age_in_years",
-          "education16": "education", "industry22": "major_industry", "year": "year", "split": "split"}  # fmt: skip
+_FIXED = {
+    "gender": "gender",
+    "race4": "race4",
+    "race5": "race",
+    "hispanic10": "hispanic_origin",
+    "age": "age_in_years",
+    "education16": "education",
+    "industry22": "major_industry",
+    "year": "year",
+    "split": "split",
+}
 
 
 @cache

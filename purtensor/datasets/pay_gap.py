@@ -23,8 +23,8 @@ from purtensor.datasets.counted import checked_choice, chosen_attributes, counte
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.tables.domain import listed
-from purtensor.tables.present import path_text, require_file
-from purtensor.tables.reading import first_line, reading, require_even_rows, require_short_lines
+from purtensor.tables.io.path_checks import path_text, require_file
+from purtensor.tables.io.read_errors import first_line, reading, require_even_rows, require_short_lines
 
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
 """The attributes of the paper's wage study: response, two protected, three unprotected."""
@@ -35,8 +35,14 @@ ATTRIBUTES = (*WAGE_STUDY, "year")
 MISSING = "missing"
 """The category of missing values where they are asked to be one."""
 
-_COLUMNS = {"wage_range": "realhrwage", "gender": "sex", "race4": "race", "age_group": "age",
-            "education_group": "sch", "year": "year"}  # fmt: skip
+_COLUMNS = {
+    "wage_range": "realhrwage",
+    "gender": "sex",
+    "race4": "race",
+    "age_group": "age",
+    "education_group": "sch",
+    "year": "year",
+}
 _CODES = {"gender": {2: "female", 1: "male"}, "race4": {1: "white", 2: "black", 3: "hispanic", 4: "other"}}
 _ROWS_AT_A_TIME = 50_000
 _LONGEST_LINE = 1 << 20

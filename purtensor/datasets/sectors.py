@@ -14,48 +14,52 @@ AGRICULTURE = "F-agriculture-mining-construction"
 PUBLIC = "G-public-administration"
 MANUFACTURING = "H-manufacturing"
 
-CENSUS_SECTORS: Mapping[str, str] = MappingProxyType({
-    "Retail trade": SALES,
-    "Wholesale trade": SALES,
-    "Finance insurance and real estate": FINANCE,
-    "Business and repair services": FINANCE,
-    "Other professional services": FINANCE,
-    "Personal services except private HH": FINANCE,
-    "Education": EDUCATION,
-    "Social services": EDUCATION,
-    "Entertainment": EDUCATION,
-    "Private household services": EDUCATION,
-    "Hospital services": MEDICAL,
-    "Medical except hospital": MEDICAL,
-    "Transportation": TRANSPORT,
-    "Communications": TRANSPORT,
-    "Utilities and sanitary services": TRANSPORT,
-    "Agriculture": AGRICULTURE,
-    "Forestry and fisheries": AGRICULTURE,
-    "Mining": AGRICULTURE,
-    "Construction": AGRICULTURE,
-    "Public administration": PUBLIC,
-    "Manufacturing-durable goods": MANUFACTURING,
-    "Manufacturing-nondurable goods": MANUFACTURING,
-})  # fmt: skip
+CENSUS_SECTORS: Mapping[str, str] = MappingProxyType(
+    {
+        "Retail trade": SALES,
+        "Wholesale trade": SALES,
+        "Finance insurance and real estate": FINANCE,
+        "Business and repair services": FINANCE,
+        "Other professional services": FINANCE,
+        "Personal services except private HH": FINANCE,
+        "Education": EDUCATION,
+        "Social services": EDUCATION,
+        "Entertainment": EDUCATION,
+        "Private household services": EDUCATION,
+        "Hospital services": MEDICAL,
+        "Medical except hospital": MEDICAL,
+        "Transportation": TRANSPORT,
+        "Communications": TRANSPORT,
+        "Utilities and sanitary services": TRANSPORT,
+        "Agriculture": AGRICULTURE,
+        "Forestry and fisheries": AGRICULTURE,
+        "Mining": AGRICULTURE,
+        "Construction": AGRICULTURE,
+        "Public administration": PUBLIC,
+        "Manufacturing-durable goods": MANUFACTURING,
+        "Manufacturing-nondurable goods": MANUFACTURING,
+    }
+)
 """The default sector of each industry of the Census-Income data."""
 
-CPS_SECTORS: Mapping[str, str] = MappingProxyType({
-    "retailtrade": SALES,
-    "wholesaletrade": SALES,
-    "finance": FINANCE,
-    "professional": FINANCE,
-    "hotelsrestaurants": FINANCE,
-    "Education": EDUCATION,
-    "SocArtOther": EDUCATION,
-    "Medical": MEDICAL,
-    "Transport": TRANSPORT,
-    "Communications": TRANSPORT,
-    "Utilities": TRANSPORT,
-    "Agriculture": AGRICULTURE,
-    "miningconstruction": AGRICULTURE,
-    "publicadmin": PUBLIC,
-    "durables": MANUFACTURING,
-    "nondurables": MANUFACTURING,
-})  # fmt: skip
+CPS_SECTORS: Mapping[str, str] = MappingProxyType(
+    {
+        "retailtrade": SALES,
+        "wholesaletrade": SALES,
+        "finance": FINANCE,
+        "professional": FINANCE,
+        "hotelsrestaurants": FINANCE,
+        "Education": EDUCATION,
+        "SocArtOther": EDUCATION,
+        "Medical": MEDICAL,
+        "Transport": TRANSPORT,
+        "Communications": TRANSPORT,
+        "Utilities": TRANSPORT,
+        "Agriculture": AGRICULTURE,
+        "miningconstruction": AGRICULTURE,
+        "publicadmin": PUBLIC,
+        "durables": MANUFACTURING,
+        "nondurables": MANUFACTURING,
+    }
+)
 """The default sector of each industry indicator of the gender-pay-gap file; `transport` there is an occupation."""

@@ -23,14 +23,30 @@ _INCOME = ("<=50K", ">50K")
 _GENDER = {"Female": "female", "Male": "male"}
 _RACE = ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White")
 _RELATIONSHIP = ("Husband", "Wife", "Own-child", "Other-relative", "Unmarried", "Not-in-family")
-_MARITAL_STATUS = ("Never-married", "Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent", "Separated",
-                   "Divorced", "Widowed")  # fmt: skip
+_MARITAL_STATUS = (
+    "Never-married",
+    "Married-civ-spouse",
+    "Married-AF-spouse",
+    "Married-spouse-absent",
+    "Separated",
+    "Divorced",
+    "Widowed",
+)
 _DROPOUT = ("Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th")
 _ABOVE_HIGHSCHOOL = ("Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate")
-_EDUCATION = {**dict.fromkeys(_DROPOUT, "dropout"), "HS-grad": "highschool",
-              **dict.fromkeys(_ABOVE_HIGHSCHOOL, "above-highschool")}  # fmt: skip
-_WORKCLASS = {"Federal-gov": "gov", "State-gov": "gov", "Local-gov": "gov", "Private": "private",
-              "Self-emp-inc": "self-employed", "Self-emp-not-inc": "self-employed"}  # fmt: skip
+_EDUCATION = {
+    **dict.fromkeys(_DROPOUT, "dropout"),
+    "HS-grad": "highschool",
+    **dict.fromkeys(_ABOVE_HIGHSCHOOL, "above-highschool"),
+}
+_WORKCLASS = {
+    "Federal-gov": "gov",
+    "State-gov": "gov",
+    "Local-gov": "gov",
+    "Private": "private",
+    "Self-emp-inc": "self-employed",
+    "Self-emp-not-inc": "self-employed",
+}
 _UNPAID = ("Without-pay", "Never-worked")
 _UNKNOWN = "?"
 

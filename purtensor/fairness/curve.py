@@ -11,11 +11,11 @@ import xarray as xr
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, NotConvergedError
-from purtensor.fairness.along import dataset_along, pairs_of, roles_beside
+from purtensor.fairness.grids import steps_given
+from purtensor.fairness.parity_violation import least_violating, parity_violation
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles
-from purtensor.fairness.steps import steps_given
-from purtensor.fairness.violation import least_violating, parity_violation
+from purtensor.fairness.side_by_side import dataset_along, pairs_of, roles_beside
 from purtensor.information import kl_divergence
 from purtensor.projection.interruption import ended, what_is_missing
 from purtensor.projection.project import project
@@ -154,9 +154,13 @@ def _points(
             else:
                 with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
                     run = within_slack(
-                        labelled.arrays, slack - bare, tolerance=_TOLERANCE, max_iterations=_MOST_ITERATIONS,
-                        is_hopeless=_never, start=run,
-                    )  # fmt: skip
+                        labelled.arrays,
+                        slack - bare,
+                        tolerance=_TOLERANCE,
+                        max_iterations=_MOST_ITERATIONS,
+                        is_hopeless=_never,
+                        start=run,
+                    )
                     found[slack] = _solved(f, roles, labelled, run, slack, slack - bare)
     except KeyboardInterrupt:
         if not found:

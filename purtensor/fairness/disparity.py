@@ -16,8 +16,8 @@ from purtensor.information import divergence, kl_divergence
 from purtensor.tables.coded import CodedTable, dense_table, described, encode, is_sparse, sparse_table
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.marginal import marginal, marginalize
-from purtensor.tables.stored_pairs import shared_batches
-from purtensor.tables.stored_table import StoredTable
+from purtensor.tables.store.pairs import shared_batches
+from purtensor.tables.store.table import StoredTable
 
 
 def attributable_disparity(

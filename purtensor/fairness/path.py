@@ -10,11 +10,11 @@ import xarray as xr
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.errors import InvalidOptionError
-from purtensor.fairness.along import dataset_along, pairs_of, roles_beside
+from purtensor.fairness.grids import steps_given
+from purtensor.fairness.parity_violation import parity_violation
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles
-from purtensor.fairness.steps import steps_given
-from purtensor.fairness.violation import parity_violation
+from purtensor.fairness.side_by_side import dataset_along, pairs_of, roles_beside
 from purtensor.information import entropy, kl_divergence
 from purtensor.projection.interruption import interrupting, what_is_missing
 from purtensor.projection.project import project

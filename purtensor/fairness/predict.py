@@ -17,9 +17,9 @@ from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal, marginalize
 from purtensor.tables.memory import require_memory
-from purtensor.tables.shares import exact_sum
-from purtensor.tables.stored_pairs import Read
-from purtensor.tables.stored_table import StoredTable, stored_matches
+from purtensor.tables.paired_tables import exact_sum
+from purtensor.tables.store.pairs import Read
+from purtensor.tables.store.table import StoredTable, stored_matches
 from purtensor.tables.translate import category_map, translated
 
 _UNSEEN = ("raise", "marginal", "drop")

@@ -10,9 +10,9 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.tables.coded import encode, sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.stored import TableWriter
-from purtensor.tables.stored_pairs import ROWS_AT_ONCE, Read, hashed
-from purtensor.tables.stored_table import StoredTable, require_mass
+from purtensor.tables.store.open_store import TableWriter
+from purtensor.tables.store.pairs import ROWS_AT_ONCE, Read, hashed
+from purtensor.tables.store.table import StoredTable, require_mass
 from purtensor.tables.translate import category_map
 
 

@@ -14,9 +14,9 @@ import pandas as pd
 from purtensor._options import is_count
 from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError
+from purtensor.fairness.parity_violation import least_violating
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles, roles_of
-from purtensor.fairness.violation import least_violating
 from purtensor.feasibility.diagnose import diagnose
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.interruption import interrupting, what_is_missing

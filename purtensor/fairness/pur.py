@@ -14,8 +14,8 @@ from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.memory import require_memory
-from purtensor.tables.shares import exact_sum
-from purtensor.tables.stored import StoredTable
+from purtensor.tables.paired_tables import exact_sum
+from purtensor.tables.store.open_store import StoredTable
 
 
 def parity(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:

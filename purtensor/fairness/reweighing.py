@@ -11,7 +11,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import described, encode
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
-from purtensor.tables.shares import exact_sum
+from purtensor.tables.paired_tables import exact_sum
 
 
 def reweigh(f: Table, *, response: str, protected: Attributes) -> Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.tables.domain import Domain, named_attributes
-from purtensor.tables.stored import StoredTable, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from purtensor._typing import IntArray
-from purtensor.feasibility.coarse import Question, coarsened, with_constraints, without_constraint
-from purtensor.feasibility.programs import sparse_weights
-from purtensor.feasibility.proof import prove, rounded, tidy
-from purtensor.feasibility.settled import Settled, settle
+from purtensor.feasibility.coarser_questions import Question, coarsened, with_constraints, without_constraint
+from purtensor.feasibility.decision import Settled, settle
+from purtensor.feasibility.farkas import prove, rounded, tidy
+from purtensor.feasibility.linear_programs import sparse_weights
 from purtensor.feasibility.verdict import Verdict
 
 _LARGEST_PROGRAM = 30_000

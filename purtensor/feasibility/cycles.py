@@ -10,10 +10,10 @@ from scipy.linalg import qr
 
 from purtensor._interrupts import apart
 from purtensor._typing import FloatArray, IntArray
-from purtensor.constraints.echelon import primes
-from purtensor.constraints.graph import Coupling, Forest
-from purtensor.feasibility.whole_solve import bounded_solution, solve_whole
-from purtensor.kernels.modular import echelon_in_place
+from purtensor.constraints.rank.echelon import primes
+from purtensor.constraints.rank.graph import Coupling, Forest
+from purtensor.feasibility.dixon import bounded_solution, solve_whole
+from purtensor.kernels.rank.modular import echelon_in_place
 
 _MOST_SOLVED = 64
 _MOST_PATIENT = 400

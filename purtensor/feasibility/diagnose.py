@@ -13,14 +13,14 @@ import numpy as np
 from purtensor._typing import IntArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.constraints.positions import soft_positions
-from purtensor.feasibility import checking
+from purtensor.feasibility import check_witness as checking
 from purtensor.feasibility.explanation import Explanation, explain
 from purtensor.feasibility.finding import Finding, find
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import Violation, smallest_miss, smallest_violation
 from purtensor.tables.coded import dense_table, is_sparse, sparse_table
-from purtensor.tables.elsewhere import engine_of
-from purtensor.tables.stored import StoredTable
+from purtensor.tables.dispatch import engine_of
+from purtensor.tables.store.open_store import StoredTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +133,9 @@ class Diagnosis:
             return bool(self.certificate)
         return (bool(self.certificate) or not empty) and self._is_solved(support - empty, targets)
 
-    def _is_certified(self, support: set[tuple[object, ...]], empty: set[tuple[object, ...]],
-                      targets: list[checking.Whole]) -> bool:  # fmt: skip
+    def _is_certified(
+        self, support: set[tuple[object, ...]], empty: set[tuple[object, ...]], targets: list[checking.Whole]
+    ) -> bool:
         costs = checking.costs_of(support, checking.attributes_of(self.reference), self.certificate)
         value, absolute = checking.value_of(self.certificate, targets)
         allowed = Fraction(0) if self.finding.settled.targets.exact else checking.ROUNDING * absolute
@@ -156,11 +157,12 @@ class Diagnosis:
             masses.keys() == support
             and min(masses.values()) > 0
             and all(
-                checking.meets(masses, attributes, constraint.scope, {row: n * scale for row, n in target.items()},
-                               allowed)
+                checking.meets(
+                    masses, attributes, constraint.scope, {row: n * scale for row, n in target.items()}, allowed
+                )
                 for constraint, target in zip(self.constraints, targets, strict=True)
             )
-        )  # fmt: skip
+        )
 
 
 def diagnose(reference: Table | StoredTable, constraints: Constraints) -> Diagnosis:

@@ -11,9 +11,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.feasibility.coarse import Question
+from purtensor.feasibility.coarser_questions import Question
 from purtensor.feasibility.conflict import Conflict, simplest_conflict
-from purtensor.feasibility.emptied import emptying_proof
+from purtensor.feasibility.explain_zeros import emptying_proof
 from purtensor.feasibility.finding import Finding
 from purtensor.feasibility.flows import is_binary, triangle_of
 from purtensor.feasibility.verdict import Verdict
@@ -129,8 +129,10 @@ def _how_far(finding: Finding) -> list[str]:
         least = smallest_violation(system, targets, [triangle.parity])
         if least is not None:
             scope = _scope(system.scopes[triangle.parity])
-            return [f"While all others hold, the target over {scope} is missed by at least "
-                    f"{_number(least.value * total)} in L1."]  # fmt: skip
+            return [
+                f"While all others hold, the target over {scope} is missed by at least "
+                f"{_number(least.value * total)} in L1."
+            ]
     least = smallest_miss(system, targets)
     return [] if least is None else [f"At best the misses of all targets sum to {_number(least.value * total)}."]
 

@@ -10,8 +10,8 @@ from purtensor._typing import BoolArray, IntArray, Profile, Table
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.system import System, align
+from purtensor.feasibility.decision import Settled, settle
 from purtensor.feasibility.flows import is_binary, triangle_of
-from purtensor.feasibility.settled import Settled, settle
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import smallest_violation
 from purtensor.tables.coded import CodedTable, encode

@@ -16,7 +16,7 @@ import numpy as np
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.feasibility.targets import ExactTargets, joint_groups
-from purtensor.kernels.feasibility_flow import blocking_flow, layers
+from purtensor.kernels.feasibility.max_flow import blocking_flow, layers
 from purtensor.tables.grouping import group_profiles
 
 _LARGEST = 2**61

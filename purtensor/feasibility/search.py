@@ -15,16 +15,16 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import TooLargeError
-from purtensor.kernels.feasibility_sums import repair_price
-from purtensor.kernels.ipf import measure
+from purtensor.kernels.feasibility.sums import repair_price
+from purtensor.kernels.ipf.steps import measure
 from purtensor.kernels.spread import spread
-from purtensor.solving.arrays import ArraySpace, Direction
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.iterate import Budget, iterate_at
 from purtensor.solving.line_search import search
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.spaces.arrays import ArraySpace, Direction
 
 _SWEEPS = 3
 _NEAR_ONE = 0.9

@@ -9,14 +9,14 @@ from enum import StrEnum
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.constraints.redundancy import redundant
+from purtensor.constraints.rank.redundancy import redundant
 from purtensor.constraints.slabs import arrange
 from purtensor.constraints.system import submatrix
-from purtensor.feasibility.exact_program import exact_answer
+from purtensor.feasibility.exact_simplex import exact_answer
+from purtensor.feasibility.exact_solution import ExactPoint, exact_point, explicit_point
+from purtensor.feasibility.farkas import Proof, extended, prove, rounded
 from purtensor.feasibility.flows import minimum_cut, triangle_of
-from purtensor.feasibility.points import ExactPoint, exact_point, explicit_point
-from purtensor.feasibility.programs import emptying_weights, refuting_weights
-from purtensor.feasibility.proof import Proof, extended, prove, rounded
+from purtensor.feasibility.linear_programs import emptying_weights, refuting_weights
 from purtensor.feasibility.search import Evidence, evidence
 from purtensor.feasibility.targets import ExactTargets, read_targets
 from purtensor.solving.problem import Problem

@@ -15,9 +15,9 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.system import System
+from purtensor.feasibility.farkas import prove, rounded
 from purtensor.feasibility.flows import balanced, minimum_cut, triangle_of
-from purtensor.feasibility.programs import refuting_weights
-from purtensor.feasibility.proof import prove, rounded
+from purtensor.feasibility.linear_programs import refuting_weights
 from purtensor.feasibility.targets import ExactTargets
 
 _FINE = 2**40

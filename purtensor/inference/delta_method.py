@@ -30,8 +30,8 @@ from purtensor.tables.coded import (
 )
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.matching import lookup
 from purtensor.tables.memory import available_memory
+from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import category_map, translated
 
 LARGEST_TABLE = 20_000
@@ -75,8 +75,10 @@ class StandardErrors:
         if profiles > LARGEST_TABLE:
             raise TooLargeError(
                 f"standard errors of {profiles} profiles take as many solves, {LARGEST_TABLE} are allowed; ask for the "
-                "numbers that you need with of(gradient)", 8 * profiles**2, available_memory()
-            )  # fmt: skip
+                "numbers that you need with of(gradient)",
+                8 * profiles**2,
+                available_memory(),
+            )
         errors = np.zeros(profiles)
         gradient = np.zeros(profiles)
         for i in range(profiles):
@@ -128,8 +130,11 @@ class StandardErrors:
             profile = described(coded.domain.select(names), chosen)
             raise UnknownCategoryError(f"the reference profile ({profile}) has no mass in the projection")
         responses = np.unique(y)
-        values = [self._disparity_error(y == one, s, group, int(base), ratio)
-                  for one in responses for group in range(len(of_s[0]))]  # fmt: skip
+        values = [
+            self._disparity_error(y == one, s, group, int(base), ratio)
+            for one in responses
+            for group in range(len(of_s[0]))
+        ]
         codes = [np.repeat(responses, len(of_s[0])), *(np.tile(code, len(responses)) for code in of_s)]
         full = coded.domain.select((response, *names))
         return _over_present_categories(self.result.table, full, codes, np.array(values))
@@ -155,8 +160,11 @@ class StandardErrors:
         values = np.asarray(gradient.values, dtype=np.float64).reshape(-1)
         if not np.isfinite(values).all():
             raise InvalidTableError("the gradient has a value that is not finite")
-        codes = stored_codes(gradient, domain) if is_sparse(gradient) else np.unravel_index(
-            np.arange(len(values)), gradient.shape)  # fmt: skip
+        codes = (
+            stored_codes(gradient, domain)
+            if is_sparse(gradient)
+            else np.unravel_index(np.arange(len(values)), gradient.shape)
+        )
         columns = []
         for name, categories in zip(own.domain.attributes, own.domain.categories, strict=True):
             position = domain.position(name)

@@ -13,7 +13,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.sums import group_sums
 from purtensor.solving.problem import Problem
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.matching import lookup
+from purtensor.tables.profile_lookup import lookup
 
 KINDS = ("marginal", "parity", "fixed")
 _ROUNDING = 1e-9
@@ -132,9 +132,14 @@ def _dependence(
 
 
 def _product(
-    block: slice, row: IntArray, row_codes: Sequence[IntArray], codes: Sequence[IntArray], f: FloatArray,
-    target: FloatArray, single: int,
-) -> Dependence | None:  # fmt: skip
+    block: slice,
+    row: IntArray,
+    row_codes: Sequence[IntArray],
+    codes: Sequence[IntArray],
+    f: FloatArray,
+    target: FloatArray,
+    single: int,
+) -> Dependence | None:
     """Return the dependence where the target is f(attribute `single`) f(the others), else None."""
     rest = [i for i in range(len(row_codes)) if i != single]
     rows = len(target)

@@ -1,4 +1,4 @@
-"""What a compiled kernel is made of: its own file, and those of its folder that it imports from, near or far."""
+"""What a compiled kernel is made of: its own file, and all beside or above it that it imports from, directly or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-_IMPORT = re.compile(rb"^from (?:[\w.]*\.)?(\w+) import ", re.MULTILINE)
+_IMPORT = re.compile(rb"^from ([\w.]+) import ", re.MULTILINE)
 
 
 class Fingerprint(NamedTuple):
@@ -27,14 +27,14 @@ class Fingerprint(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """One file: the SHA-256 of its content, and those beside it that it imports from."""
+    """One file: the SHA-256 of its content, and the files that it imports from."""
 
     digest: bytes
     imported: tuple[Path, ...]
 
 
 def fingerprint(source: Path) -> Fingerprint:
-    """Return the fingerprint of a file and of all beside it that it imports from, directly or not.
+    """Return the fingerprint of a file and of all of its package that it imports from, directly or not.
 
     Raises
     ------
@@ -59,5 +59,20 @@ def fingerprint(source: Path) -> Fingerprint:
 def _read(file: Path, written: int) -> _Source:
     """Return what a file says, by the time at which it was written; it imports by a `from` where a line begins."""
     content = file.read_bytes()
-    beside = (file.with_name(f"{name.decode()}.py") for name in sorted(set(_IMPORT.findall(content))))
-    return _Source(hashlib.sha256(content).digest(), tuple(other for other in beside if other.is_file()))
+    names = sorted({name.decode() for name in _IMPORT.findall(content)})
+    return _Source(
+        hashlib.sha256(content).digest(), tuple(found for name in names if (found := _source_of(name, file)))
+    )
+
+
+def _source_of(module: str, importer: Path) -> Path | None:
+    """Return the file of a module, looked for from the importer's folder upwards, so only within its own package."""
+    parts = module.strip(".").split(".")
+    for folder in importer.parents:
+        found = folder.joinpath(*parts).with_suffix(".py")
+        if found.is_file():
+            return found
+        if not (folder / "__init__.py").is_file():
+            break
+    beside = importer.with_name(f"{parts[-1]}.py")
+    return beside if beside.is_file() else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.ipf import phi
+from purtensor.kernels.ipf.steps import phi
 
 _SMALL = 2.0**-960
 """Above such a share, ratios to it times their logarithms are in the range of float64."""

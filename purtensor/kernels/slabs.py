@@ -53,8 +53,16 @@ def touched_by_slab(
 
 
 @compiled
-def place_in_lists(slab_ptr: IntArray, members: IntArray, count: int, lists: IntArray, list_ptr: IntArray,
-                   first_place: IntArray, places: IntArray, column: int) -> None:  # fmt: skip
+def place_in_lists(
+    slab_ptr: IntArray,
+    members: IntArray,
+    count: int,
+    lists: IntArray,
+    list_ptr: IntArray,
+    first_place: IntArray,
+    places: IntArray,
+    column: int,
+) -> None:
     """Write the place of each member in its slab's list, after the slab's first places, from `column` on."""
     where = np.zeros(count, dtype=np.int64)
     for x in range(slab_ptr.size - 1):

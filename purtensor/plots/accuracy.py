@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.looks import looks_of
+from purtensor.plots.line_styles import looks_of
 from purtensor.plots.style import GREY, finish, legend_beside, verbatim
 
 _LEAST = 1e-17
@@ -58,17 +58,35 @@ def plot_time_to_accuracy(
         axes.plot(seconds, best, color=look.colour, linestyle=look.dashes, linewidth=1.6)
         met = tolerance is None or residual[-1] <= tolerance
         axes.plot(
-            seconds[-1:], residual[-1:], linestyle=look.dashes, marker=look.marker, markersize=7, color=look.colour,
-            markerfacecolor=look.colour if met else "white", markeredgewidth=1.5, label=verbatim(solver), zorder=3,
-        )  # fmt: skip
+            seconds[-1:],
+            residual[-1:],
+            linestyle=look.dashes,
+            marker=look.marker,
+            markersize=7,
+            color=look.colour,
+            markerfacecolor=look.colour if met else "white",
+            markeredgewidth=1.5,
+            label=verbatim(solver),
+            zorder=3,
+        )
     axes.set(xscale="log", yscale="log")
     if tolerance is not None:
         axes.axhline(tolerance, color=GREY, linewidth=1, linestyle=(0, (1, 2)), zorder=0)
-        axes.annotate("tolerance", (1, tolerance), xycoords=("axes fraction", "data"), xytext=(-3, 3),
-                      textcoords="offset points", ha="right", fontsize="small", color=GREY)  # fmt: skip
+        axes.annotate(
+            "tolerance",
+            (1, tolerance),
+            xycoords=("axes fraction", "data"),
+            xytext=(-3, 3),
+            textcoords="offset points",
+            ha="right",
+            fontsize="small",
+            color=GREY,
+        )
     finish(
-        axes, title=title, x="seconds (filled: met the tolerance; hollow: did not)",
+        axes,
+        title=title,
+        x="seconds (filled: met the tolerance; hollow: did not)",
         y="largest miss of a target so far, total mass 1",
-    )  # fmt: skip
+    )
     legend_beside(axes)
     return axes

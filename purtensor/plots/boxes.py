@@ -49,10 +49,16 @@ def plot_boxes(
     samples = [values.loc[values["model"] == model, "value"].to_numpy() for model in models]
     axes = Figure(figsize=(7.6, 1.5 + 0.5 * len(models)), layout="constrained").add_subplot()
     drawn = axes.boxplot(
-        samples, orientation="horizontal", whis=(5, 95), widths=0.55, patch_artist=True, showfliers=False,
-        showmeans=True, medianprops={"color": INK, "linewidth": 1.4},
+        samples,
+        orientation="horizontal",
+        whis=(5, 95),
+        widths=0.55,
+        patch_artist=True,
+        showfliers=False,
+        showmeans=True,
+        medianprops={"color": INK, "linewidth": 1.4},
         meanprops={"marker": "o", "markerfacecolor": "white", "markeredgecolor": INK, "markersize": 5},
-    )  # fmt: skip
+    )
     for box, colour in zip(drawn["boxes"], colours_of(models), strict=True):
         box.set(facecolor=colour, alpha=0.45, edgecolor=INK)
     labels = [

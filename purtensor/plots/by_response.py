@@ -96,9 +96,18 @@ def _draw_model(
     heights = marks["group"].map({group: at for at, group in enumerate(groups)}).to_numpy() + shift
     bars = marks["deviation"].to_numpy() if "deviation" in marks else None
     panel.errorbar(
-        marks["value"].to_numpy(), heights, xerr=bars, fmt=MARKERS.get(model, "o"), color=colour, markersize=4,
-        elinewidth=1.1, capsize=0, linestyle="none", label=verbatim(label), zorder=3,
-    )  # fmt: skip
+        marks["value"].to_numpy(),
+        heights,
+        xerr=bars,
+        fmt=MARKERS.get(model, "o"),
+        color=colour,
+        markersize=4,
+        elinewidth=1.1,
+        capsize=0,
+        linestyle="none",
+        label=verbatim(label),
+        zorder=3,
+    )
 
 
 def _describe(
@@ -107,9 +116,17 @@ def _describe(
     note = f"{scale}; line: {line_label}" + (f"; bars: {deviation_label}" if deviation_label else "")
     figure.supxlabel(verbatim(note), fontsize="medium", color=INK)
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=len(labels), frameon=False, fontsize="medium",
-                  title=verbatim(title), alignment="left",
-                  title_fontproperties={"weight": "bold", "size": "large"})  # fmt: skip
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=len(labels),
+        frameon=False,
+        fontsize="medium",
+        title=verbatim(title),
+        alignment="left",
+        title_fontproperties={"weight": "bold", "size": "large"},
+    )
 
 
 def _as_printed(response: str, unit: str) -> str:

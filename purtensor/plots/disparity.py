@@ -102,9 +102,16 @@ def _draw_scale(axes: Axes, values: FloatArray, lines: FloatArray) -> None:
         axes.axvline(position, color=GREY, linewidth=1.1, linestyle=style, zorder=1)
         shift = -0.008 if side == "right" else 0.008
         axes.annotate(
-            text, (position + shift, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 5),
-            textcoords="offset points", ha=side, va="bottom", fontsize="small", color=GREY,
-        )  # fmt: skip
+            text,
+            (position + shift, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha=side,
+            va="bottom",
+            fontsize="small",
+            color=GREY,
+        )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
 
@@ -122,9 +129,17 @@ def _draw_distribution(
         shift, side = (-8, "right") if value <= 1 else (8, "left")
         end = value - bar if value <= 1 else value + bar
         axes.annotate(
-            f"{value:.3f}", (end, height), xytext=(shift, 0), textcoords="offset points",
-            ha=side, va="center_baseline", fontsize="small", color=INK, path_effects=[_HALO], zorder=4,
-        )  # fmt: skip
+            f"{value:.3f}",
+            (end, height),
+            xytext=(shift, 0),
+            textcoords="offset points",
+            ha=side,
+            va="center_baseline",
+            fontsize="small",
+            color=INK,
+            path_effects=[_HALO],
+            zorder=4,
+        )
 
 
 def _draw_groups(axes: Axes, groups: list[str], lines: FloatArray) -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.looks import looks_of
+from purtensor.plots.line_styles import looks_of
 from purtensor.plots.style import finish, legend_beside, verbatim
 
 
@@ -42,9 +42,18 @@ def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
         width = max(1.4, 3.4 - 0.3 * number)  # where staircases coincide, the earlier one shows on both sides
         factors, shares = [*steps["factor"], last], [*steps["share"], steps["share"].iloc[-1]]
         axes.step(
-            factors, shares, where="post", color=look.colour, linestyle=look.dashes, linewidth=width,
-            marker=look.marker, markersize=5, markevery=[len(factors) - 1], clip_on=False, label=verbatim(solver),
-        )  # fmt: skip
+            factors,
+            shares,
+            where="post",
+            color=look.colour,
+            linestyle=look.dashes,
+            linewidth=width,
+            marker=look.marker,
+            markersize=5,
+            markevery=[len(factors) - 1],
+            clip_on=False,
+            label=verbatim(solver),
+        )
     axes.set(xscale="log", xlim=(1.0, last), ylim=(-0.02, 1.02))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     finish(axes, title=title, x="within this factor of the fastest time", y="share of problems solved")

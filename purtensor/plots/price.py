@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 from purtensor.plots.disparity import FOUR_FIFTHS
-from purtensor.plots.looks import looks_of
+from purtensor.plots.line_styles import looks_of
 from purtensor.plots.style import COLOURS, GREY, INK, bare, finish, verbatim
 
 _PANELS_A_ROW = 3
@@ -61,9 +61,7 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
     grid = figure.add_gridspec(1 + lines, width, height_ratios=[1.1, *[1.0] * lines])
     top = figure.add_subplot(grid[0, :])
     _draw_price(top, curve)
-    panels = [
-        figure.add_subplot(grid[1 + k // width, k % width], sharex=top) for k in range(len(categories))
-    ]  # fmt: skip
+    panels = [figure.add_subplot(grid[1 + k // width, k % width], sharex=top) for k in range(len(categories))]
     highest = _highest(curve)
     for k, (panel, category) in enumerate(zip(panels, categories, strict=True)):
         _draw_ratios(panel, curve.sel({response: category}), protected, _compared_with(curve, response))
@@ -75,8 +73,15 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
     note = f"allowed parity violation (L1, total mass 1)\ndisparity ratio: {compared}\ndashed: four fifths"
     figure.supxlabel(verbatim(note), fontsize="medium", color=INK)
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize="small",
-                  title=verbatim(", ".join(protected)), alignment="left")  # fmt: skip
+    figure.legend(
+        handles,
+        labels,
+        loc="outside right upper",
+        frameon=False,
+        fontsize="small",
+        title=verbatim(", ".join(protected)),
+        alignment="left",
+    )
     top.set_title(verbatim(title), loc="left", fontsize="large", fontweight="bold")
     return top
 
@@ -102,9 +107,16 @@ def _mark(axes: Axes, position: float, text: str, line: int) -> None:
     axes.axvline(position, color=GREY, linewidth=1.0, linestyle=":", zorder=1)
     is_left = position > 0.5 * axes.get_xlim()[1]
     axes.annotate(
-        text, (position, 0.98 - 0.11 * line), xycoords=("data", "axes fraction"), xytext=(-4 if is_left else 4, 0),
-        textcoords="offset points", ha="right" if is_left else "left", va="top", fontsize="small", color=GREY,
-    )  # fmt: skip
+        text,
+        (position, 0.98 - 0.11 * line),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4 if is_left else 4, 0),
+        textcoords="offset points",
+        ha="right" if is_left else "left",
+        va="top",
+        fontsize="small",
+        color=GREY,
+    )
 
 
 def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str], compared: str) -> None:
@@ -116,10 +128,14 @@ def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str], compared:
     groups = _groups(curve, protected, compared)
     for group, look in looks_of(groups).items():
         panel.plot(
-            curve["slack"].values, groups[group], color=look.colour, linestyle=look.dashes, linewidth=1.6,
+            curve["slack"].values,
+            groups[group],
+            color=look.colour,
+            linestyle=look.dashes,
+            linewidth=1.6,
             label=verbatim(group),
             zorder=3,
-        )  # fmt: skip
+        )
     bare(panel)
     panel.locator_params(axis="x", nbins=5)
 

@@ -44,15 +44,22 @@ def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "") -> Axes:
     axes = Figure(figsize=(7.2, 4.4), layout="constrained").add_subplot()
     rates = study.drop_duplicates("value")
     axes.plot(
-        *_line(rates, "sweeps_per_decade", places), color=INK, linestyle=":", marker=".", linewidth=1.2,
+        *_line(rates, "sweeps_per_decade", places),
+        color=INK,
+        linestyle=":",
+        marker=".",
+        linewidth=1.2,
         label="predicted sweeps per decade",
-    )  # fmt: skip
+    )
     for n, (tolerance, lines) in enumerate(study.groupby("tolerance", sort=True)):
         axes.plot(
-            *_line(lines, "sweeps", places), color=_LINE_COLOURS[n % len(_LINE_COLOURS)],
-            marker=_LINE_MARKERS[n % len(_LINE_MARKERS)], markersize=4, linewidth=1.4,
+            *_line(lines, "sweeps", places),
+            color=_LINE_COLOURS[n % len(_LINE_COLOURS)],
+            marker=_LINE_MARKERS[n % len(_LINE_MARKERS)],
+            markersize=4,
+            linewidth=1.4,
             label=f"to a residual of {tolerance:g}",
-        )  # fmt: skip
+        )
     axes.set_xscale("log")
     axes.set_yscale("log")
     if places[study["value"].min()] != study["value"].min():

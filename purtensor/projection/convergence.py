@@ -15,11 +15,11 @@ from purtensor.errors import InvalidOptionError
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.result import Projection, require_projection
+from purtensor.solving.convergence.linear_sweep import LinearSweep
+from purtensor.solving.convergence.rates import Spectrum, distinct_rates, spectrum_of
+from purtensor.solving.convergence.trend import Trend, trend_of
 from purtensor.solving.iterate import iterate_at
-from purtensor.solving.linear_sweep import LinearSweep
 from purtensor.solving.problem import LabelledProblem, build_problem
-from purtensor.solving.rates import Spectrum, distinct_rates, spectrum_of
-from purtensor.solving.trend import Trend, trend_of
 from purtensor.tables.coded import encode
 
 _PAIR = 0.05

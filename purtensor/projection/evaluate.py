@@ -7,7 +7,7 @@ from scipy import sparse
 
 from purtensor._options import check_choice
 from purtensor._typing import BoolArray, IntArray, Table
-from purtensor.constraints.redundancy import redundant
+from purtensor.constraints.rank.redundancy import redundant
 from purtensor.constraints.system import System, align, reduce_system
 from purtensor.errors import InvalidTableError
 from purtensor.projection.labels import looked_up

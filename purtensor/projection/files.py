@@ -19,13 +19,13 @@ from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.projection.stored_relaxation import KIND, relaxation_dataset, relaxation_of
 from purtensor.solving.termination import Termination
-from purtensor.tables.elsewhere import engine
-from purtensor.tables.files import ending, load_table, save_table, table_of
-from purtensor.tables.netcdf import read_dataset, write_dataset
-from purtensor.tables.present import path_text, require_file
-from purtensor.tables.stored_copy import copy_store
-from purtensor.tables.stored_table import StoredTable, open_table
-from purtensor.tables.table_dataset import dataset_to_table, table_to_dataset
+from purtensor.tables.dispatch import engine
+from purtensor.tables.io.files import ending, load_table, save_table, table_of
+from purtensor.tables.io.netcdf import read_dataset, write_dataset
+from purtensor.tables.io.path_checks import path_text, require_file
+from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
+from purtensor.tables.store.copy import copy_store
+from purtensor.tables.store.table import StoredTable, open_table
 
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 

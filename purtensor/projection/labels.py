@@ -84,9 +84,7 @@ def looked_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatA
         position = own.position(name)
         columns.append(category_map(own.categories[position], categories)[stored[position]])
     known = np.all([column >= 0 for column in columns], axis=0)
-    joint = [
-        np.concatenate([wanted, column[known]]) for wanted, column in zip(codes, columns, strict=True)
-    ]  # fmt: skip
+    joint = [np.concatenate([wanted, column[known]]) for wanted, column in zip(codes, columns, strict=True)]
     group, _ = group_profiles(joint, domain.sizes)
     count = len(codes[0])
     by_group = np.zeros(int(group.max()) + 1)

@@ -116,9 +116,13 @@ def project_many(
     ([True, True], ())
     """
     options = {
-        "solver": solver, "tolerance": tolerance, "stop_on": stop_on, "max_iterations": max_iterations,
-        "max_seconds": max_seconds, "certificate": certificate,
-    }  # fmt: skip
+        "solver": solver,
+        "tolerance": tolerance,
+        "stop_on": stop_on,
+        "max_iterations": max_iterations,
+        "max_seconds": max_seconds,
+        "certificate": certificate,
+    }
     stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     solver_of(solver)
     check_flag("certificate", certificate)

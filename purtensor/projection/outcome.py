@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from purtensor.projection.facts import facts_as_html, facts_as_text
+from purtensor.projection.summary import facts_as_html, facts_as_text
 from purtensor.solving.termination import Termination
 
 

@@ -112,5 +112,7 @@ def _decomposed(values: FloatArray, names: Sequence[str], contrast: Contrast) ->
             split[(*key, name)] = effect
         parts = split
     every = [key for size in range(len(names) + 1) for key in combinations(names, size)]
-    return {key: parts[key].reshape([n for n, name in zip(parts[key].shape, names, strict=True) if name in key])
-            for key in every}  # fmt: skip
+    return {
+        key: parts[key].reshape([n for n, name in zip(parts[key].shape, names, strict=True) if name in key])
+        for key in every
+    }

@@ -14,23 +14,23 @@ from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.verdict import Verdict
-from purtensor.projection.feasible import Feasibility, explained
 from purtensor.projection.labels import potentials_from
+from purtensor.projection.lazy_verdict import Feasibility, explained
 from purtensor.projection.options import check_telling, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, empty_projection, make_projection
-from purtensor.solving.arrays import ArraySpace
 from purtensor.solving.certificate import Certificate, DualCertifier, certify
 from purtensor.solving.iterate import Solver, iterate_at, scaled_to_total
 from purtensor.solving.loop import Progress, Run, State, begun, run
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solve import solve
-from purtensor.solving.solvers.ipf import IPF
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import domain_of
-from purtensor.tables.elsewhere import engine_of
-from purtensor.tables.stored import StoredTable
+from purtensor.tables.dispatch import engine_of
+from purtensor.tables.store.open_store import StoredTable
 
 _WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
 
@@ -113,10 +113,19 @@ def project(
     elsewhere = engine_of(reference, "project")
     if elsewhere is not None:
         found: Projection = elsewhere(
-            reference, constraints, solver=solver, tolerance=tolerance, stop_on=stop_on, max_iterations=max_iterations,
-            max_seconds=max_seconds, on_failure=on_failure, certificate=bool(certificate), start=start,
-            progress=bool(progress), callback=callback,
-        )  # fmt: skip
+            reference,
+            constraints,
+            solver=solver,
+            tolerance=tolerance,
+            stop_on=stop_on,
+            max_iterations=max_iterations,
+            max_seconds=max_seconds,
+            on_failure=on_failure,
+            certificate=bool(certificate),
+            start=start,
+            progress=bool(progress),
+            callback=callback,
+        )
         return found
     reference = cast(Table, reference)
     flat = as_constraints(constraints)
@@ -135,8 +144,9 @@ def project(
         space = ArraySpace(labelled.arrays)
         point = space.start() if warm is None else iterate_at(labelled.arrays, warm)
         verdict = LabelledVerdict(feasibility, labelled)
-        _, outcome = solve(space, chosen, stopping, begun(space, point, afresh=warm is None), verdict, certified_in,
-                           told)  # fmt: skip
+        _, outcome = solve(
+            space, chosen, stopping, begun(space, point, afresh=warm is None), verdict, certified_in, told
+        )
         labelled = verdict.labelled
     proof = None
     if certificate and not outcome.hurried:

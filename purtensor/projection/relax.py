@@ -17,7 +17,7 @@ from purtensor.constraints.positions import soft_positions
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.verdict import Verdict
-from purtensor.projection.feasible import explained
+from purtensor.projection.lazy_verdict import explained
 from purtensor.projection.relaxation import Relaxation, make_relaxation
 from purtensor.solving.certificate import UNPROVED
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
@@ -104,7 +104,7 @@ def relax(
     hard = tuple(k for k in range(len(flat)) if k not in chosen)
     labelled = build_soft_problem(
         reference, [flat[k] for k in hard], [flat[k] for k in chosen], empties=penalty == "kl"
-    )  # fmt: skip
+    )
     most = _MOST_ITERATIONS if max_iterations is None else max_iterations
     feasibility = _Hard(labelled, [flat[k] for k in hard])
     started = time.perf_counter()
@@ -118,9 +118,17 @@ def relax(
     hurried = run.ending is SoftEnding.INTERRUPTED  # whoever pressed Ctrl-C waits
     proof = UNPROVED if hurried else certify_soft(labelled.arrays, run.point, cost)
     result = make_relaxation(
-        reference, flat, (hard, chosen), labelled, run, proof,
-        penalty=penalty, strength=float(strength), seconds=seconds, diagnosis=feasibility.diagnosis,
-    )  # fmt: skip
+        reference,
+        flat,
+        (hard, chosen),
+        labelled,
+        run,
+        proof,
+        penalty=penalty,
+        strength=float(strength),
+        seconds=seconds,
+        diagnosis=feasibility.diagnosis,
+    )
     return _delivered(result, on_failure)
 
 
@@ -148,7 +156,7 @@ class _Hard:
 
 def diagnosis_of_hard(
     reference: Table, constraints: Sequence[Marginal], soft: Sequence[int], penalty: str
-) -> Diagnosis:  # fmt: skip
+) -> Diagnosis:
     """Return the verdict on the constraints that are not soft, on the profiles that the penalty leaves."""
     hard = [constraint for k, constraint in enumerate(constraints) if k not in soft]
     missed = [constraints[k] for k in soft]
@@ -168,12 +176,12 @@ def _solved(
         if penalty == "l1":
             run = relax_absolutely(
                 soft, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
-            )  # fmt: skip
+            )
             return run, Absolute(run.level)
         make = Divergence if penalty == "kl" else _squares_of(soft)
         run = relax_smoothly(
             soft, make, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
-        )  # fmt: skip
+        )
         return run, make(run.level)
 
 

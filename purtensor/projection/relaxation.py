@@ -11,9 +11,9 @@ from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.kernels.divergence import divergence_sum
-from purtensor.kernels.ipf import sum_rows
-from purtensor.projection.facts import facts_as_html
+from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.projection.result import washed_out
+from purtensor.projection.summary import facts_as_html
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
@@ -144,9 +144,7 @@ def make_relaxation(
         penalty_paid=paid,
         misses=tuple(tables[k] for k in order),
         misses_l1=tuple(float(np.abs(misses[labelled.full.block(int(k))]).sum()) / total for k in order),
-        multipliers=tuple(
-            _labelled(labelled, int(k), ordered[k], multipliers, "multiplier") for k in order
-        ),
+        multipliers=tuple(_labelled(labelled, int(k), ordered[k], multipliers, "multiplier") for k in order),
         residual=run.residual.largest,
         residual_l1=run.residual.l1,
         certified=proof.certified,
@@ -161,7 +159,7 @@ def make_relaxation(
         strength=strength,
         reference=reference,
         constraints=constraints,
-    )  # fmt: skip
+    )
 
 
 def relaxed_table(labelled: LabelledSoftProblem, run: SoftRun) -> Table:

@@ -19,10 +19,10 @@ from purtensor.projection.outcome import Outcome
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.iterate import Record
-from purtensor.solving.lines import TraceLine
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.termination import Termination
+from purtensor.solving.trace_lines import TraceLine
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

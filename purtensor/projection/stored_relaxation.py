@@ -12,11 +12,20 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.projection.relax import diagnosis_of_hard
 from purtensor.projection.relaxation import Relaxation
 from purtensor.solving.soft_ascent import SoftEnding
-from purtensor.tables.table_dataset import dataset_to_table, table_to_dataset
+from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
 
 KIND = "relaxation"
-_NUMBERS = ("objective", "divergence", "penalty_paid", "residual", "residual_l1", "bound", "tv_bound", "seconds",
-            "strength")  # fmt: skip
+_NUMBERS = (
+    "objective",
+    "divergence",
+    "penalty_paid",
+    "residual",
+    "residual_l1",
+    "bound",
+    "tv_bound",
+    "seconds",
+    "strength",
+)
 
 
 def relaxation_dataset(result: Relaxation) -> xr.Dataset:

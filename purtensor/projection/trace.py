@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from purtensor.solving.lines import TraceLine
+from purtensor.solving.trace_lines import TraceLine
 
 _UNITS = {
     "residual": "largest miss over all constrained profiles, total mass 1",

@@ -11,7 +11,7 @@ from purtensor._options import is_count
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.convergence import sweep_of
 from purtensor.projection.result import Projection
-from purtensor.solving.rates import (
+from purtensor.solving.convergence.rates import (
     best_relaxation_of,
     distinct_rates,
     orders_up_to_rotation,

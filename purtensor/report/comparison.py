@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from purtensor.experiments.comparison.result import NUMBERS, Comparison, duration
+from purtensor.comparison.result import NUMBERS, Comparison, duration
 from purtensor.report.page import Exhibit, Part, Report
 
 SUMMARY = (
@@ -35,13 +35,21 @@ def comparison_report(compared: Comparison, figures: Mapping[str, Path], *, base
         {"solvers": ", ".join(dict.fromkeys(compared.runs["solver"])), "problems": ", ".join(compared.problems)},
         (),
         [
-            Exhibit("Performance profile", "The share of problems that a solver solved within a factor of the fastest "
-                    "one's time (Dolan and More, 2002). The left end tells how often a solver is the fastest, the "
-                    "right end how many problems it solves at all.", figure=figures.get(PROFILE)),
-            Exhibit(f"Times as multiples of {baseline}", "Medians of paired ratios; an ending where there is no time "
-                    "to the tolerance.", table=ratio_table(compared, baseline), numbers="ratios.csv"),
+            Exhibit(
+                "Performance profile",
+                "The share of problems that a solver solved within a factor of the fastest "
+                "one's time (Dolan and More, 2002). The left end tells how often a solver is the fastest, the "
+                "right end how many problems it solves at all.",
+                figure=figures.get(PROFILE),
+            ),
+            Exhibit(
+                f"Times as multiples of {baseline}",
+                "Medians of paired ratios; an ending where there is no time to the tolerance.",
+                table=ratio_table(compared, baseline),
+                numbers="ratios.csv",
+            ),
         ],
-    )  # fmt: skip
+    )
     parts = [_part(compared, problem, figures.get(problem)) for problem in compared.problems]
     settings = {**compared.settings, **{name: text for name, text in NUMBERS.items() if name != "seconds"}}
     return Report("Solvers compared", SUMMARY, [together, *parts], settings)
@@ -86,9 +94,22 @@ def _part(compared: Comparison, problem: str, figure: Path | None) -> Part:
             "note": runs["note"],
         }
     )
-    exhibits = [Exhibit("Runs", "One line a solver; the KL divergence is of the certified answer from the table that "
-                        "came back, in nats.", table=table, numbers="runs.csv")]  # fmt: skip
+    exhibits = [
+        Exhibit(
+            "Runs",
+            "One line a solver; the KL divergence is of the certified answer from the table that came back, in nats.",
+            table=table,
+            numbers="runs.csv",
+        )
+    ]
     if figure is not None:
-        exhibits.insert(0, Exhibit("Time to accuracy", "The residual over the time of one run. A solver that cannot be "
-                                   "looked into has its end only.", figure=figure, numbers="trace.csv"))  # fmt: skip
+        exhibits.insert(
+            0,
+            Exhibit(
+                "Time to accuracy",
+                "The residual over the time of one run. A solver that cannot be looked into has its end only.",
+                figure=figure,
+                numbers="trace.csv",
+            ),
+        )
     return Part(problem, compared.problems[problem], (), exhibits)

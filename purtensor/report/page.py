@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from purtensor.experiments.claims import Claim
-from purtensor.tables.atomic import replaced_file
+from purtensor.studies.claims import Claim
+from purtensor.tables.io.atomic import replaced_file
 
 _TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 
@@ -90,9 +90,12 @@ def render(report: Report) -> str:
     True
     """
     environment = Environment(
-        loader=PackageLoader("purtensor.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("purtensor.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
     environment.filters["data_uri"] = data_uri
     environment.filters["cell"] = as_cell
     return environment.get_template("page.html.jinja").render(report=report)

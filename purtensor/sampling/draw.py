@@ -13,8 +13,8 @@ from purtensor.sampling.checks import generator, whole_counts, whole_size
 from purtensor.sampling.hypergeometric import hypergeometric
 from purtensor.sampling.splitting import Counts, Masses, canonical_order, split_down
 from purtensor.tables.coded import CodedTable, encode
-from purtensor.tables.stored import StoredTable, TableWriter, read_profiles
-from purtensor.tables.stored_table import require_mass
+from purtensor.tables.store.open_store import StoredTable, TableWriter, read_profiles
+from purtensor.tables.store.table import require_mass
 
 
 @overload

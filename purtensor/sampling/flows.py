@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import IntArray
-from purtensor.kernels.rounding import round_flow
+from purtensor.kernels.sampling.rounding import round_flow
 from purtensor.sampling.chains import Chains
 from purtensor.sampling.fixed_point import FixedPoint, Units
 
@@ -50,8 +50,19 @@ def round_along_chains(
     chances = rng.random(len(edges.tail))
     start = used = 0
     while start < len(edges.tail):
-        start, used = round_flow(edges.tail, edges.head, edges.fraction, masses.one, begin, end, incident, chances,
-                                 start, used, _STEPS_AT_A_TIME)  # fmt: skip
+        start, used = round_flow(
+            edges.tail,
+            edges.head,
+            edges.fraction,
+            masses.one,
+            begin,
+            end,
+            incident,
+            chances,
+            start,
+            used,
+            _STEPS_AT_A_TIME,
+        )
     # profiles are the first edges; a fraction is now 0 or one
     return masses.whole() + (edges.fraction[: len(masses.units)] >> masses.bits)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.vertices import walk_to_vertex
+from purtensor.kernels.sampling.polytope_vertices import walk_to_vertex
 from purtensor.sampling.fixed_point import FixedPoint, Units
 from purtensor.sampling.row_bounds import RowBounds
 

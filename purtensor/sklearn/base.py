@@ -83,8 +83,9 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         labels = self._labels(y, columns[0].to_numpy())
         check_classification_targets(labels)
         self.classes_, response = np.unique(labels, return_inverse=True)
-        weights = _check_sample_weight(sample_weight, np.empty((len(labels), 1)), dtype=np.float64,
-                                       ensure_non_negative=True)  # fmt: skip
+        weights = _check_sample_weight(
+            sample_weight, np.empty((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
+        )
         counted = weights > 0
         if not counted.any():
             raise InvalidOptionError("sample_weight is zero in every row: there is nothing to fit")

@@ -59,9 +59,13 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     """
 
     def __init__(
-        self, bins: int = 5, *, edges: Mapping[Any, Any] | None = None, columns: str = "fractional",
+        self,
+        bins: int = 5,
+        *,
+        edges: Mapping[Any, Any] | None = None,
+        columns: str = "fractional",
         missing: str = "raise",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.bins = bins
         self.edges = edges
         self.columns = columns
@@ -81,8 +85,9 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         """
         self._check_options()
         names, columns = self._read(X, reset=True)
-        weights = _check_sample_weight(sample_weight, np.empty((len(columns[0]), 1)), dtype=np.float64,
-                                       ensure_non_negative=True)  # fmt: skip
+        weights = _check_sample_weight(
+            sample_weight, np.empty((len(columns[0]), 1)), dtype=np.float64, ensure_non_negative=True
+        )
         if not weights.any():
             raise InvalidOptionError("sample_weight is zero in every row: there is nothing to fit")
         given = self._given_edges(names)
@@ -107,8 +112,10 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         container = _get_output_config("transform", self)["dense"]
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         if container == "default" and not isinstance(frame, nw.DataFrame):
-            parts = [self._codes(name, column) if name in self.edges_ else column.to_numpy()
-                     for name, column in zip(names, columns, strict=True)]  # fmt: skip
+            parts = [
+                self._codes(name, column) if name in self.edges_ else column.to_numpy()
+                for name, column in zip(names, columns, strict=True)
+            ]
             return _side_by_side(parts)
         if container == "pandas" or (container == "default" and frame.implementation.is_pandas_like()):
             return self._as_pandas(X, names, columns)
@@ -181,8 +188,10 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
 
     def _given_edges(self, names: list[str]) -> dict[str, tuple[float, ...]]:
         positions = named_columns(list(self.edges or ()), names, "edges")
-        return {name: checked_edges(edges, f"edges[{name!r}]")
-                for name, edges in zip(positions, (self.edges or {}).values(), strict=True)}  # fmt: skip
+        return {
+            name: checked_edges(edges, f"edges[{name!r}]")
+            for name, edges in zip(positions, (self.edges or {}).values(), strict=True)
+        }
 
 
 def named_columns(wanted: Iterable[Any], names: list[str], what: str) -> list[str]:

@@ -14,7 +14,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.sklearn.base import ProjectingEstimator, described_row
 from purtensor.tables.coded import encode
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.matching import lookup
+from purtensor.tables.profile_lookup import lookup
 
 
 class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]

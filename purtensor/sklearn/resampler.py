@@ -64,8 +64,15 @@ class PURResampler(ProjectingEstimator):
         tolerance: float = 1e-10,
         solver: Any = None,
     ) -> None:
-        super().__init__(protected, conditions=conditions, strength=strength, reference=reference, bins=bins,
-                         tolerance=tolerance, solver=solver)  # fmt: skip
+        super().__init__(
+            protected,
+            conditions=conditions,
+            strength=strength,
+            reference=reference,
+            bins=bins,
+            tolerance=tolerance,
+            solver=solver,
+        )
         self.n_samples = n_samples
         self.random_state = random_state
 
@@ -90,8 +97,9 @@ class PURResampler(ProjectingEstimator):
         rng = np.random.default_rng(seeds.tolist())
         drawn = encode(sample(self.projection_.table, size, seed=rng))
         profile = rng.permutation(np.repeat(np.arange(len(drawn.values)), drawn.values.astype(np.int64)))
-        sources = [_rows_with(own, wanted[profile], weights, rng)
-                   for own, wanted in zip(codes, drawn.codes, strict=True)]  # fmt: skip
+        sources = [
+            _rows_with(own, wanted[profile], weights, rng) for own, wanted in zip(codes, drawn.codes, strict=True)
+        ]
         return _gathered(X, sources[1:]), _gathered_response(y, sources[0])
 
 

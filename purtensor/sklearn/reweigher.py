@@ -10,7 +10,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import UnknownCategoryError
 from purtensor.sklearn.base import ProjectingEstimator, described_row
 from purtensor.tables.coded import encode
-from purtensor.tables.matching import lookup
+from purtensor.tables.profile_lookup import lookup
 
 
 class PURReweigher(ProjectingEstimator):

@@ -15,11 +15,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from purtensor.solving.arrays import ArraySpace
+from purtensor.solving.hessian.regularized import FLOORS
 from purtensor.solving.iterate import Iterate
 from purtensor.solving.problem import Problem
-from purtensor.solving.raised import FLOORS
-from purtensor.solving.space import Change, Space
+from purtensor.solving.spaces.arrays import ArraySpace
+from purtensor.solving.spaces.space import Change, Space
 
 _MOST_REFINEMENTS = 20
 _UNIT = 2.0**-53
@@ -128,7 +128,7 @@ def with_unevenness(upper: float, uneven: float) -> float:
 def proved(lowest: float, upper: float, gap: float, moved: float, left: float, rounding: float) -> tuple[float, float]:
     """Return the bound on the divergence and that on the total variation which the sums over w prove; inf and 1 else.
 
-    All of a total mass of 1: the sums of purtensor.kernels.certificate, the miss in L1 that refinement left, and how
+    All of a total mass of 1: the sums of purtensor.kernels.newton.certificate, the L1 miss that refinement left, and how
     far rounding can have moved the masses off their potentials.
     """
     if not _is_feasible(lowest, left):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.constraints.independence import independent_rows
+from purtensor.constraints.rank.independence import independent_rows
 from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.conjugate import Conjugate

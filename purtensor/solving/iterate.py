@@ -11,9 +11,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.ipf import sum_rows
+from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.lanes import inner_product
-from purtensor.solving.masses import measured, rebuilt
+from purtensor.solving.chunked import measured, rebuilt
 from purtensor.solving.problem import Problem
 
 Later: TypeAlias = FloatArray | Callable[[], FloatArray]

@@ -1,4 +1,4 @@
-"""The line search along Newton's direction, by the gain of the dual without cancellation (notes/newton.md, equation 8)."""
+"""The line search along Newton's direction, by a gain without cancellation (notes/newton.md, equation 8)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT
-from purtensor.solving.space import Space
+from purtensor.kernels.newton.line_search import LARGEST_CHANGE, SUFFICIENT
+from purtensor.solving.spaces.space import Space
 
 
 def search(space: Space[Any], point: Any, direction: Any) -> tuple[Any, float] | None:

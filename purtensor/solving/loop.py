@@ -11,14 +11,14 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.solving.arrays import ArraySpace
 from purtensor.solving.certificate import Certificate, Certifier
 from purtensor.solving.iterate import Iterate, Record, Residual, Solver, Step, iterate_at
-from purtensor.solving.lines import Lines, TraceLine
 from purtensor.solving.problem import Problem
-from purtensor.solving.space import Space
+from purtensor.solving.spaces.arrays import ArraySpace
+from purtensor.solving.spaces.space import Space
 from purtensor.solving.stopping import Judge, Stopping, away_from_total, gained_by_scaling
 from purtensor.solving.termination import Termination
+from purtensor.solving.trace_lines import Lines, TraceLine
 
 PATIENCE = 1000
 """Iterations before a long run is doubted for the first time; the next comes after twice as many."""
@@ -268,9 +268,11 @@ def _finished(space: Space[Any], judge: Judge, state: State, started: float, end
     elif space.was_scaled(state.point, last):  # the line tells what is returned
         gained = gained_by_scaling(away_from_total(space.mass(state.point), space.total))
         line.record = line.record._replace(
-            residual=residual.largest, residual_l1=residual.l1,
-            kl_step=line.record.kl_step + gained, dual=space.dual(last),
-        )  # fmt: skip
+            residual=residual.largest,
+            residual_l1=residual.l1,
+            kl_step=line.record.kl_step + gained,
+            dual=space.dual(last),
+        )
     return Run(
         iterate=last,
         residual=residual,

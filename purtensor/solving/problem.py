@@ -131,9 +131,7 @@ class LabelledProblem:
         return relaid(self.template, np.ldexp(flat, exponent, out=flat) if exponent else flat, name=name)
 
 
-def build_problem(
-    reference: Table, constraints: Sequence[Marginal], *, bare_rows: bool = False
-) -> LabelledProblem:  # fmt: skip
+def build_problem(reference: Table, constraints: Sequence[Marginal], *, bare_rows: bool = False) -> LabelledProblem:
     """Return the projection problem of a reference and constraints as arrays.
 
     Parameters
@@ -166,9 +164,17 @@ def build_problem(
     emptied = None if gone is None else Emptied(scaled_with(gone.masses, reference_exponent), gone.rows)
     arrays = Problem(scaled, system.with_targets(targets), total, slabs, emptied)
     return LabelledProblem(
-        reference, positions, tuple(constraints), full, reduction.rows, profiles, arrays, float(values.sum()),
-        reference_exponent, target_exponent,
-    )  # fmt: skip
+        reference,
+        positions,
+        tuple(constraints),
+        full,
+        reduction.rows,
+        profiles,
+        arrays,
+        float(values.sum()),
+        reference_exponent,
+        target_exponent,
+    )
 
 
 def _gone(values: FloatArray, full: System, reduction: Reduction) -> Emptied | None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.bipartite import workspace_size
-from purtensor.kernels.pur_direction import Profiles, Room
-from purtensor.kernels.pur_solve import FACTS, NOT_FULL, Rule, solve_pur_table
+from purtensor.kernels.newton.bipartite import workspace_size
+from purtensor.kernels.newton.pur_direction import Profiles, Room
+from purtensor.kernels.newton.pur_solve import FACTS, NOT_FULL, Rule, solve_pur_table
 from purtensor.solving.termination import Termination
 from purtensor.solving.threads import chunks_of, for_each_chunk
 
@@ -23,8 +23,11 @@ CONDITIONS = ("P", "PU", "PUR")
 """What tables are projected onto."""
 
 _ENDINGS = (
-    Termination.CONVERGED, Termination.ITERATION_LIMIT, Termination.STALLED, Termination.NOT_FINITE,
-)  # fmt: skip
+    Termination.CONVERGED,
+    Termination.ITERATION_LIMIT,
+    Termination.STALLED,
+    Termination.NOT_FINITE,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,8 +9,8 @@ from enum import Enum
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.ipf import measure
-from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT, curvature
+from purtensor.kernels.ipf.steps import measure
+from purtensor.kernels.newton.line_search import LARGEST_CHANGE, SUFFICIENT, curvature
 from purtensor.kernels.spread import spread
 from purtensor.solving.iterate import Residual, iterate_at, scaled_to_total
 from purtensor.solving.soft_problem import SoftProblem

@@ -13,11 +13,11 @@ from itertools import product
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray
-from purtensor.kernels.certificate import certificate_sums
+from purtensor.kernels.newton.certificate import certificate_sums
 from purtensor.kernels.spread import spread
 from purtensor.solving.certificate import UNPROVED, Certificate
+from purtensor.solving.chunked import weighed
 from purtensor.solving.iterate import row_sums
-from purtensor.solving.masses import weighed
 from purtensor.solving.soft_ascent import SoftPoint
 from purtensor.solving.soft_penalty import Absolute, Penalty
 from purtensor.solving.soft_polish import holding_ridge, miss_to_meet, tight_rows

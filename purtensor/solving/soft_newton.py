@@ -59,9 +59,12 @@ def ascend_smooth(
             direction, _ = soft.hessian.factor_and_solve(point.masses, gradient, ridge)
             change = direction[rows]
             moved = climb(
-                soft, point, direction, inner_product(gradient, direction),
+                soft,
+                point,
+                direction,
+                inner_product(gradient, direction),
                 lambda step, t=potentials, d=change: penalty.loss(targets, t, step * d),  # type: ignore[misc]
-            )  # fmt: skip
+            )
             if moved is None:
                 return SoftRun(point, residual, SoftEnding.STALLED, iterations)
             point = moved[0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.divergence import divergence_sum
-from purtensor.kernels.newton import curvature
+from purtensor.kernels.newton.line_search import curvature
 
 
 class Penalty(Protocol):

@@ -13,8 +13,8 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.constraints.consistency import check_consistency, check_totals
-from purtensor.constraints.independence import independent_rows
 from purtensor.constraints.marginals import Marginal
+from purtensor.constraints.rank.independence import independent_rows
 from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
@@ -133,9 +133,7 @@ def build_soft_problem(
     problem = Problem(np.ldexp(values, -reference_exponent), system, total, slabs)
     arrays = split_problem(problem, max(1, len(hard)))
     added = 0 if hard else 1
-    return LabelledSoftProblem(
-        coded, full, reduction, profiles, arrays, added, reference_exponent, target_exponent
-    )  # fmt: skip
+    return LabelledSoftProblem(coded, full, reduction, profiles, arrays, added, reference_exponent, target_exponent)
 
 
 def split_problem(problem: Problem, hard: int) -> SoftProblem:

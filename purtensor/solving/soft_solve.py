@@ -54,7 +54,7 @@ def relax_smoothly(
     def rung(level: float, start: FloatArray | None, left: int) -> SoftRun:
         return ascend_smooth(
             soft, penalty(level), tolerance=tolerance, max_iterations=left, is_hopeless=is_hopeless, start=start
-        )  # fmt: skip
+        )
 
     return _up_the_ladder(soft, rung, _ladder(strength, _FIRST_SMOOTH), max_iterations, lambda before, now: False)
 
@@ -69,9 +69,14 @@ def relax_absolutely(
 
     def rung(level: float, start: FloatArray | None, left: int) -> SoftRun:
         return ascend_absolute(
-            soft, Bounded(strength=level), tolerance=tolerance, gap=tolerance**2, max_iterations=left,
-            is_hopeless=is_hopeless, start=None if start is None else (start, level),
-        )  # fmt: skip
+            soft,
+            Bounded(strength=level),
+            tolerance=tolerance,
+            gap=tolerance**2,
+            max_iterations=left,
+            is_hopeless=is_hopeless,
+            start=None if start is None else (start, level),
+        )
 
     def settled(before: SoftRun, now: SoftRun) -> bool:
         return abs(_missed(soft, before) - _missed(soft, now)) <= _SETTLED * max(1.0, now.level)
@@ -105,10 +110,14 @@ def within_slack(
         After Ctrl-C: a point with another slack is no answer.
     """
     run = ascend_absolute(
-        soft, Bounded(slack=slack * soft.problem.total), tolerance=tolerance, gap=tolerance**2,
-        max_iterations=max_iterations, is_hopeless=is_hopeless,
+        soft,
+        Bounded(slack=slack * soft.problem.total),
+        tolerance=tolerance,
+        gap=tolerance**2,
+        max_iterations=max_iterations,
+        is_hopeless=is_hopeless,
         start=None if start is None or not start.level else (start.point.potentials, start.level),
-    )  # fmt: skip
+    )
     if run.ending is SoftEnding.INTERRUPTED:
         raise KeyboardInterrupt
     if run.ending is SoftEnding.CONVERGED:
@@ -121,7 +130,7 @@ def within_slack(
         strength = math.exp(logarithm)
         known[logarithm] = relax_absolutely(
             soft, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
-        )  # fmt: skip
+        )
         if known[logarithm].ending is SoftEnding.INTERRUPTED:
             raise KeyboardInterrupt
         return _missed(soft, known[logarithm]) - slack

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.loop import Progress, Run, State, run_in
-from purtensor.solving.space import Space
+from purtensor.solving.spaces.space import Space
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 
@@ -27,10 +27,16 @@ Certify = Callable[[Space[Any]], Callable[[Any], Certificate]]
 
 
 def solve(
-    space: Space[Any], solver: Any, stopping: Stopping, state: State, verdict: Verdict | None, certify: Certify,
-    callback: Callable[[Progress], Any] | None = None, before: tuple[int, float] | None = None,
-) -> tuple[Space[Any], Run]:  # fmt: skip
-    """Return where a run ends, and the space of its problem; `before` is what was spent before the face it begins on."""
+    space: Space[Any],
+    solver: Any,
+    stopping: Stopping,
+    state: State,
+    verdict: Verdict | None,
+    certify: Certify,
+    callback: Callable[[Progress], Any] | None = None,
+    before: tuple[int, float] | None = None,
+) -> tuple[Space[Any], Run]:
+    """Return where a run ends, and the space of its problem; `before` is what was spent before the face."""
     if before is None:
         asked = None if verdict is None else verdict.is_hopeless
         found = run_in(space, solver, stopping, state, certify(space), callback, asked)
@@ -48,14 +54,17 @@ def solve(
             note = f"interrupted while a verdict was sought, after the solver had ended: {found.termination.value}"
             return space, replace(found, termination=Termination.INTERRUPTED, notes=[*found.notes, note], hurried=True)
         before = found.iterations, found.seconds
-        notes = [*found.notes,
-                 f"the constraints force zeros, found after {found.iterations} iterations; solved again without them"]  # fmt: skip
+        notes = [
+            *found.notes,
+            f"the constraints force zeros, found after {found.iterations} iterations; solved again without them",
+        ]
     else:
         notes = []
     left = replace(
-        stopping, max_iterations=max(0, stopping.max_iterations - before[0]),
+        stopping,
+        max_iterations=max(0, stopping.max_iterations - before[0]),
         max_seconds=max(0.0, stopping.max_seconds - before[1]),
-    )  # fmt: skip
+    )
     found = run_in(space, solver, left, state, certify(space), callback)
     ending = found.termination
     return space, replace(

@@ -63,9 +63,7 @@ class CodedTable:
         return relaid(self.template, flat, name=name, attrs=attrs)
 
 
-def relaid(
-    template: Table, flat: FloatArray, *, name: Hashable = None, attrs: dict[str, Any] | None = None
-) -> Table:  # fmt: skip
+def relaid(template: Table, flat: FloatArray, *, name: Hashable = None, attrs: dict[str, Any] | None = None) -> Table:
     """Return a table of the template's layout with the values in its order."""
     table = template.copy(deep=False, data=flat.reshape(template.shape))
     table.name = name

@@ -10,7 +10,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import CodedTable, encode, like
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.stored import StoredTable, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 
 def marginal(table: Table | StoredTable, attributes: Attributes) -> Table:

@@ -20,9 +20,9 @@ from purtensor.tables.coded import check_attribute, sparse_table
 from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.io.streaming import group_records, is_text, lazy_records, recognised
 from purtensor.tables.masses import as_masses
 from purtensor.tables.records import read_records, require_aligned, series
-from purtensor.tables.streaming import group_records, is_text, lazy_records, recognised
 
 MISSING_CATEGORY = "missing"
 """The label of missing values under `missing="category"`."""

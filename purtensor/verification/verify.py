@@ -11,8 +11,8 @@ from purtensor._options import check_flag
 from purtensor._typing import BoolArray
 from purtensor.errors import InvalidOptionError
 from purtensor.verification.bounds import prove
-from purtensor.verification.enclosed import Figures, enclose
 from purtensor.verification.evidence import Claims, Evidence, LongArray, gather
+from purtensor.verification.exact import Figures, enclose
 from purtensor.verification.implied_zeros import unproved_zeros
 
 _SLACK = 1e-14
@@ -96,7 +96,7 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
     """
     check_flag("exact", exact)
     if hasattr(result, "pieces"):  # on disk: what reads it is a layer above, and is found by its name
-        told: Verification = import_module("purtensor.distributed.verify").verify_stored(result, exact=exact)
+        told: Verification = import_module("purtensor.outofcore.verify").verify_stored(result, exact=exact)
         return told
     if not hasattr(result, "potentials"):
         raise InvalidOptionError(

@@ -14,7 +14,7 @@ from purtensor.cli import rate_study
 from purtensor.cli.compare_arguments import PEERS, STUDIES
 from purtensor.cli.endings import BAD_INPUT, INTERRUPTED
 from purtensor.cli.main import main
-from purtensor.experiments.comparison import peers
+from purtensor.comparison import peers
 
 OWN = """
 class Nothing:
@@ -25,14 +25,31 @@ class Nothing:
 """
 
 
-def test_compare__writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                    monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_compare__writes_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "my_solvers.py").write_text(OWN)
     records = "hired,sex,degree\n" + "no,f,no\nyes,f,yes\nno,m,no\nyes,m,no\nyes,m,yes\nno,f,yes\n" * 3
     (tmp_path / "people.csv").write_text(records)
     monkeypatch.chdir(tmp_path)
-    words = ["compare", "haberman", "people.csv", "--solvers", "newton", "my_solvers:Nothing", "--response", "hired",
-             "--protected", "sex", "--repetitions", "2", "--max-iterations", "40", "--out", "out"]  # fmt: skip
+    words = [
+        "compare",
+        "haberman",
+        "people.csv",
+        "--solvers",
+        "newton",
+        "my_solvers:Nothing",
+        "--response",
+        "hired",
+        "--protected",
+        "sex",
+        "--repetitions",
+        "2",
+        "--max-iterations",
+        "40",
+        "--out",
+        "out",
+    ]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "iteration limit" in printed
@@ -40,9 +57,11 @@ def test_compare__writes_everything(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = tmp_path / "out"
     runs = pd.read_csv(out / "runs.csv")
     assert runs[["problem", "solver", "ending"]].values.tolist() == [
-        ["haberman", "newton", "converged"], ["haberman", "nothing", "iteration limit"],
-        ["people", "newton", "converged"], ["people", "nothing", "iteration limit"],
-    ]  # fmt: skip
+        ["haberman", "newton", "converged"],
+        ["haberman", "nothing", "iteration limit"],
+        ["people", "newton", "converged"],
+        ["people", "nothing", "iteration limit"],
+    ]
     assert len(pd.read_csv(out / "times.csv")) == 4
     assert set(pd.read_csv(out / "ratios.csv")["problem"]) == {"haberman", "people"}
     page = (out / "report.html").read_text()

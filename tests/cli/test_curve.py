@@ -65,9 +65,7 @@ def test_curve__out_of_reach_ends_with_three(tmp_path: Path, capsys: pytest.Capt
     assert pd.read_csv(tmp_path / "price.csv")["slack"].tolist() == pytest.approx([0.4])
 
 
-@pytest.mark.parametrize(
-    ("out", "words"), [("price.txt", ()), ("nowhere/price.csv", ()), ("p.csv", ("--points", "1"))]
-)  # fmt: skip
+@pytest.mark.parametrize(("out", "words"), [("price.txt", ()), ("nowhere/price.csv", ()), ("p.csv", ("--points", "1"))])
 def test_curve__refuses_before_anything_is_computed(tmp_path: Path, out: str, words: tuple[str, ...]) -> None:
     assert run(tmp_path, DATA, out, *words) == 2
     assert run(tmp_path, DATA, "p.csv", "--slacks", "-1") == 2

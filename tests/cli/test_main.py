@@ -26,7 +26,7 @@ from purtensor.cli.main import (
 )
 from purtensor.solving.solvers import SOLVERS
 from purtensor.solving.solvers.automatic import Automatic
-from purtensor.solving.solvers.named import solver_type
+from purtensor.solving.solvers.by_name import solver_type
 
 HIRED = """hired,sex,degree,count
 no,f,no,30
@@ -290,9 +290,13 @@ def test_main__interrupted_while_it_projects(
 
 @pytest.mark.parametrize(("kind", "package"), [("nc", "netCDF4"), ("parquet", "pyarrow")])
 def test_main__refuses_a_file_that_it_could_not_write_before_it_computes(
-    kind: str, package: str, hired: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    package: str,
+    hired: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     def never(*arguments: object, **options: object) -> None:
         raise AssertionError("computed for nothing")
 

@@ -10,9 +10,9 @@ import pytest
 from purtensor.cli import rate_study
 from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.main import main
-from purtensor.experiments import rate_studies
-from purtensor.experiments.rate_studies import RateStudy
 from purtensor.problems.named import NamedProblem
+from purtensor.studies import rate_studies
+from purtensor.studies.rate_studies import RateStudy
 
 
 def test_write_study__the_files_have_the_printed_numbers(

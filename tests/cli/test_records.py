@@ -160,8 +160,20 @@ def test_compare__has_the_options_that_it_names_for_missing_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, "a,b,c\n" + "3,x,1\n4,x,2\n4,y,2\n3,y,1\n" * 2 + "4,,2\n4,?,2\n")
-    words = ["compare", str(path), "--response", "a", "--protected", "b", "--solvers", "ipf", "--repetitions", "1",
-             "--out", str(tmp_path / "c")]  # fmt: skip
+    words = [
+        "compare",
+        str(path),
+        "--response",
+        "a",
+        "--protected",
+        "b",
+        "--solvers",
+        "ipf",
+        "--repetitions",
+        "1",
+        "--out",
+        str(tmp_path / "c"),
+    ]
     assert main(words) == 2
     assert "give --missing drop to leave such rows out, or --missing category" in capsys.readouterr().err
     assert main([*words, "--missing", "drop", "--missing-values", "?"]) == 0

@@ -13,7 +13,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.cli.main import BAD_INPUT, main
-from purtensor.experiments.adult_study import DISTRIBUTIONS, SAMPLES
+from purtensor.studies.adult_study import DISTRIBUTIONS, SAMPLES
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 

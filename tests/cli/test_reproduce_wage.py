@@ -16,8 +16,15 @@ from purtensor.cli import wage_exhibits
 from purtensor.cli.main import BAD_INPUT, main
 from purtensor.datasets.sectors import CPS_SECTORS
 
-FIGURES = ("prevalences", "conditionals", "own_disparities", "disparities", "natural_predictions", "generated",
-           "utility_errors")  # fmt: skip
+FIGURES = (
+    "prevalences",
+    "conditionals",
+    "own_disparities",
+    "disparities",
+    "natural_predictions",
+    "generated",
+    "utility_errors",
+)
 
 
 def reproduced(*options: str) -> str:

@@ -16,8 +16,10 @@ def test_align__gives_each_profile_the_row_of_its_target(sizes: tuple[int, ...])
     # few profiles of domains beyond 2^8 and 2^16 combinations, which the types of the index must hold
     rng = np.random.default_rng(len(sizes))
     names = [f"a{i}" for i in range(len(sizes))]
-    rows = {name: pd.Categorical.from_codes(rng.integers(0, size, 30), categories=range(size))
-            for name, size in zip(names, sizes)}  # fmt: skip
+    rows = {
+        name: pd.Categorical.from_codes(rng.integers(0, size, 30), categories=range(size))
+        for name, size in zip(names, sizes)
+    }
     f = pt.tabulate(rows, weights=rng.uniform(1, 2, 30))
     constraints = pt.marginals_of(f, [names, names[1:]])
     system = align(encode(f), constraints)

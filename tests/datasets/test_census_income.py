@@ -52,18 +52,29 @@ def test_census_wage__other_bins(shared):
     rows = pd.read_csv(path, keep_default_na=False)
     schooling = {label: "college" if EDUCATION[label] == "degree" else "no college" for label in EDUCATION}
     industry = {label: "factory" if label.startswith("Manufacturing") else "other" for label in CENSUS_SECTORS}
-    table = census_wage(wage_edges=(10.95,), age_edges=(20, 40, 60), education=schooling, sectors=industry,
-                        attributes=["wage_range", "age_group", "education_group", "sector"])  # fmt: skip
-    expected = rows.groupby([
-        rows["wage_per_hour"].map(lambda cents: ">=10.95" if cents >= 1095 else "<10.95"),
-        rows["age"].map(lambda age: "<20" if age < 20 else "20-39" if age < 40 else "40-59" if age < 60 else ">=60"),
-        rows["education"].map(schooling),
-        rows["major_industry"].map(industry),
-    ]).size()  # fmt: skip
+    table = census_wage(
+        wage_edges=(10.95,),
+        age_edges=(20, 40, 60),
+        education=schooling,
+        sectors=industry,
+        attributes=["wage_range", "age_group", "education_group", "sector"],
+    )
+    expected = rows.groupby(
+        [
+            rows["wage_per_hour"].map(lambda cents: ">=10.95" if cents >= 1095 else "<10.95"),
+            rows["age"].map(
+                lambda age: "<20" if age < 20 else "20-39" if age < 40 else "40-59" if age < 60 else ">=60"
+            ),
+            rows["education"].map(schooling),
+            rows["major_industry"].map(industry),
+        ]
+    ).size()
     assert series(table).to_dict() == expected.to_dict()
     # groups in the order in which the mappings name them
     assert [list(level) for level in table.indexes["profile"].levels[2:]] == [
-        ["no college", "college"], ["other", "factory"]]  # fmt: skip
+        ["no college", "college"],
+        ["other", "factory"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,18 @@ YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
 def records(size=400, seed=7):
     rng = np.random.default_rng(seed)
     industry = rng.integers(len(INDUSTRIES), size=size)
-    frame = pd.DataFrame({
-        "year": rng.choice(YEARS, size=size),
-        "serial": np.arange(size),  # not needed: must not be read
-        "age": rng.integers(25, 65, size=size),
-        "sex": rng.integers(1, 3, size=size),
-        "race": rng.integers(1, 5, size=size),
-        "sch": rng.choice([0, 2.5, 8, 11, 12, 13, 14, 16, 18], size=size),
-        "realhrwage": rng.choice([9.99, 10.0, 19.5, 20.0, 33.25, 40.0, 120.0], size=size),
-        **{name: (industry == code).astype(np.int8) for code, name in enumerate(INDUSTRIES)},
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "year": rng.choice(YEARS, size=size),
+            "serial": np.arange(size),  # not needed: must not be read
+            "age": rng.integers(25, 65, size=size),
+            "sex": rng.integers(1, 3, size=size),
+            "race": rng.integers(1, 5, size=size),
+            "sch": rng.choice([0, 2.5, 8, 11, 12, 13, 14, 16, 18], size=size),
+            "realhrwage": rng.choice([9.99, 10.0, 19.5, 20.0, 33.25, 40.0, 120.0], size=size),
+            **{name: (industry == code).astype(np.int8) for code, name in enumerate(INDUSTRIES)},
+        }
+    )
     # the occupation, whose name differs from the industry `Transport` by case only
     return frame.assign(transport=1 - frame["Transport"])
 
@@ -106,16 +108,22 @@ def test_gender_pay_gap__other_bins_and_sectors(tmp_path):
     frame = records()
     sectors = {name: "care" if name in {"Medical", "Education"} else "rest" for name in INDUSTRIES}
     table = gender_pay_gap(
-        write(frame, tmp_path, ".csv"), wage_edges=(20,), age_edges=(40,), education_edges=(9, 16), sectors=sectors,
+        write(frame, tmp_path, ".csv"),
+        wage_edges=(20,),
+        age_edges=(40,),
+        education_edges=(9, 16),
+        sectors=sectors,
         attributes=["sector", "education_group", "wage_range", "age_group", "year"],
-    )  # fmt: skip
-    expected = frame.groupby([
-        (frame["Medical"] + frame["Education"]).map({1: "care", 0: "rest"}),
-        frame["sch"].map(lambda years: "<9" if years < 9 else "9-16" if years < 16 else ">=16"),
-        frame["realhrwage"].map(lambda wage: "<20" if wage < 20 else ">=20"),
-        frame["age"].map(lambda age: "<40" if age < 40 else ">=40"),
-        "year",
-    ]).size()  # fmt: skip
+    )
+    expected = frame.groupby(
+        [
+            (frame["Medical"] + frame["Education"]).map({1: "care", 0: "rest"}),
+            frame["sch"].map(lambda years: "<9" if years < 9 else "9-16" if years < 16 else ">=16"),
+            frame["realhrwage"].map(lambda wage: "<20" if wage < 20 else ">=20"),
+            frame["age"].map(lambda age: "<40" if age < 40 else ">=40"),
+            "year",
+        ]
+    ).size()
     assert table.to_series().to_dict() == expected.to_dict()
 
 

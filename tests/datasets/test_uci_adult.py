@@ -74,8 +74,12 @@ def test_adult__marginals_of_the_paper_sample():
 
 
 def test_adult__raw_attributes_refine_the_groups():
-    for fine, coarse, sizes in (("race5", "race", (5, 2)), ("education16", "education", (16, 3)),
-                                ("workclass9", "workclass", (8, 3)), ("age", "age_group", (74, 3))):  # fmt: skip
+    for fine, coarse, sizes in (
+        ("race5", "race", (5, 2)),
+        ("education16", "education", (16, 3)),
+        ("workclass9", "workclass", (8, 3)),
+        ("age", "age_group", (74, 3)),
+    ):
         table = adult(attributes=[fine, coarse])
         assert tuple(len(level) for level in table.indexes["profile"].levels) == sizes
         assert table.sizes["profile"] == sizes[0]  # one group for each raw category

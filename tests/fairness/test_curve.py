@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize_scalar
 
 import purtensor as pt
-from purtensor.fairness.violation import parity_violation
+from purtensor.fairness.parity_violation import parity_violation
 from tests.strategies import COSTLY, random_masses, table_from
 
 ADULT = {"response": "income", "protected": ["gender", "race"]}
@@ -166,8 +166,9 @@ def least_by_hand(f, slack):
 
     grid = np.linspace(-1, 1, 20001)
     best = grid[int(np.argmin([divergence(a) for a in grid]))]
-    return minimize_scalar(divergence, bounds=(best - 1e-4, best + 1e-4), method="bounded",
-                           options={"xatol": 1e-12}).fun  # fmt: skip
+    return minimize_scalar(
+        divergence, bounds=(best - 1e-4, best + 1e-4), method="bounded", options={"xatol": 1e-12}
+    ).fun
 
 
 def test_parity_curve__two_slabs_by_hand():
@@ -190,8 +191,14 @@ def test_parity_curve__proxy_that_never_reaches_parity():
 
 def test_parity_curve__counts_what_no_profile_can_reach():
     # no m answers yes: that much of the violation stays whatever happens, beside what x allows
-    masses = {("no", "f", 0): 3, ("yes", "f", 0): 2, ("no", "m", 0): 1, ("no", "f", 1): 1, ("yes", "f", 1): 2,
-              ("no", "m", 1): 4}  # fmt: skip
+    masses = {
+        ("no", "f", 0): 3,
+        ("yes", "f", 0): 2,
+        ("no", "m", 0): 1,
+        ("no", "f", 1): 1,
+        ("yes", "f", 1): 2,
+        ("no", "m", 1): 4,
+    }
     f = table_from(("y", "s", "x"), (("no", "yes"), ("f", "m"), (0, 1)), masses)
     own = parity_violation(f, **PROXY)
     curve = pt.parity_curve(f, **PROXY, slacks=[0.0, own - 1e-3, own - 1e-9, own])

@@ -17,9 +17,12 @@ from tests.strategies import cases, table_from
 ATTRIBUTES = ("x", "sex", "y", "race")
 CATEGORIES = (["u", "v"], ["f", "m", "d"], ["no", "yes"], ["black", "white"])
 MASSES = {
-    ("u", "f", "no", "white"): 3, ("v", "f", "yes", "white"): 1, ("u", "m", "no", "white"): 1,
-    ("u", "m", "yes", "white"): 1, ("v", "m", "no", "black"): 5,
-}  # fmt: skip
+    ("u", "f", "no", "white"): 3,
+    ("v", "f", "yes", "white"): 1,
+    ("u", "m", "no", "white"): 1,
+    ("u", "m", "yes", "white"): 1,
+    ("v", "m", "no", "black"): 5,
+}
 TWO = {"response": "y", "protected": ["sex", "race"], "reference": {"race": "white", "sex": "m"}}
 
 

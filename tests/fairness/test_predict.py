@@ -82,8 +82,9 @@ def test_predict__of_nobody_known_is_empty_or_the_marginal():
     nobody = people({("young", "f"): 8})
     assert float(pt.predict(Q, nobody, response="y", unseen="drop").sum()) == 0
     assert oracles.masses_of(pt.predict(Q, nobody, response="y", unseen="marginal")) == {
-        ("f", "no", "young"): 5, ("f", "yes", "young"): 3,
-    }  # fmt: skip
+        ("f", "no", "young"): 5,
+        ("f", "yes", "young"): 3,
+    }
 
 
 def test_predict__refuses_other_attributes_and_words():

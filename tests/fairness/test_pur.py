@@ -14,9 +14,12 @@ from tests.strategies import cases, table_from
 ATTRIBUTES = ("y", "s", "x")
 CATEGORIES = (["no", "yes"], ["f", "m", "d"], ["old", "young"])
 MASSES = {
-    ("no", "f", "old"): 4, ("yes", "f", "young"): 1, ("no", "m", "old"): 3, ("yes", "m", "old"): 7,
+    ("no", "f", "old"): 4,
+    ("yes", "f", "young"): 1,
+    ("no", "m", "old"): 3,
+    ("yes", "m", "old"): 7,
     ("no", "m", "young"): 5,
-}  # fmt: skip
+}
 
 
 def table(layout="sparse", scale=1):
@@ -72,8 +75,11 @@ def test_pur__takes_several_protected_attributes():
     # pairs are of protected profiles that occur, not of all combinations
     f = table_from(("y", "s", "x"), CATEGORIES, {("no", "f", "old"): 1, ("yes", "m", "young"): 3})
     assert oracles.masses_of(pt.parity(f, response="y", protected=["s", "x"]).target) == {
-        ("no", "f", "old"): 0.25, ("no", "m", "young"): 0.75, ("yes", "f", "old"): 0.75, ("yes", "m", "young"): 2.25,
-    }  # fmt: skip
+        ("no", "f", "old"): 0.25,
+        ("no", "m", "young"): 0.75,
+        ("yes", "f", "old"): 0.75,
+        ("yes", "m", "young"): 2.25,
+    }
 
 
 @pytest.mark.parametrize("conditions", ["", "PP", "pur", "X", "PURE", None, ["P", "U"], 3])

@@ -170,8 +170,10 @@ def draw_edge(random):
         kind = [random.randint(0, 1) for _ in range(count)]
         counts = {
             (y, s, x): 1 + random.choice((0, 2, 3, 4, 8, 9)) * (s == y == kind[x])
-            for y in (0, 1) for s in (0, 1) for x in range(count)
-        }  # fmt: skip
+            for y in (0, 1)
+            for s in (0, 1)
+            for x in range(count)
+        }
         of_y, of_s = (oracles.marginal(counts, ("y", "s", "x"), (name, "x")) for name in "ys")
         of_x = oracles.marginal(counts, ("y", "s", "x"), ("x",))
         wanted = sum(of_y[1, x] for x in range(count)) * sum(of_s[1, x] for x in range(count)) / sum(of_x.values())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from purtensor.constraints.graph import couple, grow_forest
+from purtensor.constraints.rank.graph import couple, grow_forest
 from purtensor.feasibility import cycles
 from purtensor.feasibility.cycles import shifts_along_cycles
 from tests.constraints.exact import dense_matrix, system_on

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.feasibility.farkas import spread_whole
 from purtensor.feasibility.finding import find
 from purtensor.feasibility.flows import minimum_cut, triangle_of
-from purtensor.feasibility.proof import spread_whole
 from purtensor.feasibility.violation import smallest_miss, smallest_violation
 from tests.strategies import table_from
 

@@ -59,8 +59,11 @@ def tried(name: str, content: bytes, folder: Path) -> tuple[str, str]:
 
 def where(error: BaseException) -> str:
     """The class of an error and the last line of the package that it passed."""
-    lines = [f for f in traceback.extract_tb(error.__traceback__) if "purtensor" in Path(f.filename).parts[-3:-1]
-             or "/purtensor/" in f.filename]  # fmt: skip
+    lines = [
+        f
+        for f in traceback.extract_tb(error.__traceback__)
+        if "purtensor" in Path(f.filename).parts[-3:-1] or "/purtensor/" in f.filename
+    ]
     line = f"{Path(lines[-1].filename).name}:{lines[-1].lineno}" if lines else "tests"
     return f"{type(error).__name__} at {line}"
 

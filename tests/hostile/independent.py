@@ -21,9 +21,26 @@ from tests.hostile.answers import WrongAnswerError, agree, as_read, is_a_table, 
 
 MISSING = ("", "NA")
 PANDAS_MISSING = {
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-    "NULL", "NaN", "None", "n/a", "nan", "null",
-}  # fmt: skip
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+}
 """What a cell of a survey says where it says nothing: the words that pandas documents."""
 
 
@@ -103,8 +120,9 @@ def constrained(f: dict[tuple[str, ...], float], y: int, s: int) -> list[dict[tu
     return [parity, sums([y, *others]), sums([s, *others])]
 
 
-def near(found: dict[Any, float], wanted: dict[Any, float], names: list[str] | None = None,
-         order: list[str] | None = None) -> None:  # fmt: skip
+def near(
+    found: dict[Any, float], wanted: dict[Any, float], names: list[str] | None = None, order: list[str] | None = None
+) -> None:
     """Refuse masses that differ by more than rounding; `wanted` has its labels in the order of other names."""
     if names is not None and order is not None:
         places = [order.index(name) for name in names]

@@ -7,12 +7,61 @@ import struct
 from random import Random
 
 TOKENS = (
-    b"", b"\0", b'"', b'""', b",", b";", b"\t", b"\r", b"\n", b"\r\n", b" ", b"nan", b"inf", b"-inf", b"1e999", b"1_0",
-    b"-0", b"+1", b"007", b"0x10", b"1e5", b"1,5", b"9007199254740993", b"99999999999999999999", b"9" * 400, b"1e-400",
-    b"true", b"false", b"True", b"[1, 2)", b"(2, 1]", b"[1, 2]", b"[1e5, inf)", b"\xef\xbb\xbf", b"\xff\xfe", b"\xc3",
-    "\u0663".encode(), "\U0001f600".encode(), b"\xed\xa0\x80", b"=1+1", b"NA", b"null", b"None", b"#", b"'", b"\\",
-    b"count", b"probability", b"value", b"profile", b"missing", b"/etc/passwd", b"http://127.0.0.1:9/x.csv", b"*.csv",
-)  # fmt: skip
+    b"",
+    b"\0",
+    b'"',
+    b'""',
+    b",",
+    b";",
+    b"\t",
+    b"\r",
+    b"\n",
+    b"\r\n",
+    b" ",
+    b"nan",
+    b"inf",
+    b"-inf",
+    b"1e999",
+    b"1_0",
+    b"-0",
+    b"+1",
+    b"007",
+    b"0x10",
+    b"1e5",
+    b"1,5",
+    b"9007199254740993",
+    b"99999999999999999999",
+    b"9" * 400,
+    b"1e-400",
+    b"true",
+    b"false",
+    b"True",
+    b"[1, 2)",
+    b"(2, 1]",
+    b"[1, 2]",
+    b"[1e5, inf)",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\xc3",
+    "\u0663".encode(),
+    "\U0001f600".encode(),
+    b"\xed\xa0\x80",
+    b"=1+1",
+    b"NA",
+    b"null",
+    b"None",
+    b"#",
+    b"'",
+    b"\\",
+    b"count",
+    b"probability",
+    b"value",
+    b"profile",
+    b"missing",
+    b"/etc/passwd",
+    b"http://127.0.0.1:9/x.csv",
+    b"*.csv",
+)
 WHOLE = (0, 1, 0x7F, 0x80, 0xFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1)
 
 
@@ -32,9 +81,9 @@ def is_text(content: bytes) -> bool:
 def at(random: Random, content: bytes) -> int:
     """A place: anywhere, or near either end, where headers and footers are."""
     near = min(len(content), random.choice((64, 600)))
-    return random.choice((
-        random.randrange(len(content) + 1), random.randrange(near + 1), len(content) - random.randrange(near + 1)
-    ))  # fmt: skip
+    return random.choice(
+        (random.randrange(len(content) + 1), random.randrange(near + 1), len(content) - random.randrange(near + 1))
+    )
 
 
 def flipped(random, content, other):
@@ -128,10 +177,19 @@ def other_encoding(random, content, other):
 def other_separator(random, content, other):
     return content.replace(
         random.choice((b",", b"\n")), random.choice((b";", b"\t", b"|", b"\r", b"\r\n", b" ", b"\x1f"))
-    )  # fmt: skip
+    )
 
 
 BINARY = (
-    flipped, flipped, overwritten, overwritten, cut, without_a_part, repeated_part, spliced, with_token, with_float
-)  # fmt: skip
+    flipped,
+    flipped,
+    overwritten,
+    overwritten,
+    cut,
+    without_a_part,
+    repeated_part,
+    spliced,
+    with_token,
+    with_float,
+)
 TEXT = (other_cell, other_cell, other_cell, other_lines, other_lines, other_column, other_encoding, other_separator)

@@ -20,8 +20,8 @@ from purtensor.cli.question import read_question
 from purtensor.cli.records import Columns, read_counts
 from purtensor.cli.wage_surveys import read_map
 from purtensor.datasets import gender_pay_gap
-from purtensor.distributed.packed import read_packed, write_packed
-from purtensor.experiments.members import run_members
+from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.studies.members import run_members
 from tests.datasets.test_pay_gap import records as survey_records
 from tests.hostile.answers import counted_rows, is_a_table, nothing_changed, same_rows
 from tests.hostile.callables import PUR, plain
@@ -114,41 +114,47 @@ def result() -> Any:
 READERS: dict[str, Reader] = {
     "table.csv": Reader(".csv", csv_tables, pt.load, same_rows),
     "table.csv.gz": Reader(".csv.gz", packed(csv_tables), pt.load, same_rows, spoilt_inside),
-    "table.parquet": Reader(
-        ".parquet", lambda: [saved(plain(), ".parquet")], pt.load, nothing_changed(plain)
-    ),
+    "table.parquet": Reader(".parquet", lambda: [saved(plain(), ".parquet")], pt.load, nothing_changed(plain)),
     "table.parquet, retold": Reader(
         ".parquet",
-        lambda: [saved(t, ".parquet") for t in our_tables()], pt.load, one_of(our_tables), retold_parquet,
+        lambda: [saved(t, ".parquet") for t in our_tables()],
+        pt.load,
+        one_of(our_tables),
+        retold_parquet,
     ),
     "table.parquet of another program": Reader(
         ".parquet", lambda: [b""], pt.load, parquet_rows(("count", "probability", "value")), foreign_parquet
     ),
-    "table.nc": Reader(
-        ".nc", lambda: [saved(plain(), ".nc")], pt.load, nothing_changed(plain)
-    ),
+    "table.nc": Reader(".nc", lambda: [saved(plain(), ".nc")], pt.load, nothing_changed(plain)),
     "table.nc, retold": Reader(
-        ".nc", lambda: [saved(table, ".nc") for table in (labelled(), pt.to_sparse(plain()))],
-        pt.load, is_a_table, retold_netcdf,
+        ".nc",
+        lambda: [saved(table, ".nc") for table in (labelled(), pt.to_sparse(plain()))],
+        pt.load,
+        is_a_table,
+        retold_netcdf,
     ),
     "result.nc": Reader(
-        ".nc", lambda: [saved(result(), ".nc")], pt.load,
+        ".nc",
+        lambda: [saved(result(), ".nc")],
+        pt.load,
         nothing_changed(lambda: result().table),
     ),
-    "result.nc, retold": Reader(
-        ".nc", lambda: [saved(result(), ".nc")], pt.load, is_a_table, retold_netcdf
-    ),
+    "result.nc, retold": Reader(".nc", lambda: [saved(result(), ".nc")], pt.load, is_a_table, retold_netcdf),
     "records.csv": Reader(".csv", csv_records, lambda path: read_counts(path, Columns()), counted_rows(",")),
     "records.tsv": Reader(
-        ".tsv", lambda: [seed.replace(b",", b"\t") for seed in csv_records()],
-        lambda path: read_counts(path, Columns()), counted_rows("\t"),
+        ".tsv",
+        lambda: [seed.replace(b",", b"\t") for seed in csv_records()],
+        lambda path: read_counts(path, Columns()),
+        counted_rows("\t"),
     ),
     "records.csv.gz": Reader(
         ".csv.gz", packed(csv_records), lambda path: read_counts(path, Columns()), counted_rows(","), spoilt_inside
     ),
     "records.csv, missing dropped": Reader(
-        ".csv", csv_records, lambda path: read_counts(path, Columns(missing="drop", missing_values=("NA",))),
-        complete_rows
+        ".csv",
+        csv_records,
+        lambda path: read_counts(path, Columns(missing="drop", missing_values=("NA",))),
+        complete_rows,
     ),
     "records.parquet": Reader(
         ".parquet", lambda: [b""], lambda path: read_counts(path, Columns()), parquet_rows(("count",)), foreign_parquet
@@ -163,18 +169,24 @@ READERS: dict[str, Reader] = {
         ".csv", lambda: [survey().to_csv(index=False).encode()], lambda path: gender_pay_gap(path), surveyed
     ),
     "survey.dta": Reader(
-        ".dta", lambda: [file_of(lambda path: survey().to_stata(path, write_index=False), ".dta")],
-        lambda path: gender_pay_gap(path), surveyed_in_stata,
+        ".dta",
+        lambda: [file_of(lambda path: survey().to_stata(path, write_index=False), ".dta")],
+        lambda path: gender_pay_gap(path),
+        surveyed_in_stata,
     ),
     "members.npz": Reader(
-        ".npz", lambda: [file_of(lambda path: run_members(one_member, 3, seed=1, store=path), ".npz")], read_members,
+        ".npz",
+        lambda: [file_of(lambda path: run_members(one_member, 3, seed=1, store=path), ".npz")],
+        read_members,
         unchanged(lambda: run_members(one_member, 4, seed=1)["value"]),
     ),
     "part of a checkpoint": Reader(
-        ".bin", lambda: [file_of(lambda path: write_packed(path, {"a": np.arange(9)}, {"k": 1}), ".bin")],
-        read_packed, same_part({"a": np.arange(9)}, {"k": 1}),
+        ".bin",
+        lambda: [file_of(lambda path: write_packed(path, {"a": np.arange(9)}, {"k": 1}), ".bin")],
+        read_packed,
+        same_part({"a": np.arange(9)}, {"k": 1}),
     ),
-}  # fmt: skip
+}
 
 
 def outcome(name: str, content: bytes, folder: Path) -> str:

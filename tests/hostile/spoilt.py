@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xarray as xr
 
-from purtensor.tables.netcdf import write_dataset
+from purtensor.tables.io.netcdf import write_dataset
 from tests.hostile.mutations import mutated
 
 
@@ -43,20 +43,33 @@ def foreign_parquet(random: Random, content: bytes, other: bytes) -> bytes:
 
 
 CELLS: dict[str, tuple[Any, ...]] = {
-    "string": ("a", "b", "", "NA", "=1+1", "\0"), "int64": (1, 2, -3, 2**53 + 1, 2**62), "uint64": (1, 2**64 - 1),
-    "double": (0.5, 2.0, -1.0, math.nan, math.inf, 1e300), "bool": (True, False), "binary": (b"a", b"\xff"),
-    "date32": (1, 2, 10**6), "timestamp": (0, 1, 10**15, -(10**18)), "halffloat": (np.float16(1), np.float16(2)),
-    "null": (None,), "list": ([1], [], [2, 3]), "struct": ({"k": 1}, {"k": 2}), "decimal": (1, 2, 10**6),
-    "duration": (1, 10**12), "time64": (1, 10**6), "int8": (1, -5),
-}  # fmt: skip
+    "string": ("a", "b", "", "NA", "=1+1", "\0"),
+    "int64": (1, 2, -3, 2**53 + 1, 2**62),
+    "uint64": (1, 2**64 - 1),
+    "double": (0.5, 2.0, -1.0, math.nan, math.inf, 1e300),
+    "bool": (True, False),
+    "binary": (b"a", b"\xff"),
+    "date32": (1, 2, 10**6),
+    "timestamp": (0, 1, 10**15, -(10**18)),
+    "halffloat": (np.float16(1), np.float16(2)),
+    "null": (None,),
+    "list": ([1], [], [2, 3]),
+    "struct": ({"k": 1}, {"k": 2}),
+    "decimal": (1, 2, 10**6),
+    "duration": (1, 10**12),
+    "time64": (1, 10**6),
+    "int8": (1, -5),
+}
 TYPES = {
     "timestamp": lambda random: pa.timestamp(
         random.choice(("s", "us", "ns")), random.choice((None, "UTC", "Europe/Paris", "+01:00"))
     ),
-    "list": lambda random: pa.list_(pa.int64()), "struct": lambda random: pa.struct([("k", pa.int64())]),
-    "decimal": lambda random: pa.decimal128(20, random.choice((0, 3))), "duration": lambda random: pa.duration("us"),
+    "list": lambda random: pa.list_(pa.int64()),
+    "struct": lambda random: pa.struct([("k", pa.int64())]),
+    "decimal": lambda random: pa.decimal128(20, random.choice((0, 3))),
+    "duration": lambda random: pa.duration("us"),
     "time64": lambda random: pa.time64("us"),
-}  # fmt: skip
+}
 
 
 def column(random: Random, size: int) -> Any:
@@ -83,9 +96,34 @@ def retold_parquet(random: Random, content: bytes, other: bytes) -> bytes:
     return buffer.getvalue()
 
 
-ODD = (None, True, 0, -1, 2**70, 1.5, math.nan, "", "dense", "sparse", "y", "mixed", "int64", "boolean",
-       "datetime64[ns]",
-       "interval[int64, left]", "{", "[]", '{"a": 1}', [], [1], ["a", "a"], {}, {"k": 1}, "\0", "9" * 5000)  # fmt: skip
+ODD = (
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    1.5,
+    math.nan,
+    "",
+    "dense",
+    "sparse",
+    "y",
+    "mixed",
+    "int64",
+    "boolean",
+    "datetime64[ns]",
+    "interval[int64, left]",
+    "{",
+    "[]",
+    '{"a": 1}',
+    [],
+    [1],
+    ["a", "a"],
+    {},
+    {"k": 1},
+    "\0",
+    "9" * 5000,
+)
 
 
 def retold(random: Random, value: Any) -> Any:

@@ -20,9 +20,11 @@ import purtensor as pt
 from purtensor.cli.main import main
 from purtensor.cli.records import Columns, read_counts
 from purtensor.datasets import gender_pay_gap
-from purtensor.experiments.members import run_members
-from purtensor.tables import memory, netcdf, reading
-from purtensor.tables.seal import append_seal
+from purtensor.studies.members import run_members
+from purtensor.tables import memory
+from purtensor.tables.io import netcdf
+from purtensor.tables.io import read_errors as reading
+from purtensor.tables.io.file_seal import append_seal
 from tests.hostile.readers import one_member, survey
 
 MEBIBYTE = 1 << 20
@@ -41,9 +43,10 @@ def command(path):
 
 @pytest.mark.parametrize("read", [pt.load, lambda path: read_counts(path, Columns())], ids=["load", "read_counts"])
 @pytest.mark.parametrize(
-    "content", [b"y,s,count\n" + b"a,b,1\n" * (2 * MEBIBYTE), b"y,s,count\n" + b"a" * (16 * MEBIBYTE)],
+    "content",
+    [b"y,s,count\n" + b"a,b,1\n" * (2 * MEBIBYTE), b"y,s,count\n" + b"a" * (16 * MEBIBYTE)],
     ids=["rows", "one cell"],
-)  # fmt: skip
+)
 def test_gzip__that_unpacks_to_more_than_memory(read, content, tmp_path, little_memory):
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(content, 9))
@@ -134,11 +137,14 @@ def test_npz__of_pickled_objects_is_never_unpickled(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("read", [pt.load, lambda path: read_counts(path, Columns()), pt.tabulate],
-                         ids=["load", "read_counts", "tabulate"])  # fmt: skip
+@pytest.mark.parametrize(
+    "read", [pt.load, lambda path: read_counts(path, Columns()), pt.tabulate], ids=["load", "read_counts", "tabulate"]
+)
 def test_parquet__of_a_type_that_asks_to_be_unpickled(read, tmp_path):
-    told = {"ARROW:extension:name": "arrow.py_extension_type",
-            "ARROW:extension:metadata": pickle.dumps(Evil(tmp_path / "ran"), protocol=0)}  # fmt: skip
+    told = {
+        "ARROW:extension:name": "arrow.py_extension_type",
+        "ARROW:extension:metadata": pickle.dumps(Evil(tmp_path / "ran"), protocol=0),
+    }
     fields = [pa.field("y", pa.string(), metadata=told), pa.field("count", pa.int64())]
     table = pa.Table.from_arrays([pa.array(["a", "b"]), pa.array([1, 2])], schema=pa.schema(fields))
     pq.write_table(table, tmp_path / "t.parquet")
@@ -190,8 +196,9 @@ TONGUES = {
 }
 
 
-@pytest.mark.parametrize("read", [pt.load, lambda path: read_counts(path, Columns()), pt.tabulate],
-                         ids=["load", "read_counts", "tabulate"])  # fmt: skip
+@pytest.mark.parametrize(
+    "read", [pt.load, lambda path: read_counts(path, Columns()), pt.tabulate], ids=["load", "read_counts", "tabulate"]
+)
 @pytest.mark.parametrize("tongue", TONGUES)
 def test_text__in_another_encoding(tongue, read, tmp_path):
     (tmp_path / "t.csv").write_bytes(TONGUES[tongue])

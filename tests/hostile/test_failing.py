@@ -21,8 +21,8 @@ import xarray as xr
 
 import purtensor as pt
 from purtensor.cli.main import main
-from purtensor.distributed.packed import read_packed, write_packed
-from purtensor.experiments.members import run_members
+from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.studies.members import run_members
 from tests.hostile.callables import PUR, plain
 
 resource = pytest.importorskip("resource", reason="limits are set on Unix only")
@@ -289,9 +289,14 @@ def test_computing__in_an_address_space_that_ends_soon(tmp_path):
     """
     giving_back = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1"}
     child = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", LIMITED, str(tmp_path)], cwd=ROOT, capture_output=True, text=True,
-        timeout=240, check=False, env={**os.environ, **giving_back},
-    )  # fmt: skip
+        [sys.executable, "-X", "faulthandler", "-c", LIMITED, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env={**os.environ, **giving_back},
+    )
     assert child.returncode == 0, child.stdout + child.stderr
     *told, files = child.stdout.splitlines()
     assert files.split() == ["in.csv.gz", "in.nc", "in.parquet", "out.csv", "out.nc", "out.parquet"]

@@ -81,36 +81,57 @@ CALLS = {
     "project": (
         of(pt.project, plain(), constraints=PUR),
         {
-            "constraints": set(), "solver": NONE, "tolerance": set(), "stop_on": set(), "max_iterations": NONE,
-            "max_seconds": NONE | NUMBER, "on_failure": set(), "certificate": TRUTH, "start": NONE,
-            "progress": TRUTH, "callback": NONE | {"class"},
+            "constraints": set(),
+            "solver": NONE,
+            "tolerance": set(),
+            "stop_on": set(),
+            "max_iterations": NONE,
+            "max_seconds": NONE | NUMBER,
+            "on_failure": set(),
+            "certificate": TRUTH,
+            "start": NONE,
+            "progress": TRUTH,
+            "callback": NONE | {"class"},
         },
     ),
     "relax": (
         of(pt.relax, plain(), PUR, soft=0),
         {
-            "soft": {"series"}, "penalty": set(), "strength": set(), "tolerance": set(), "max_iterations": NONE,
+            "soft": {"series"},
+            "penalty": set(),
+            "strength": set(),
+            "tolerance": set(),
+            "max_iterations": NONE,
             "on_failure": set(),
         },
     ),
     "project_many": (
         of(pt.project_many, [plain()], constraints=PUR),
         {
-            "solver": NONE, "tolerance": set(), "stop_on": set(), "max_iterations": NONE, "seed": NONE,
-            "max_seconds": NONE | NUMBER, "certificate": TRUTH, "progress": TRUTH,
+            "solver": NONE,
+            "tolerance": set(),
+            "stop_on": set(),
+            "max_iterations": NONE,
+            "seed": NONE,
+            "max_seconds": NONE | NUMBER,
+            "certificate": TRUTH,
+            "progress": TRUTH,
             "executor": NONE | {"negative"} | BIG,
         },
     ),
     "project_many, members": (
-        lambda option, value: pt.project_many(value, PUR), {"references": {"empty list", "class", "table"}},
+        lambda option, value: pt.project_many(value, PUR),
+        {"references": {"empty list", "class", "table"}},
     ),
     "verify": (of(pt.verify, RESULT), {"exact": TRUTH}),
     "predict": (of(pt.predict, plain(), plain(), response="y"), {"response": set(), "unseen": set()}),
     "disparity_ratio": (
-        of(pt.disparity_ratio, plain(), **ROLES, reference={"s": "m"}), {"reference": set(), "protected": set()},
+        of(pt.disparity_ratio, plain(), **ROLES, reference={"s": "m"}),
+        {"reference": set(), "protected": set()},
     ),
     "disparity_ratio, category": (
-        lambda option, value: pt.disparity_ratio(plain(), **ROLES, reference={"s": value}), {"reference": set()},
+        lambda option, value: pt.disparity_ratio(plain(), **ROLES, reference={"s": value}),
+        {"reference": set()},
     ),
     "parity_curve": (of(pt.parity_curve, plain(), **ROLES), {"slacks": {"series"}}),
     "strength_path": (of(pt.strength_path, plain(), **ROLES), {"strengths": {"series"}}),
@@ -121,7 +142,8 @@ CALLS = {
         {"total": set(), "seed": BIG, "constraints": {"empty list"}},
     ),
     "standard_errors": (
-        of(pt.standard_errors, RESULT, size=32), {"size": set(), "targets": NONE, "data": NONE | {"table"}},
+        of(pt.standard_errors, RESULT, size=32),
+        {"size": set(), "targets": NONE, "data": NONE | {"table"}},
     ),
     "convergence_rate": (of(pt.convergence_rate, RESULT), {"order": NONE, "relaxation": set()}),
     "best_order": (of(pt.best_order, RESULT), {"most": set(), "seed": set()}),
@@ -131,8 +153,13 @@ CALLS = {
     "compare": (
         compared,
         {
-            "budget": NUMBER, "tolerance": set(), "max_iterations": set(), "repetitions": set(), "clock": set(),
-            "executor": NONE | {"negative"} | BIG, "on_step": NONE | {"class"},
+            "budget": NUMBER,
+            "tolerance": set(),
+            "max_iterations": set(),
+            "repetitions": set(),
+            "clock": set(),
+            "executor": NONE | {"negative"} | BIG,
+            "on_step": NONE | {"class"},
         },
     ),
     "compare, solvers": (lambda option, value: pt.compare("haberman", value), {"solvers": set()}),
@@ -161,15 +188,28 @@ CALLS = {
     "PURClassifier": (
         fitted,
         {
-            "protected": set(), "conditions": set(), "strength": set(), "reference": set(), "unseen": set(),
-            "bins": NONE, "tolerance": set(), "solver": NONE,
+            "protected": set(),
+            "conditions": set(),
+            "strength": set(),
+            "reference": set(),
+            "unseen": set(),
+            "bins": NONE,
+            "tolerance": set(),
+            "solver": NONE,
         },
     ),
-}  # fmt: skip
+}
 STORED = {
-    "certificate": TRUTH, "progress": TRUTH, "tolerance": set(), "stop_on": set(), "max_iterations": NONE,
-    "max_seconds": NONE | NUMBER, "on_failure": set(), "solver": NONE, "callback": NONE | {"class"},
-}  # fmt: skip
+    "certificate": TRUTH,
+    "progress": TRUTH,
+    "tolerance": set(),
+    "stop_on": set(),
+    "max_iterations": NONE,
+    "max_seconds": NONE | NUMBER,
+    "on_failure": set(),
+    "solver": NONE,
+    "callback": NONE | {"class"},
+}
 CASES = [(name, option) for name, (_, options) in CALLS.items() for option in options]
 
 
@@ -255,9 +295,14 @@ def test_options__of_another_type_are_refused_for_stored_tables_too(option, stor
 def test_options__numbers_of_numpy_are_numbers_for_stored_tables_too(stored):
     solver = pt.IPF(relaxation=np.float32(1.0), order=np.array([1, 0]))
     result = pt.project(
-        stored, pt.marginals_of(stored, ["y", "s"]), solver=solver, tolerance=np.float32(1e-6),
-        max_iterations=np.int64(500), max_seconds=np.uint8(200), certificate=np.True_,
-    )  # fmt: skip
+        stored,
+        pt.marginals_of(stored, ["y", "s"]),
+        solver=solver,
+        tolerance=np.float32(1e-6),
+        max_iterations=np.int64(500),
+        max_seconds=np.uint8(200),
+        certificate=np.True_,
+    )
     assert result.converged
 
 

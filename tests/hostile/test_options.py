@@ -53,20 +53,24 @@ REFUSED = {
     "IPF: acceleration negative": (lambda: pt.IPF(acceleration=-2), "acceleration.*-2"),
     "LBFGS: memory": (lambda: pt.LBFGS(memory=0), "memory.*0"),
     "targets: another total": (
-        lambda: pt.project(plain(), [along("y", {"no": 1.0, "yes": 1.0}), PUR[0]]), "totals are 2 and 32",
+        lambda: pt.project(plain(), [along("y", {"no": 1.0, "yes": 1.0}), PUR[0]]),
+        "totals are 2 and 32",
     ),
     "targets: shared marginal": (
-        lambda: pt.project(plain(), [along("y", {"no": 16.0, "yes": 16.0}), PUR[1]]), "y=no|y=yes",
+        lambda: pt.project(plain(), [along("y", {"no": 16.0, "yes": 16.0}), PUR[1]]),
+        "y=no|y=yes",
     ),
     "targets: unknown attribute": (lambda: pt.project(plain(), along("age", {"old": 1.0})), "'age'"),
     "targets: unknown category": (lambda: pt.project(plain(), along("y", {"no": 1.0, "maybe": 1.0})), "maybe"),
     "targets: missing category": (lambda: pt.project(plain(), along("y", {"no": 1.0})), "yes"),
     "targets: booleans for text": (lambda: pt.project(plain(), along("y", {False: 1.0, True: 1.0})), "False|True"),
     "targets: integers for text": (
-        lambda: pt.project(plain(x=["1", "2", "3"]), along("x", {1: 1.0, 2: 1.0, 3: 1.0})), "x=1",
+        lambda: pt.project(plain(x=["1", "2", "3"]), along("x", {1: 1.0, 2: 1.0, 3: 1.0})),
+        "x=1",
     ),
     "targets: booleans for integers": (
-        lambda: pt.project(plain(y=[0, 1]), along("y", {False: 1.0, True: 1.0})), "False|True",
+        lambda: pt.project(plain(y=[0, 1]), along("y", {False: 1.0, True: 1.0})),
+        "False|True",
     ),
     "marginal: none": (lambda: pt.marginal(plain(), []), "total"),
     "marginal: unknown": (lambda: pt.marginal(plain(), ["y", "age"]), "'age'"),
@@ -90,7 +94,8 @@ REFUSED = {
     "regularize: total of nothing": (lambda: pt.regularize(plain(), response="y", total=0), "total.*0"),
     "regularize: probabilities": (lambda: pt.regularize(plain() / 32, response="y"), "probabilities"),
     "regularize: counts outside": (
-        lambda: pt.regularize(plain(), response="y", support=plain().where(plain() > 1, 0.0)), "y=no, s=m, x=c|profile",
+        lambda: pt.regularize(plain(), response="y", support=plain().where(plain() > 1, 0.0)),
+        "y=no, s=m, x=c|profile",
     ),
     "pur: unknown response": (lambda: pt.pur(plain(), response="z", protected="s"), "'z'"),
     "pur: unknown protected": (lambda: pt.pur(plain(), response="y", protected="sex"), "'sex'"),
@@ -111,7 +116,8 @@ REFUSED = {
     "sample: too many": (lambda: pt.sample(plain(), 2**70, seed=1), str(2**70)),
     "sample_without_replacement: too many": (lambda: pt.sample_without_replacement(plain(), 33, seed=1), "33"),
     "sample_without_replacement: fractions": (
-        lambda: pt.sample_without_replacement(plain() / 3, 3, seed=1), "y=no, s=f",
+        lambda: pt.sample_without_replacement(plain() / 3, 3, seed=1),
+        "y=no, s=f",
     ),
     "to_records: fractions": (lambda: pt.to_records(plain() / 3), "y=no, s=f"),
     "round_counts: negative": (lambda: pt.round_counts(plain(), -3), "-3"),
@@ -137,7 +143,7 @@ REFUSED = {
     "load: kind of file": (lambda: pt.load("table.pickle"), "table.pickle"),
     "problems.load: name": (lambda: pt.problems.load("zz"), "zz"),
     "to_dense: a dataset": (lambda: pt.to_dense(xr.Dataset()), "Dataset"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)

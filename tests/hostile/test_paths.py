@@ -13,9 +13,9 @@ import pytest
 import purtensor as pt
 from purtensor.cli.records import Columns, column_names, read_counts
 from purtensor.cli.wage_surveys import read_map, surveys
-from purtensor.tables.delimited import read_csv
-from purtensor.tables.netcdf import read_dataset
-from purtensor.tables.parquet import read_parquet
+from purtensor.tables.io.delimited import read_csv
+from purtensor.tables.io.netcdf import read_dataset
+from purtensor.tables.io.parquet import read_parquet
 
 READERS = {
     "load .csv": (pt.load, "people.csv"),
@@ -179,8 +179,10 @@ def test_save__a_folder_that_is_not_there_or_a_folder_itself(ending, tmp_path):
     assert [found.name for found in tmp_path.iterdir()] == [f"t{ending}"]
 
 
-@pytest.mark.skipif(sys.platform == "win32" or not hasattr(os, "geteuid") or os.geteuid() == 0,
-                    reason="rights are of POSIX, and root has all")  # fmt: skip
+@pytest.mark.skipif(
+    sys.platform == "win32" or not hasattr(os, "geteuid") or os.geteuid() == 0,
+    reason="rights are of POSIX, and root has all",
+)
 def test_load__a_file_without_rights(tmp_path):
     pt.save(pt.tabulate({"a": [1, 2]}), tmp_path / "t.csv")
     (tmp_path / "t.csv").chmod(stat.S_IWUSR)

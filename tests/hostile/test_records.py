@@ -143,10 +143,12 @@ COUNTED = {
     "words for missing": (lambda: {"a": ["NA", "nan", "None", "null"]}, {"NA": 1, "None": 1, "nan": 1, "null": 1}),
     "formulas": (lambda: {"a": ["=1+1", "-x"]}, {"-x": 1, "=1+1": 1}),
     "categorical, some unused": (
-        lambda: {"a": pd.Categorical(["m", "f", "m"], categories=["z", "m", "f"])}, {"m": 2, "f": 1},
+        lambda: {"a": pd.Categorical(["m", "f", "m"], categories=["z", "m", "f"])},
+        {"m": 2, "f": 1},
     ),
     "categories in order": (
-        lambda: {"a": pd.Categorical(["lo", "hi"], categories=["lo", "hi"], ordered=True)}, {"lo": 1, "hi": 1},
+        lambda: {"a": pd.Categorical(["lo", "hi"], categories=["lo", "hi"], ordered=True)},
+        {"lo": 1, "hi": 1},
     ),
     "dictionary of arrow in pandas": (
         lambda: {"a": pd.Series(["m", "f"], dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))},
@@ -162,7 +164,7 @@ COUNTED = {
     "read-only": (lambda: {"a": np.frombuffer(b"\x01\x02\x01", dtype=np.uint8)}, {1: 2, 2: 1}),
     "big-endian": (lambda: {"a": np.array([1, 2, 1], dtype=">i4")}, {1: 2, 2: 1}),
     "dates": (lambda: {"a": [datetime.date(2020, 1, 1)] * 2}, {pd.Timestamp(2020, 1, 1): 2}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("oddity", COUNTED)

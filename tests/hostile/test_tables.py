@@ -82,16 +82,33 @@ FAULTS = {
         ),
         "'x'",
     ),
-}  # fmt: skip
+}
 ABOUT_MASSES = {
-    "not a number", "infinite", "minus infinite", "negative", "negative by rounding", "negative integer",
-    "integer that float64 cannot hold", "no mass", "total beyond float64", "objects", "text", "complex", "times",
-    "extended precision beyond float64", "extended precision below float64",
-}  # fmt: skip
-OF_LAYOUTS_TOO = {
-    "integer that float64 cannot hold", "objects", "text", "complex", "times", "extended precision beyond float64",
+    "not a number",
+    "infinite",
+    "minus infinite",
+    "negative",
+    "negative by rounding",
+    "negative integer",
+    "integer that float64 cannot hold",
+    "no mass",
+    "total beyond float64",
+    "objects",
+    "text",
+    "complex",
+    "times",
+    "extended precision beyond float64",
     "extended precision below float64",
-}  # fmt: skip
+}
+OF_LAYOUTS_TOO = {
+    "integer that float64 cannot hold",
+    "objects",
+    "text",
+    "complex",
+    "times",
+    "extended precision beyond float64",
+    "extended precision below float64",
+}
 
 
 def crossed(functions, others, every):

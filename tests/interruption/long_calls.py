@@ -20,10 +20,10 @@ import pandas as pd
 import purtensor as pt
 from purtensor.compat.ipfn import ipfn
 from purtensor.compat.mipfp import Ipfp
-from purtensor.experiments.adult import study_adult
-from purtensor.experiments.rate_studies import study_rate
-from purtensor.experiments.wage import PROTECTED, RESPONSE, study_wage
 from purtensor.solving.soft_ascent import SoftEnding
+from purtensor.studies.adult import study_adult
+from purtensor.studies.rate_studies import study_rate
+from purtensor.studies.wage import PROTECTED, RESPONSE, study_wage
 
 ROLES = {"response": "y", "protected": "s"}
 AXES = [[1, 2], [0, 2], [0, 1]]
@@ -80,15 +80,11 @@ def calls(folder: Path):
     yield "tabulate", lambda: pt.tabulate(many)
     yield "sample", lambda: pt.sample(c.reference, 10**7, seed=0)
     yield "round_counts", lambda: pt.round_counts(c.reference, 10**7)
-    yield "round_counts with constraints", lambda: pt.round_counts(
-        solved.table, 10**6, constraints=b.constraints[:2]
-    )  # fmt: skip
+    yield "round_counts with constraints", lambda: pt.round_counts(solved.table, 10**6, constraints=b.constraints[:2])
     yield "save", lambda: pt.save(c.reference, folder / "table.nc")
     yield "load", lambda: pt.load(folder / "table.nc")
     yield "fit", lambda: pt.sklearn.PURClassifier(protected=["s"], **fitted).fit(people[["s", "a", "b"]], people["y"])
-    yield "ipfn", lambda: ipfn(
-        cube.copy(), sums, AXES, convergence_rate=1e-15, max_iteration=40, verbose=1
-    ).iteration()  # fmt: skip
+    yield "ipfn", lambda: ipfn(cube.copy(), sums, AXES, convergence_rate=1e-15, max_iteration=40, verbose=1).iteration()
     yield "Ipfp", lambda: Ipfp(cube, AXES, sums, tol=1e-15, iter=40)
     yield "study_wage", lambda: study_wage(wages, "a survey", sets=40, workers=2, folder=folder)
     yield "study_adult", lambda: study_adult(data_sets=2, workers=2, folder=folder)

@@ -61,15 +61,39 @@ def test_project__ends_within_half_a_second_with_the_state_so_far():
 
 
 STATE = {
-    "Newton", "LBFGS", "many", "many by threads", "relax kl", "relax l1", "parity_curve", "strength_path", "proxies",
-    "study_rate", "compare", "ipfn", "Ipfp",
-}  # fmt: skip
+    "Newton",
+    "LBFGS",
+    "many",
+    "many by threads",
+    "relax kl",
+    "relax l1",
+    "parity_curve",
+    "strength_path",
+    "proxies",
+    "study_rate",
+    "compare",
+    "ipfn",
+    "Ipfp",
+}
 """The calls that give back what was done until then; the others have nothing to give, or keep it in a folder."""
 
 NOTHING = {
-    "standard_errors", "verify", "diagnose", "coefficients", "convergence_rate", "best_order", "tabulate", "sample",
-    "round_counts", "round_counts with constraints", "save", "load", "fit", "study_wage", "study_adult",
-}  # fmt: skip
+    "standard_errors",
+    "verify",
+    "diagnose",
+    "coefficients",
+    "convergence_rate",
+    "best_order",
+    "tabulate",
+    "sample",
+    "round_counts",
+    "round_counts with constraints",
+    "save",
+    "load",
+    "fit",
+    "study_wage",
+    "study_adult",
+}
 
 TIMES = 1
 
@@ -89,8 +113,9 @@ def ended(tmp_path_factory):
     child = started(
         "from tests.interruption.long_calls import main; import sys, pathlib; "
         "main(pathlib.Path(sys.argv[1]), int(sys.argv[2]), set())",
-        tmp_path_factory.mktemp("long"), TIMES,
-    )  # fmt: skip
+        tmp_path_factory.mktemp("long"),
+        TIMES,
+    )
     rng, found = random.Random(3), Ended({}, {}, [])
 
     def told():

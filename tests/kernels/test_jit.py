@@ -205,3 +205,19 @@ def test_fingerprint__is_of_the_file_and_all_beside_it_that_it_imports_from(tmp_
     assert after.digest != before.digest
     assert after.written > before.written
     assert fingerprint(tmp_path / "x.py").digest != after.digest
+
+
+def test_fingerprint__follows_imports_into_other_folders_of_its_package(tmp_path: Path) -> None:
+    for folder in ("package", "package/kernels", "package/kernels/rank", "package/kernels/ipf"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("")
+    sweeps = tmp_path / "package" / "kernels" / "ipf" / "sweeps.py"
+    sweeps.write_text("from package.kernels.rank.forest import tree\nfrom elsewhere.kernels.rank.other import x\n")
+    (tmp_path / "package" / "kernels" / "rank" / "forest.py").write_text("from package.kernels.sums import add\n")
+    (tmp_path / "package" / "kernels" / "rank" / "other.py").write_text("")
+    (tmp_path / "package" / "kernels" / "sums.py").write_text("")
+    before = fingerprint(sweeps)
+    (tmp_path / "package" / "kernels" / "rank" / "other.py").write_text("1")
+    assert fingerprint(sweeps) == before
+    (tmp_path / "package" / "kernels" / "sums.py").write_text("1")
+    assert fingerprint(sweeps).digest != before.digest

@@ -24,9 +24,12 @@ SOLVERS = {"IPF": pt.IPF(), "Newton": pt.Newton(), "chosen": None}
 each_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 SWEEPS = {
-    "under-relaxed": pt.IPF(relaxation=0.7), "over-relaxed": pt.IPF(relaxation=1.5), "Anderson": pt.IPF(acceleration=5),
-    "both": pt.IPF(relaxation=1.3, acceleration="anderson"), "GIS": pt.GIS(),
-}  # fmt: skip
+    "under-relaxed": pt.IPF(relaxation=0.7),
+    "over-relaxed": pt.IPF(relaxation=1.5),
+    "Anderson": pt.IPF(acceleration=5),
+    "both": pt.IPF(relaxation=1.3, acceleration="anderson"),
+    "GIS": pt.GIS(),
+}
 each_sweep = pytest.mark.parametrize("solver", SWEEPS.values(), ids=SWEEPS)
 """These have logarithmic forms of their own."""
 
@@ -84,10 +87,12 @@ def with_a_small_row(power, scope):
     """A reference of which one row is scaled by a power of two."""
     at = [NAMES.index(name) for name in scope]
     first = tuple(PROFILES[0][i] for i in at)
-    return tabled({
-        profile: mass * (Fraction(1, 2**power) if tuple(profile[i] for i in at) == first else 1)
-        for profile, mass in COUNTS.items()
-    })  # fmt: skip
+    return tabled(
+        {
+            profile: mass * (Fraction(1, 2**power) if tuple(profile[i] for i in at) == first else 1)
+            for profile, mass in COUNTS.items()
+        }
+    )
 
 
 each_scope = pytest.mark.parametrize("scope", [("y",), ("s", "x"), ("y", "s")], ids="".join)
@@ -145,9 +150,12 @@ def test_extremes__what_ties_a_reference_together_down_to_denormals(smallest, so
 def test_extremes__what_ties_a_reference_together_by_other_sweeps(smallest, solver):
     """They take so many iterations for each power of ten that the ties are weaker, which is all that ends them late."""
     result = pt.project(
-        tabled(tied(smallest)), constraints_of(OTHERS, ALL_PAIRS), solver=solver, max_iterations=20_000,
+        tabled(tied(smallest)),
+        constraints_of(OTHERS, ALL_PAIRS),
+        solver=solver,
+        max_iterations=20_000,
         on_failure="return",
-    )  # fmt: skip
+    )
     judged(result, tied_answer(1e-30), Fraction(1, 10**25))
     digits = -math.log10(smallest)
     most = 31 * digits + 300 if isinstance(solver, pt.GIS) else 10.2 * digits + 100
@@ -175,8 +183,9 @@ def test_extremes__ratios_of_targets(ratio, solver):
 
 
 @pytest.mark.parametrize("ratio", [1e-310, 1e-300, 1e-200, 1e-150, 1e-100, 1e-30, 1e-18, 1e-12, 1e-6])
-@pytest.mark.parametrize("solver", [*SWEEPS.values(), pt.LBFGS(), pt.Newton(warm_up=0)],
-                         ids=[*SWEEPS, "LBFGS", "Newton at once"])  # fmt: skip
+@pytest.mark.parametrize(
+    "solver", [*SWEEPS.values(), pt.LBFGS(), pt.Newton(warm_up=0)], ids=[*SWEEPS, "LBFGS", "Newton at once"]
+)
 def test_extremes__ratios_of_targets_by_other_solvers(ratio, solver):
     """A residual of 1e-10 says nothing of targets below: they are met to it, and what is not proved is not claimed."""
     constraints, exact = independent_targets(ratio)
@@ -194,8 +203,14 @@ def test_extremes__ratios_of_targets_by_other_solvers(ratio, solver):
 def test_extremes__ratios_of_targets_proved(ratio, solver):
     """Asked for a proof, sweeps go on until the small targets are met as well, or what they gain is rounding."""
     constraints, exact = independent_targets(ratio)
-    result = pt.project(tabled(dict.fromkeys(PROFILES, 1.0)), constraints, solver=solver, stop_on="tv_bound",
-                        tolerance=1e-9, on_failure="return")  # fmt: skip
+    result = pt.project(
+        tabled(dict.fromkeys(PROFILES, 1.0)),
+        constraints,
+        solver=solver,
+        stop_on="tv_bound",
+        tolerance=1e-9,
+        on_failure="return",
+    )
     if ratio < 1e-50 and solver in (SWEEPS["under-relaxed"], SWEEPS["GIS"]):  # these approach each target in steps
         assert result.termination is pt.Termination.STALLED
         assert (result.certified, result.tv_bound) == (False, 1.0)

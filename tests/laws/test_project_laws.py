@@ -134,9 +134,7 @@ def test_project__is_idempotent(case):
         assert distance(masses(first), masses(again)) <= 1e-8
         assert proved_equal(first, again)
     else:  # 2,000 iterations are no promise where masses vary over 10^300: then the ending says so
-        assert first.termination in (
-            pt.Termination.INFEASIBLE, pt.Termination.STALLED, pt.Termination.ITERATION_LIMIT
-        )  # fmt: skip
+        assert first.termination in (pt.Termination.INFEASIBLE, pt.Termination.STALLED, pt.Termination.ITERATION_LIMIT)
 
 
 @some
@@ -248,9 +246,7 @@ def test_project__merging_categories_outside_of_all_constraints_commutes(case, s
             sums[own] = sums.get(own, 0) + mass
         return sums
 
-    coarse = replace(
-        case, reference_masses=merged(case.reference_masses), feasible_masses=merged(case.feasible_masses)
-    )  # fmt: skip
+    coarse = replace(case, reference_masses=merged(case.reference_masses), feasible_masses=merged(case.feasible_masses))
     fine, small = answered(case), answered(coarse)
     assert fine.converged
     assert small.converged

@@ -23,9 +23,14 @@ EXAMPLES = 300 if THOROUGH else 10
 def at_iterate(case, solver, count):
     """The result after `count` iterations, converged or not."""
     return pt.project(
-        case.reference, case.constraints, solver=solver, tolerance=1e-15, max_iterations=count, on_failure="return",
+        case.reference,
+        case.constraints,
+        solver=solver,
+        tolerance=1e-15,
+        max_iterations=count,
+        on_failure="return",
         certificate=False,
-    )  # fmt: skip
+    )
 
 
 def shares(table):

@@ -7,7 +7,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.plots.accuracy import plot_time_to_accuracy
-from purtensor.plots.looks import looks_of
+from purtensor.plots.line_styles import looks_of
 
 TRACE = pd.DataFrame(
     {

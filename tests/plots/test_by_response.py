@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 
 import purtensor as pt
 from purtensor.plots.by_response import plot_by_response
-from purtensor.plots.figures import save_figure
+from purtensor.plots.save_figure import save_figure
 from purtensor.plots.style import COLOURS
 
 MARKS = pd.DataFrame(
@@ -28,9 +28,16 @@ LINES = {"<5": 0.0, "5-7.5": 0.2, ">=7.5": 0.4}
 
 def drawn(**options: object):
     return plot_by_response(
-        MARKS, lines=LINES, line_label="parity", names={"f": "data"}, title="Who?", unit="$/h",
-        scale="p(y | s)", deviation_label="one deviation", **options,
-    )  # fmt: skip
+        MARKS,
+        lines=LINES,
+        line_label="parity",
+        names={"f": "data"},
+        title="Who?",
+        unit="$/h",
+        scale="p(y | s)",
+        deviation_label="one deviation",
+        **options,
+    )
 
 
 def test_plot_by_response__marks_stand_at_their_values() -> None:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 import purtensor as pt
 from purtensor.plots.disparity import plot_disparity_ratios
-from purtensor.plots.figures import save_figure
+from purtensor.plots.save_figure import save_figure
 from purtensor.plots.style import COLOURS
 
 RATIOS = pd.DataFrame(

@@ -33,8 +33,9 @@ def test_plot_parity_curve__points_are_the_numbers(curve) -> None:
 
 def drawn_groups(curve) -> list[list[str]]:
     panels = plot_parity_curve(curve).figure.axes[1:]
-    return [[str(line.get_label()) for line in panel.lines if not str(line.get_label()).startswith("_")]
-            for panel in panels]  # fmt: skip
+    return [
+        [str(line.get_label()) for line in panel.lines if not str(line.get_label()).startswith("_")] for panel in panels
+    ]
 
 
 def test_plot_parity_curve__leaves_out_the_reference_group_alone() -> None:

@@ -14,10 +14,10 @@ import purtensor as pt
 from purtensor.plots.accuracy import plot_time_to_accuracy
 from purtensor.plots.by_response import plot_by_response
 from purtensor.plots.disparity import plot_disparity_ratios
-from purtensor.plots.figures import save_figure
 from purtensor.plots.performance import plot_performance_profile
 from purtensor.plots.prevalence import plot_prevalences
 from purtensor.plots.price import plot_parity_curve
+from purtensor.plots.save_figure import save_figure
 from purtensor.plots.style import FAINT, finish, legend_beside, verbatim
 
 

@@ -295,7 +295,7 @@ def test_project__ctrl_c_while_a_verdict_is_sought_keeps_the_state_so_far(monkey
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("purtensor.projection.feasible.diagnose", interrupt)
+    monkeypatch.setattr("purtensor.projection.lazy_verdict.diagnose", interrupt)
     result = returned(solver=Standing())
     assert result.termination is pt.Termination.INTERRUPTED
     assert not result.certified  # whoever pressed it waits
@@ -336,12 +336,15 @@ def test_results__are_equal_to_themselves_alone():
 @pytest.mark.parametrize("limit", [{"tolerance": 0.1}, {"tolerance": 1e-3}, {"tolerance": 1e-15, "max_iterations": 2}])
 def test_project__has_the_total_of_the_targets_at_whatever_ending(solver, limit):
     reference = pt.to_dense(pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}, weights=[1, 2, 3, 40]))
-    constraints = [pt.Marginal(pt.tabulate({name: [0, 1]}, weights=goal)) for name, goal in
-                   (("a", [50, 50]), ("b", [30, 70]))]  # fmt: skip
+    constraints = [
+        pt.Marginal(pt.tabulate({name: [0, 1]}, weights=goal)) for name, goal in (("a", [50, 50]), ("b", [30, 70]))
+    ]
     result = pt.project(reference, constraints, solver=solver, on_failure="return", **limit)
     assert float(result.table.sum()) == pytest.approx(100.0, rel=1e-14)
-    misses = [np.abs(np.asarray(pt.marginal(result.table, name)) - goal).max() / 100.0 for name, goal in
-              (("a", [50, 50]), ("b", [30, 70]))]  # fmt: skip
+    misses = [
+        np.abs(np.asarray(pt.marginal(result.table, name)) - goal).max() / 100.0
+        for name, goal in (("a", [50, 50]), ("b", [30, 70]))
+    ]
     assert result.residual == pytest.approx(max(misses), rel=1e-6, abs=1e-16)
     assert float(result.trace.residual[-1]) == pytest.approx(result.residual, rel=1e-9)
     assert (np.diff(result.trace.dual) >= -1e-15).all()

@@ -11,7 +11,7 @@ import purtensor as pt
 from purtensor.fairness import curve as curve_module
 from purtensor.fairness import path as path_module
 from purtensor.fairness import proxies as proxies_module
-from purtensor.fairness.violation import least_violating
+from purtensor.fairness.parity_violation import least_violating
 from purtensor.projection import project as project_module
 from purtensor.projection.interruption import ended, interrupting, is_interrupted, what_is_missing
 from purtensor.solving import soft_barrier, soft_newton, soft_solve

@@ -182,9 +182,14 @@ def test_relax__proves_what_it_says(seed, penalty):
     assert exact.tv_bound < 1e-6
     for steps in (0, 1, 2, 3):
         rough = pt.relax(
-            case.reference, constraints, soft=soft, penalty=penalty, strength=2.0, max_iterations=steps,
+            case.reference,
+            constraints,
+            soft=soft,
+            penalty=penalty,
+            strength=2.0,
+            max_iterations=steps,
             on_failure="return",
-        )  # fmt: skip
+        )
         distance = pt.total_variation(rough.table, exact.table)
         assert distance <= rough.tv_bound + exact.tv_bound
         assert pt.kl_divergence(exact.table, rough.table) <= rough.bound + 1e-9
@@ -249,9 +254,18 @@ def test_relax__refuses_a_constraint_that_is_not_among_them():
 
 @pytest.mark.parametrize(
     "options",
-    [{"penalty": "L1"}, {"strength": 0}, {"strength": math.inf}, {"strength": math.nan}, {"strength": -1.0},
-     {"strength": "1"}, {"tolerance": 0}, {"max_iterations": -1}, {"on_failure": "ignore"}],
-)  # fmt: skip
+    [
+        {"penalty": "L1"},
+        {"strength": 0},
+        {"strength": math.inf},
+        {"strength": math.nan},
+        {"strength": -1.0},
+        {"strength": "1"},
+        {"tolerance": 0},
+        {"max_iterations": -1},
+        {"on_failure": "ignore"},
+    ],
+)
 def test_relax__refuses_options(options):
     problem = pt.problems.proxy(0.01)
     with pytest.raises(pt.InvalidOptionError, match=next(iter(options))):

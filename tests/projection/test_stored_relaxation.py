@@ -26,9 +26,24 @@ def test_save__a_relaxation_comes_back_whole(tmp_path, options, layout):
         assert all(one.identical(other) for one, other in pairs)
     for one, other in zip(found.constraints, saved.constraints, strict=True):
         assert one.target.identical(other.target)
-    plain_facts = ("termination", "objective", "divergence", "penalty_paid", "misses_l1", "residual", "residual_l1",
-                   "certified", "bound", "tv_bound", "iterations", "seconds", "notes", "soft", "penalty",
-                   "strength")  # fmt: skip
+    plain_facts = (
+        "termination",
+        "objective",
+        "divergence",
+        "penalty_paid",
+        "misses_l1",
+        "residual",
+        "residual_l1",
+        "certified",
+        "bound",
+        "tv_bound",
+        "iterations",
+        "seconds",
+        "notes",
+        "soft",
+        "penalty",
+        "strength",
+    )
     assert {name: getattr(found, name) for name in plain_facts} == {name: getattr(saved, name) for name in plain_facts}
     assert found.summary() == saved.summary()
 

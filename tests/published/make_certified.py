@@ -43,9 +43,14 @@ def ones(sizes):
 
 def fitted(name, difficulty, sizes, scopes, reference, targets):
     return {
-        "name": name, "difficulty": difficulty, "attributes": list("abcdef"[: len(sizes)]), "sizes": sizes,
-        "scopes": scopes, "reference": reference, "targets_of": targets,
-    }  # fmt: skip
+        "name": name,
+        "difficulty": difficulty,
+        "attributes": list("abcdef"[: len(sizes)]),
+        "sizes": sizes,
+        "scopes": scopes,
+        "reference": reference,
+        "targets_of": targets,
+    }
 
 
 def stated():

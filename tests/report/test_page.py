@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from purtensor.experiments.claims import Claim
 from purtensor.report.page import Exhibit, Part, Report, as_cell, data_uri, render, write_report
+from purtensor.studies.claims import Claim
 
 HOLDS = Claim("PUR removes disparity", True, "0 of 35 beyond noise")
 FAILS = Claim("P removes <everything>", False, "18 of 35 beyond noise")

@@ -33,8 +33,9 @@ def rearranged(dense, data):
     if len(attributes) == 1:
         series.index = pd.MultiIndex.from_arrays([series.index], names=attributes)
     series = series.iloc[data.draw(st.permutations(range(len(series))))]
-    return xr.DataArray(series.to_numpy(), coords=xr.Coordinates.from_pandas_multiindex(series.index, "profile"),
-                        dims="profile")  # fmt: skip
+    return xr.DataArray(
+        series.to_numpy(), coords=xr.Coordinates.from_pandas_multiindex(series.index, "profile"), dims="profile"
+    )
 
 
 def by_profile(any_table):
@@ -95,8 +96,12 @@ def test_multinomial__has_its_moments():
     # and one profile's counts are binomial
     observed = np.bincount(seen[:, 3].astype(int), minlength=6)
     expected = draws * stats.binom.pmf(np.arange(len(observed)), size, p[3])
-    assert stats.chisquare(np.append(observed[:5], observed[5:].sum()),
-                           np.append(expected[:5], draws - expected[:5].sum())).pvalue > 1e-3  # fmt: skip
+    assert (
+        stats.chisquare(
+            np.append(observed[:5], observed[5:].sum()), np.append(expected[:5], draws - expected[:5].sum())
+        ).pvalue
+        > 1e-3
+    )
 
 
 def test_sample__rare_profiles_behind_common_ones_keep_their_chance():

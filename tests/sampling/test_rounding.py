@@ -129,8 +129,9 @@ def test_round_counts__pur_of_adult_is_rounded_and_unbiased():
 
 def test_round_counts__multi_label_pur_of_wages_is_rounded():
     counts = pt.datasets.census_wage(year=1994, attributes=["wage_range", "gender", "race4", "age_group", "sector"])
-    constraints = pt.marginals_of(counts, "wage_range gender race4 | wage_range age_group sector | "
-                                          "gender race4 age_group sector")  # fmt: skip
+    constraints = pt.marginals_of(
+        counts, "wage_range gender race4 | wage_range age_group sector | gender race4 age_group sector"
+    )
     rounded = round_counts(counts, 1000, constraints=constraints, seed=3)
     assert rounded.sum() == 1000
     assert set(rounded.attrs["deviations"].values()) == {0.0}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.solving.arrays import ArraySpace
 from purtensor.solving.certificate import DualCertifier, best_change
 from purtensor.solving.iterate import Iterate, iterate_at, starting_potentials
+from purtensor.solving.spaces.arrays import ArraySpace
 from tests.oracles import DIGITS
 from tests.solving.drawn import (
     SOLVERS,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from purtensor.constraints.independence import independent_rows
+from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.hessian import choice
 from purtensor.solving.hessian.conjugate import Conjugate

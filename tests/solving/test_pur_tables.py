@@ -9,7 +9,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.pur_solve import CONVERGED, FACTS, Rule, solve_pur_table
+from purtensor.kernels.newton.pur_solve import CONVERGED, FACTS, Rule, solve_pur_table
 from purtensor.solving.pur_tables import CONDITIONS, Union, _layout, _room, solve_tables
 from purtensor.solving.termination import Termination
 from purtensor.solving.threads import VARIABLE

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.fairness.violation import parity_violation
+from purtensor.fairness.parity_violation import parity_violation
 from purtensor.solving import soft_solve
 from purtensor.solving.soft_ascent import SoftEnding
 from purtensor.solving.soft_problem import build_soft_problem

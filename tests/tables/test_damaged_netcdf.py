@@ -8,9 +8,9 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
-from purtensor.tables.netcdf import read_dataset, write_dataset
-from purtensor.tables.seal import append_seal
-from purtensor.tables.table_dataset import table_to_dataset
+from purtensor.tables.io.file_seal import append_seal
+from purtensor.tables.io.netcdf import read_dataset, write_dataset
+from purtensor.tables.io.table_dataset import table_to_dataset
 
 COUNTS = pt.tabulate({"sex": ["f", "m", "m"], "age": [30, 55, 30]})
 LAYOUTS = {"sparse": COUNTS, "dense": pt.to_dense(COUNTS)}
@@ -60,9 +60,12 @@ CODED = {
     "a code is beyond": (changed("codes", lambda c: np.full_like(c, 9)), "codes point outside"),
     "a profile twice": (
         lambda d: changed("codes", np.zeros_like)(d).assign(
-            {n: (d[n].dims, np.zeros_like(d[n].values), d[n].attrs) for n in parts(d, "codes")}), "stored twice"),
+            {n: (d[n].dims, np.zeros_like(d[n].values), d[n].attrs) for n in parts(d, "codes")}
+        ),
+        "stored twice",
+    ),
     "no codes": (lambda d: d.drop_vars(parts(d, "codes")), "do not fit together"),
-}  # fmt: skip
+}
 
 CASES = [(layout, *case) for layout in LAYOUTS for case in DAMAGED.items()]
 CASES += [("sparse", *case) for case in CODED.items()]

@@ -17,7 +17,7 @@ import xarray as xr
 import purtensor as pt
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.stored import TableWriter
+from purtensor.tables.store.open_store import TableWriter
 
 zarr = pytest.importorskip("zarr")
 
@@ -102,9 +102,14 @@ def rewritten(name, values, **options):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some types have no place in the standard yet
             made = group.create_array(
-                name, shape=values.shape, dtype=values.dtype, chunks=(2,), attributes=attributes,
-                config={"write_empty_chunks": True}, **options,
-            )  # fmt: skip
+                name,
+                shape=values.shape,
+                dtype=values.dtype,
+                chunks=(2,),
+                attributes=attributes,
+                config={"write_empty_chunks": True},
+                **options,
+            )
             made[:] = values
 
     return damage
@@ -132,7 +137,9 @@ STORES = {
     "zarr.json is a list": (written("zarr.json", b"[1, 2]"), "no JSON object"),
     "zarr.json is a deep list": (written("zarr.json", b"[" * 100_000), "zarr.json is no JSON"),
     "zarr.json is a folder": (
-        lambda p: ((p / "zarr.json").unlink(), (p / "zarr.json").mkdir()), "is a link or a folder"),
+        lambda p: ((p / "zarr.json").unlink(), (p / "zarr.json").mkdir()),
+        "is a link or a folder",
+    ),
     "zarr.json is a link": (linked("zarr.json"), "links in a store are not followed"),
     "no attributes": (told("zarr.json", lambda content: content.pop("attributes")), "no table that purtensor stored"),
     "attributes are text": (told("zarr.json", lambda c: c.update(attributes="x")), "no table that purtensor stored"),
@@ -157,7 +164,9 @@ STORES = {
     "categories' chunk is garbage": (written("categories_0/c/0", b"\x07" * 40), "damaged in array categories_0"),
     "another category": (rewritten("categories_1", np.array([30, 55, 72])), "categories_1 has the chunk_grid"),
     "categories are changed": (
-        lambda p: zarr.open_array(p / "categories_1", mode="r+").__setitem__(0, 31), "'age' are not those"),
+        lambda p: zarr.open_array(p / "categories_1", mode="r+").__setitem__(0, 31),
+        "'age' are not those",
+    ),
     "categories are another type": (rewritten("categories_1", np.array([30.0, 55.0, 71.0])), "the data_type 'float64'"),
     "categories are a link": (linked("categories_1"), "links in a store are not followed"),
     "values are gone": (lambda p: shutil.rmtree(p / "values"), "lacks values"),
@@ -178,7 +187,9 @@ STORES = {
     "chunks are a link": (linked("values/c"), "links in a store are not followed"),
     "values are a link": (linked("values"), "links in a store are not followed"),
     "a chunk is a folder": (
-        lambda p: ((p / "values/c/0").unlink(), (p / "values/c/0").mkdir()), "is a link or a folder"),
+        lambda p: ((p / "values/c/0").unlink(), (p / "values/c/0").mkdir()),
+        "is a link or a folder",
+    ),
     "values are objects": (array("values", data_type="object"), "the data_type 'object'"),
     "values are some record": (array("values", data_type={"name": "structured"}), "the data_type"),
     "values are complex": (values_like(lambda v: v.astype(complex)), "the data_type 'complex128'"),
@@ -189,16 +200,20 @@ STORES = {
     "codes are wide": (rewritten("codes_0", np.zeros(5, dtype="u8")), "the data_type 'uint64'"),
     "a code is beyond": (codes_are([0, 1, 2, 1, 3]), "profile number 4 has category number 3 of 'sex', which has 3"),
     "pickled objects": (
-        array("values", codecs=[{"name": "numcodecs.pickle"}]), "encoded with numcodecs.pickle, which is not trusted"),
+        array("values", codecs=[{"name": "numcodecs.pickle"}]),
+        "encoded with numcodecs.pickle, which is not trusted",
+    ),
     "JSON objects": (array("codes_0", codecs=[{"name": "numcodecs.json2"}]), "not trusted"),
     "codecs by text": (array("values", codecs=["bytes", "mine"]), "encoded with mine"),
     "codecs are none": (array("values", codecs=[]), "not trusted"),
     "codecs are a number": (array("values", codecs=7), "not trusted"),
     "a codec set wrongly": (
-        array("values", codecs=[{"name": "bytes", "configuration": {"endian": "middle"}}]), "damaged in array values"),
+        array("values", codecs=[{"name": "bytes", "configuration": {"endian": "middle"}}]),
+        "damaged in array values",
+    ),
     "shards": (array("values", codecs=[{"name": "sharding_indexed"}]), "not trusted"),
     "something that transforms": (array("values", storage_transformers=[{"name": "x"}]), "not trusted"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("damage", "match"), STORES.values(), ids=STORES)
@@ -249,8 +264,11 @@ def test_project__of_a_damaged_store(path, name):
     stored = pt.open_table(path)
     damage, match = STORES[name]
     damage(path)
-    for work in (lambda: pt.project(stored, [pt.Marginal(pt.marginal(COUNTS, ["sex", "age"]))]),
-                 lambda: pt.marginal(stored, "sex"), lambda: list(stored.chunks())):  # fmt: skip
+    for work in (
+        lambda: pt.project(stored, [pt.Marginal(pt.marginal(COUNTS, ["sex", "age"]))]),
+        lambda: pt.marginal(stored, "sex"),
+        lambda: list(stored.chunks()),
+    ):
         with pytest.raises(pt.StoreError, match=match):
             work()
 

@@ -141,10 +141,15 @@ def test_factorize__more_digits_than_float64():
 
 @pytest.mark.parametrize(
     "values",
-    [[True, False, None], np.array([True, False]), pl.Series([True, False]), pa.array([True, False, None]),
-     pd.Categorical([True, False], [False, True])],
+    [
+        [True, False, None],
+        np.array([True, False]),
+        pl.Series([True, False]),
+        pa.array([True, False, None]),
+        pd.Categorical([True, False], [False, True]),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_factorize__booleans(values):
     factor = factorize(series(values, "x"), "x")
     assert factor.categories.dtype == bool

@@ -67,9 +67,15 @@ def test_check_text__refuses_characters_that_files_change(text):
 
 @pytest.mark.parametrize(
     ("labels", "kind"),
-    [(["yes"], "boolean"), (["x"], "int64"), (["x"], "planets"), (["[0, x)"], "interval[int64, left]"),
-     (["2020"], "interval[object, left]"), (["{"], "mixed")],
-)  # fmt: skip
+    [
+        (["yes"], "boolean"),
+        (["x"], "int64"),
+        (["x"], "planets"),
+        (["[0, x)"], "interval[int64, left]"),
+        (["2020"], "interval[object, left]"),
+        (["{"], "mixed"),
+    ],
+)
 def test_decode_labels__refuses_labels_of_another_kind(labels, kind):
     with pytest.raises((ValueError, OverflowError)):
         decode_labels(labels, kind)

@@ -75,8 +75,14 @@ def test_regularize__does_not_see_the_order_of_profiles(table, seed):
 def test_regularize__the_bits_are_those_of_the_formula():
     f = pt.regularize(COUNTS, 1e-4, response="income")
     counts = [0.0, 2.0, 0.0, 3.0, 0.0, 0.0]
-    counts = {("high", "f", 1): 0, ("high", "f", 3): 0, ("high", "m", 2): 2, ("low", "f", 1): 2, ("low", "f", 3): 1,
-              ("low", "m", 2): 0}  # fmt: skip
+    counts = {
+        ("high", "f", 1): 0,
+        ("high", "f", 3): 0,
+        ("high", "m", 2): 2,
+        ("low", "f", 1): 2,
+        ("low", "f", 3): 1,
+        ("low", "m", 2): 0,
+    }
     share = 6 * 1e-4 / 5.0
     assert f.to_series().to_dict() == {
         profile: (count / 5.0 + 1e-4 / 5.0) / (1 + share) for profile, count in counts.items()

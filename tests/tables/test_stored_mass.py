@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.tables.stored import stored_marginal, stored_matches
+from purtensor.tables.store.open_store import stored_marginal, stored_matches
 
 pytest.importorskip("zarr")
 

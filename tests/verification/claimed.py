@@ -72,8 +72,10 @@ def staircase(table, *, potential=0.0) -> Claimed:
     """Cells (r1, c1), (r1, c2), (r2, c1) with both marginals (1, 1): only the other diagonal meets them."""
     rows, columns = ["r1", "r2"], ["c1", "c2"]
     reference = {("r1", "c1"): 1, ("r1", "c2"): 1, ("r2", "c1"): 1}
-    ones = [pt.Marginal(table_from((name,), (labels,), {(label,): 1 for label in labels})) for name, labels in
-            (("row", rows), ("column", columns))]  # fmt: skip
+    ones = [
+        pt.Marginal(table_from((name,), (labels,), {(label,): 1 for label in labels}))
+        for name, labels in (("row", rows), ("column", columns))
+    ]
     return Claimed(
         table_from(("row", "column"), (rows, columns), reference),
         table_from(("row", "column"), (rows, columns), table),

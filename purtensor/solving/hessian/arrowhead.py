@@ -9,14 +9,14 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs, slab_of_rows
 from purtensor.constraints.system import System
-from purtensor.kernels.arrowhead import assemble, substitute
+from purtensor.kernels.newton.arrowhead import assemble, substitute
 from purtensor.kernels.slabs import place_in_lists, touched_by_slab
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrowhead:
-    """Newton's equations on slabs; see purtensor.kernels.arrowhead for the arrays."""
+    """Newton's equations on slabs; see purtensor.kernels.newton.arrowhead for the arrays."""
 
     slabs: Slabs
     independent: BoolArray
@@ -48,10 +48,23 @@ class Arrowhead:
         matrix = np.zeros((count, count))
         vector = np.ascontiguousarray(rhs[self.coupling_rows])
         assemble(
-            masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
-            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, ridge, 0, self.slabs.count,
-            matrix, vector,
-        )  # fmt: skip
+            masses,
+            self.places,
+            self.slabs.group_ptr,
+            self.slabs.primary,
+            self.kept,
+            self.slabs.slab_group_ptr,
+            self.local_ptr,
+            self.local_rows,
+            self.coupling_ptr,
+            self.coupling,
+            rhs,
+            ridge,
+            0,
+            self.slabs.count,
+            matrix,
+            vector,
+        )
         return matrix, vector
 
     def extended(
@@ -61,10 +74,23 @@ class Arrowhead:
         out = np.zeros(self.rows)
         out[self.coupling_rows] = solved
         substitute(
-            masses, self.places, self.slabs.group_ptr, self.slabs.primary, self.kept, self.slabs.slab_group_ptr,
-            self.local_ptr, self.local_rows, self.coupling_ptr, self.coupling, rhs, ridge, solved, 0,
-            self.slabs.count, out,
-        )  # fmt: skip
+            masses,
+            self.places,
+            self.slabs.group_ptr,
+            self.slabs.primary,
+            self.kept,
+            self.slabs.slab_group_ptr,
+            self.local_ptr,
+            self.local_rows,
+            self.coupling_ptr,
+            self.coupling,
+            rhs,
+            ridge,
+            solved,
+            0,
+            self.slabs.count,
+            out,
+        )
         return out
 
 
@@ -92,14 +118,26 @@ def build_arrowhead(system: System, slabs: Slabs, independent: BoolArray) -> Arr
     places = np.empty((system.profiles, len(inner) + len(slabs.outside)), dtype=kind)
     for j, k in enumerate(inner):
         places[:, j] = place_of_row[system.block(k)][system.index[k]]
-    place_in_lists(slabs.slab_ptr, members, len(coupling_rows), coupling, coupling_ptr, np.diff(local_ptr), places,
-                   len(inner))  # fmt: skip
+    place_in_lists(
+        slabs.slab_ptr, members, len(coupling_rows), coupling, coupling_ptr, np.diff(local_ptr), places, len(inner)
+    )
     note = (
         f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs, fronts of at most {fronts.max(initial=0)}, "
         f"{len(coupling_rows)} coupling rows"
     )
-    return Arrowhead(slabs, independent, places, independent[slabs.primary], local_ptr, local_rows, coupling_ptr,
-                     coupling, coupling_rows, system.rows, note)  # fmt: skip
+    return Arrowhead(
+        slabs,
+        independent,
+        places,
+        independent[slabs.primary],
+        local_ptr,
+        local_rows,
+        coupling_ptr,
+        coupling,
+        coupling_rows,
+        system.rows,
+        note,
+    )
 
 
 def _kept_rows(system: System, constraints: tuple[int, ...], independent: BoolArray) -> IntArray:

@@ -10,7 +10,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.indexing import put, take
 from purtensor.constraints.slabs import Slabs, local_codes, slab_of_rows
 from purtensor.constraints.system import System
-from purtensor.kernels.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
+from purtensor.kernels.newton.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
 from purtensor.solving.threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor.tables.grouping import smallest_unsigned
@@ -32,7 +32,7 @@ _MOST_CHUNKS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bipartite:
-    """Newton's equations on slabs of crossing constraints; see purtensor.kernels.bipartite."""
+    """Newton's equations on slabs of crossing constraints; see purtensor.kernels.newton.bipartite."""
 
     slabs: Slabs
     code: IntArray
@@ -76,11 +76,24 @@ class Bipartite:
         vectors = np.zeros((len(self.chunks), cells))
         for_each_chunk(
             lambda c, begin, end: assemble_bipartite(
-                masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, self.cells,
-                self.shape, begin, end, with_matrix, work[c], matrices[c], vectors[c],
+                masses,
+                self.code,
+                self.slabs.slab_ptr,
+                self.primary,
+                self.other,
+                rhs,
+                self.used,
+                self.cells,
+                self.shape,
+                begin,
+                end,
+                with_matrix,
+                work[c],
+                matrices[c],
+                vectors[c],
             ),
             self.chunks,
-        )  # fmt: skip
+        )
         matrix, vector = added_up(matrices), added_up(vectors)
         gathered = rhs[self.coupling_rows]
         if self.one_cell_a_row:
@@ -103,11 +116,21 @@ class Bipartite:
         theta = np.append(solved, 0.0)[self.number]
         for_each_chunk(
             lambda c, begin, end: substitute_bipartite(
-                masses, self.code, self.slabs.slab_ptr, self.primary, self.other, rhs, self.used, theta,
-                begin, end, work[c], out,
+                masses,
+                self.code,
+                self.slabs.slab_ptr,
+                self.primary,
+                self.other,
+                rhs,
+                self.used,
+                theta,
+                begin,
+                end,
+                work[c],
+                out,
             ),
             self.chunks,
-        )  # fmt: skip
+        )
         return out
 
     def _room(self) -> FloatArray:
@@ -148,8 +171,20 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
         f"arrowhead over {' x '.join(slabs.key)}: {slabs.count} slabs of {rows} x {columns} profiles, "
         f"{len(coupling_rows)} coupling rows"
     )
-    return Bipartite(slabs, code, primary, other, used, shared, number.reshape(rows, columns), coupling_rows,
-                     system.rows, (rows, columns), note, chunks)  # fmt: skip
+    return Bipartite(
+        slabs,
+        code,
+        primary,
+        other,
+        used,
+        shared,
+        number.reshape(rows, columns),
+        coupling_rows,
+        system.rows,
+        (rows, columns),
+        note,
+        chunks,
+    )
 
 
 def _taken(values: IntArray, places: IntArray) -> IntArray:

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from purtensor.constraints.independence import independent_rows
+from purtensor.constraints.rank.independence import independent_rows
 from purtensor.errors import TooLargeError
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite

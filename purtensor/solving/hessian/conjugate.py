@@ -8,7 +8,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.kernels.ipf import sum_rows
+from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored

@@ -8,7 +8,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.kernels.dense import add_pairs
+from purtensor.kernels.newton.dense import add_pairs
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored, add_to_diagonal
 from purtensor.solving.threads import added_up, chunks_of, for_each_chunk

@@ -6,7 +6,7 @@ from types import MappingProxyType
 SOLVERS: Mapping[str, str] = MappingProxyType(
     {
         "auto": "automatic.Automatic",
-        "ipf": "ipf.IPF",
+        "ipf": "ipf.solver.IPF",
         "newton": "newton.Newton",
         "gis": "gis.GIS",
         "lbfgs": "lbfgs.LBFGS",

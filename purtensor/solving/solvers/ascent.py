@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.ipf import measure
+from purtensor.kernels.ipf.steps import measure
 from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.newton import curvature
+from purtensor.kernels.newton.line_search import curvature
 from purtensor.kernels.spread import spread
 from purtensor.solving.iterate import Iterate, Record, dual_at, iterate_at
 from purtensor.solving.problem import Problem

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from purtensor.solving.convergence.trend import fall_per_sweep
 from purtensor.solving.hessian.choice import estimate
 from purtensor.solving.iterate import Budget, Iterate, Record, Step, iterate_at
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ipf import IPF, sweep_arithmetic
+from purtensor.solving.solvers.ipf.solver import IPF, sweep_arithmetic
 from purtensor.solving.solvers.newton import Newton
-from purtensor.solving.trend import fall_per_sweep
 
 _FIRST_LOOK = 8
 """The first sweeps say little about the rate that they will end with."""

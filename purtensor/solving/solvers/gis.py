@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.gis import run_gis
+from purtensor.kernels.ipf.gis import run_gis
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, row_sums
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.in_logarithms import InLogarithms, spans_the_range
-from purtensor.solving.solvers.records import empty_records, recorded_per_octave, records_of
-from purtensor.solving.solvers.sweeping import step_of
+from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
+from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
+from purtensor.solving.solvers.ipf.sweeper import step_of
 
 
 @dataclass(slots=True, eq=False)
@@ -48,10 +48,20 @@ class GIS:
             state = _Scaling(masses, iterate.potentials.copy(), row_sums(problem, masses))
         records = empty_records()
         made, written = run_gis(
-            problem.reference, problem.index, problem.offsets, problem.targets, state.masses, state.t, state.sums,
-            state.done, budget.iterations, budget.residual * problem.total, budget.residual_l1 * problem.total,
-            records, recorded_per_octave(problem),
-        )  # fmt: skip
+            problem.reference,
+            problem.index,
+            problem.offsets,
+            problem.targets,
+            state.masses,
+            state.t,
+            state.sums,
+            state.done,
+            budget.iterations,
+            budget.residual * problem.total,
+            budget.residual_l1 * problem.total,
+            records,
+            recorded_per_octave(problem),
+        )
         kept = records_of(problem, records[:written], state.done)
         state.done += made
         stalled = bool(kept) and is_rounding(problem, kept[-1].kl_step)

@@ -11,7 +11,7 @@ from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.newton import LARGEST_CHANGE, SUFFICIENT
+from purtensor.kernels.newton.line_search import LARGEST_CHANGE, SUFFICIENT
 from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ascent import Direction, Point, direction_from, gain_along, point_at, record_of

@@ -7,12 +7,12 @@ from typing import Any
 
 from purtensor._options import is_count
 from purtensor.errors import InvalidOptionError
-from purtensor.solving.arrays import ArraySpace
+from purtensor.solving.hessian.regularized import FLOORS
 from purtensor.solving.iterate import Budget, Iterate, Record, Step
 from purtensor.solving.line_search import search
 from purtensor.solving.problem import Problem
-from purtensor.solving.raised import FLOORS
-from purtensor.solving.space import NewtonMemory, Space
+from purtensor.solving.spaces.arrays import ArraySpace
+from purtensor.solving.spaces.space import NewtonMemory, Space
 from purtensor.solving.stopping import is_rounding_of
 
 MOST_SWEEPS = 1_000
@@ -96,8 +96,9 @@ class Newton:
         moved.memory = replace(memory, slow=slow, warm_gain=0.0, noted=True)
         gain /= space.total
         record = Record(1, reached.largest, reached.l1, memory.warm_gain + gain, space.dual(moved))
-        return Step(moved, 1, (record,), note, stalled=is_rounding_of(space, gain),
-                    doubtful=slow > 0 and slow % SLOW_STEPS == 0)  # fmt: skip
+        return Step(
+            moved, 1, (record,), note, stalled=is_rounding_of(space, gain), doubtful=slow > 0 and slow % SLOW_STEPS == 0
+        )
 
 
 def best_step(space: Space[Any], point: Any, residual_l1: float) -> tuple[Any, float] | None:

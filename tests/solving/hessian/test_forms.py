@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.constraints.independence import independent_rows
+from purtensor.constraints.rank.independence import independent_rows
 from purtensor.constraints.slabs import arrange, choose_key
-from purtensor.solving import arrays
 from purtensor.solving.hessian import arrowhead, bipartite, dense
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite
 from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.hessian.dense import build_dense
+from purtensor.solving.spaces import arrays
 from tests.constraints.exact import dense_matrix, system_on
 from tests.kernels.drawn import plain
 from tests.solving.drawn import arrays_of, solved

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.constraints.independence import independent_rows
+from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite
 from purtensor.solving.hessian.conjugate import Conjugate

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import purtensor as pt
-from purtensor.kernels.ipf import sum_rows
-from purtensor.kernels.ipf_run import run_sweeps
+from purtensor.kernels.ipf.steps import sum_rows
+from purtensor.kernels.ipf.sweeps import run_sweeps
 from purtensor.solving.iterate import Budget, iterate_at, starting_potentials
 
 
@@ -21,9 +21,18 @@ def plain_run(problem, order, goal, limit, *, done=0, state=None, dense=64):
         state = (masses, starting_potentials(problem), np.ones(rows), sums, np.empty(rows))
     records = np.empty((1000, 6))
     made, written = run_sweeps(
-        problem.reference, problem.index, problem.offsets, problem.targets, order, *state, done, limit, *goal, records,
+        problem.reference,
+        problem.index,
+        problem.offsets,
+        problem.targets,
+        order,
+        *state,
+        done,
+        limit,
+        *goal,
+        records,
         dense,
-    )  # fmt: skip
+    )
     return made, records[:written], state
 
 

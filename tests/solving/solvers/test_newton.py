@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.solving.hessian.regularized import even_shares
 from purtensor.solving.iterate import iterate_at, row_sums, starting_potentials
 from purtensor.solving.problem import build_problem
-from purtensor.solving.raised import even_shares
 from purtensor.solving.solvers import newton
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.termination import Termination
@@ -51,7 +51,7 @@ def test_newton__where_no_step_gains_sweeps_follow(monkeypatch):
 
 
 def test_newton__raises_no_masses_where_plain_steps_gain(monkeypatch):
-    monkeypatch.setattr("purtensor.solving.arrays.even_shares", None)
+    monkeypatch.setattr("purtensor.solving.spaces.arrays.even_shares", None)
     assert solved(arrays_of("b_hard2"), pt.Newton(), tolerance=1e-12).termination is Termination.CONVERGED
 
 

@@ -18,9 +18,19 @@ BAD = {
     (pt.IPF, "acceleration"): (*NO_COUNT, 0, "Anderson", 2**70, np.array([1, 2])),
     (pt.IPF, "relaxation"): (0.0, 2.0, -1.0, math.nan, math.inf, "1", None, (1.0,), 1j, True),
     (pt.IPF, "order"): (
-        0, "01", b"01", (0, "1"), (0.0, 1.0), (-1, 0), {0, 1}, ((0,), (1,)), (True, False), 1.5, np.array(1),
+        0,
+        "01",
+        b"01",
+        (0, "1"),
+        (0.0, 1.0),
+        (-1, 0),
+        {0, 1},
+        ((0,), (1,)),
+        (True, False),
+        1.5,
+        np.array(1),
     ),
-}  # fmt: skip
+}
 
 CASES = [(kind, option, value) for (kind, option), values in BAD.items() for value in values]
 

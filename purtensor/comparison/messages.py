@@ -1,0 +1,53 @@
+"""What is asked of a worker process, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from purtensor.comparison.peers.peer import Attempt
+from purtensor.comparison.plain import PlainProblem
+from purtensor.comparison.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Asks for the preparation of a problem; answered by Ready, Refused or Raised."""
+
+    peer: str
+    problem: PlainProblem
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Solve:
+    """Asks for so many runs, one after the other; answered by Solved, with the mean of their seconds, or Raised."""
+
+    runs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The problem is prepared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The peer does not take the problem."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The peer raised an error."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What a run gave, in how many seconds, and the rise of the resident memory in bytes."""
+
+    attempt: Attempt
+    seconds: float
+    peak: float

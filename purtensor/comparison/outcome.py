@@ -1,0 +1,91 @@
+"""One run, judged: the numbers that a comparison records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.comparison.peers.peer import Line
+from purtensor.comparison.plain import PlainProblem
+from purtensor.comparison.rule import Ending, Rule
+
+AT_LEAST_SECONDS = 2e-3
+"""Runs that take less are repeated until so many seconds have passed, and averaged."""
+
+WARM_SECONDS = 1.0
+"""A first run below so many seconds may have been compiling: it is made again before anything is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run gave.
+
+    Attributes
+    ----------
+    ending, note
+        How it ended, and what there is to say about it.
+    residual, residual_l1
+        Of the returned table, by our own sums: the largest miss of a target, and the sum of misses in the worst
+        constraint; total mass 1. NaN where no table came back, as in all numbers below.
+    kl
+        D(certified answer || returned table), in nats.
+    dual_gap
+        How far the dual is below its maximum, in nats; only for solvers that hand back potentials.
+    iterations, cell_touches
+        As the solver counts them; and how often a profile was visited, once a constraint for a sweep.
+    seconds
+        Of the run, from arrays in the solver's own format to the table.
+    peak_bytes
+        The rise of the resident memory.
+    lines
+        The trace.
+    """
+
+    ending: Ending
+    note: str = ""
+    residual: float = math.nan
+    residual_l1: float = math.nan
+    kl: float = math.nan
+    dual_gap: float = math.nan
+    iterations: float = math.nan
+    cell_touches: float = math.nan
+    seconds: float = math.nan
+    peak_bytes: float = math.nan
+    lines: tuple[Line, ...] = ()
+
+
+def calls_for(seconds: float) -> int:
+    """Return how many runs of so many seconds are averaged."""
+    return max(1, math.ceil(AT_LEAST_SECONDS / max(seconds, 1e-7)))
+
+
+def judged_ending(rule: Rule, residual: float, l1: float, limit: Ending | None) -> Ending:
+    """Return how a run ended that handed back a table with these misses."""
+    if limit is Ending.INTERRUPTED:
+        return limit
+    if math.isnan(residual):
+        return Ending.NOT_FINITE
+    if rule.is_met(residual, l1):
+        return Ending.CONVERGED_ON_FACE if limit is Ending.CONVERGED_ON_FACE else Ending.CONVERGED
+    if limit is None or limit.converged:
+        return Ending.STOPPED_SHORT
+    return limit
+
+
+def divergence_to(problem: PlainProblem, masses: FloatArray) -> float:
+    """Return D(certified answer || masses) in nats, summed from terms that are never negative; NaN without answer."""
+    q = problem.solution
+    if q is None or not np.isfinite(masses).all() or not masses.sum() > 0 or masses.min() < 0:
+        return math.nan
+    p = masses / masses.sum()
+    if np.any(p[q > 0] == 0):
+        return math.inf
+    here = q > 0
+    ratio = p[here] / q[here] - 1.0
+    small = np.abs(ratio) < 1e-4
+    with np.errstate(divide="ignore"):
+        terms = np.where(small, ratio**2 * (0.5 - ratio / 3.0), ratio - np.log1p(ratio))
+    return float((q[here] * terms).sum() + p[~here].sum())

@@ -1,0 +1,36 @@
+"""humanleague: compiled iterative proportional fitting with limits of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from purtensor.comparison.peers.peer import Attempt, missing_modules
+from purtensor.comparison.plain import PlainProblem
+from purtensor.comparison.rule import Rule
+
+_ITS_TOLERANCE = 1e-8
+"""Absolute, and compiled in, as are 1,000 sweeps."""
+
+
+class Humanleague:
+    """`humanleague.ipf`, with all masses scaled so that the tolerance that is compiled in means ours."""
+
+    def missing(self) -> str:
+        """Return what would have to be installed."""
+        return missing_modules("humanleague")
+
+    def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
+        """Return a call that solves the problem."""
+        ipf = import_module("humanleague").ipf
+        total = _ITS_TOLERANCE / max(rule.tolerance, 2.0**-52)
+        start = problem.dense(problem.masses) * total
+        targets = [problem.dense_target(k) for k in range(len(problem.axes))]
+        indices, marginals = [list(axes) for axes, _ in targets], [target * total for _, target in targets]
+
+        def solve() -> Attempt:
+            fitted, told = ipf(start, indices, marginals)
+            says = "says converged" if told.get("conv") else "says not converged"
+            return Attempt(problem.on_support(fitted) / total, int(told["iterations"]), says=says)
+
+        return solve

@@ -1,0 +1,115 @@
+"""What a peer is asked, and what it answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Protocol
+
+from purtensor._typing import FloatArray
+from purtensor.comparison.plain import PlainProblem
+from purtensor.comparison.rule import Ending, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the trace of a run."""
+
+    iteration: int
+    seconds: float
+    residual: float
+    residual_l1: float
+    dual_gap: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """What a solver handed back.
+
+    Attributes
+    ----------
+    masses
+        Shape (M,): the table on the support, total mass 1; None when there is none.
+    iterations
+        As the solver counts them; None when it does not tell.
+    limit
+        The limit that ended the run, if one did.
+    says
+        What the solver says of its own answer, where that is worth a note.
+    seconds
+        By its own clock, where a call costs more than the solution; None for the clock around the call.
+    lines
+        The trace, where the run can be looked into.
+    here
+        Whether the memory was taken by this process, where it can be measured.
+    """
+
+    masses: FloatArray | None
+    iterations: int | None = None
+    limit: Ending | None = None
+    says: str = ""
+    seconds: float | None = None
+    lines: tuple[Line, ...] = ()
+    here: bool = True
+
+
+class Peer(Protocol):
+    """Another package as a contender."""
+
+    def missing(self) -> str:
+        """Return what would have to be installed; nothing when all is there."""
+        ...
+
+    def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
+        """Return a call that solves the problem from its start; the conversion of the problem is done before.
+
+        Raises
+        ------
+        NotApplicableError
+            The peer cannot take this problem.
+        """
+        ...
+
+
+def missing_modules(*names: str) -> str:
+    """Return the names of those modules that cannot be imported, as a text."""
+    return ", ".join(name for name in names if find_spec(name) is None)
+
+
+def driven(
+    problem: PlainProblem, rule: Rule, start: FloatArray, advance: Callable[[FloatArray, int], FloatArray]
+) -> Attempt:
+    """Return the run of a peer that can go on from its own table: our rule stops it, our judging is not timed.
+
+    Parameters
+    ----------
+    start
+        The reference as the peer takes it.
+    advance
+        Returns the table after so many more sweeps.
+    """
+    table, done, seconds, lines = start, 0, 0.0, []
+    while True:
+        largest, l1 = problem.misses(problem.on_support(table))
+        lines.append(Line(done, seconds, largest, l1))
+        limit = _limit(rule, largest, l1, done, seconds)
+        if limit is not None:
+            reached = None if limit is Ending.CONVERGED else limit
+            return Attempt(problem.on_support(table), done, reached, seconds=seconds, lines=tuple(lines))
+        sweeps = min(max(1, done // 10), rule.max_iterations - done)
+        began = rule.now()
+        table = advance(table, sweeps)
+        seconds += rule.now() - began
+        done += sweeps
+
+
+def _limit(rule: Rule, largest: float, l1: float, done: int, seconds: float) -> Ending | None:
+    if rule.is_met(largest, l1):
+        return Ending.CONVERGED
+    if math.isnan(largest):
+        return Ending.NOT_FINITE
+    if seconds >= rule.max_seconds:
+        return Ending.TIME_LIMIT
+    return Ending.ITERATION_LIMIT if done >= rule.max_iterations else None

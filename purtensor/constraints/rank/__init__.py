@@ -1,0 +1,1 @@
+"""Which rows of the coefficients are independent, decided exactly."""

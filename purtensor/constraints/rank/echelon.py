@@ -1,0 +1,157 @@
+"""Exact linear algebra on whole numbers: ranks modulo primes, and the whole-number relations that prove them.
+
+Independence modulo a prime proves independence; dependence is proved by a relation in whole numbers, found from its
+residues and checked on every column (notes/independence.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.rank.modular import echelon_in_place, reduce_in_place
+
+_BATCH = 128
+_EXACT_TERMS = 512
+_PLAIN = 1000
+"""Coefficients up to this size are recognised from a single residue."""
+
+
+def primes() -> Iterator[int]:
+    """Yield primes below 2^22, largest first."""
+    candidate = 2**22 - 1
+    while candidate > 2**21:
+        if all(candidate % d for d in range(3, math.isqrt(candidate) + 1, 2)):
+            yield candidate
+        candidate -= 2
+
+
+class Echelon:
+    """The span of vectors modulo a prime in its one reduced echelon form, whatever the order of insertion.
+
+    Each basis vector has a 1 at its lead, the first place where it is not 0, and all others have 0 there. Seen as
+    columns of a matrix, the leads are the rows that are independent of the rows before them.
+    """
+
+    def __init__(self, size: int, prime: int) -> None:
+        self.size = size
+        self.prime = prime
+        self._basis = np.empty((0, size))
+        self._leads = np.empty(0, dtype=np.int64)
+
+    @property
+    def rank(self) -> int:
+        """The dimension of the span."""
+        return len(self._leads)
+
+    @property
+    def leads(self) -> IntArray:
+        """The leads of the basis, ascending."""
+        return np.sort(self._leads)
+
+    @property
+    def basis(self) -> IntArray:
+        """The basis, one vector a row, in whole numbers from 0 to the prime."""
+        return self._basis.astype(np.int64)
+
+    def insert(self, vectors: IntArray) -> None:
+        """Add whole-number vectors, shape (count, size), to the span."""
+        for begin in range(0, len(vectors), _BATCH):
+            if self.rank == self.size:
+                return
+            self._insert_batch((vectors[begin : begin + _BATCH] % self.prime).astype(np.float64))
+
+    def _insert_batch(self, batch: FloatArray) -> None:
+        self._subtract(batch, batch[:, self._leads], self._basis)
+        leads = np.empty(len(batch), dtype=np.int64)
+        echelon_in_place(batch, float(self.prime), leads)
+        batch, leads = batch[leads >= 0], leads[leads >= 0]
+        if len(leads):
+            self._subtract(self._basis, self._basis[:, leads], batch)
+            self._basis = np.concatenate([self._basis, batch])
+            self._leads = np.concatenate([self._leads, leads])
+
+    def _subtract(self, target: FloatArray, factors: FloatArray, source: FloatArray) -> None:
+        """Write target - factors @ source into target; sums of up to 512 products are exact in float64."""
+        for begin in range(0, len(source), _EXACT_TERMS):
+            end = begin + _EXACT_TERMS
+            product = factors[:, begin:end] @ source[begin:end]
+            reduce_in_place(product, float(self.prime))
+            target -= product
+            reduce_in_place(target, float(self.prime))
+
+    def dependent(self) -> IntArray:
+        """Return the places that are no leads, ascending."""
+        free = np.ones(self.size, dtype=bool)
+        free[self._leads] = False
+        return np.flatnonzero(free)
+
+    def coefficients(self, places: IntArray) -> IntArray:
+        """Return how each place follows from the leads, shape (places, rank), leads ascending, residues."""
+        order = np.argsort(self._leads)
+        found: IntArray = self._basis[np.ix_(order, places)].T.astype(np.int64)
+        return found
+
+
+def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] | None:
+    """Return whole numbers [m, c_1, ..., c_r] with m x = sum of c_l x_l, given the c_l / m modulo several primes.
+
+    Small numbers are tried first; m is positive. None where the moduli are too few to tell.
+    """
+    simple = _small(residues[-1], moduli[-1])
+    if simple is not None and len(moduli) == 1:
+        return simple
+    modulus = math.prod(moduli)
+    combined = [centred(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
+    bound = math.isqrt(modulus // 2)
+    multiplier = 1
+    for value in combined:
+        found = _fraction(value * multiplier % modulus, modulus, bound)
+        if found is None:
+            return None
+        multiplier *= found[1]
+        if multiplier > bound:
+            return None
+    scaled = [_centre(value * multiplier, modulus) for value in combined]
+    return None if any(abs(value) > bound for value in scaled) else [multiplier, *scaled]
+
+
+def _small(residues: IntArray, modulus: int) -> list[int] | None:
+    for multiplier in range(1, 61):
+        scaled = (residues * multiplier + modulus // 2) % modulus - modulus // 2
+        if np.abs(scaled).max(initial=0) <= _PLAIN:
+            return [multiplier, *scaled.tolist()]
+    return None
+
+
+def centred(residues: Sequence[int], moduli: Sequence[int]) -> int:
+    """Return the whole number of smallest size with the given residues modulo distinct primes."""
+    combined, modulus = 0, 1
+    for value, prime in zip(residues, moduli, strict=True):
+        combined += modulus * ((value - combined) * pow(modulus, -1, prime) % prime)
+        modulus *= prime
+    return _centre(combined, modulus)
+
+
+def _centre(value: int, modulus: int) -> int:
+    return (value + modulus // 2) % modulus - modulus // 2
+
+
+def _fraction(value: int, modulus: int, bound: int) -> tuple[int, int] | None:
+    """Return numerator and positive denominator, both within the bound, of the fraction with this residue."""
+    r, s, t, u = modulus, value, 0, 1
+    while s > bound:
+        q = r // s
+        r, s, t, u = s, r - q * s, u, t - q * u
+    if u == 0 or abs(u) > bound:
+        return None
+    return (s, u) if u > 0 else (-s, -u)
+
+
+def whole(values: Sequence[int]) -> IntArray:
+    """Return whole numbers as int64, or as Python's own where they are beyond it."""
+    fits = max(map(abs, values), default=0) < 2**62
+    return np.array(values, dtype=np.int64 if fits else object)

@@ -1,0 +1,54 @@
+"""How far a distribution is from parity, as one number, and what is nearest where parity cannot be had."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import Attributes, FloatArray, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.fairness.roles import joint_in_memory, roles_of
+from purtensor.projection.interruption import interrupting
+from purtensor.projection.relax import relax
+from purtensor.projection.relaxation import Relaxation
+from purtensor.tables.coded import encode
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.marginal import marginalize
+from purtensor.tables.paired_tables import exact_sum
+from purtensor.tables.store.table import StoredTable
+
+_STRENGTH_WITHOUT_END = 1e5
+"""Nats a unit of violation: so dear that none is left that can be avoided."""
+
+
+def parity_violation(p: Table | StoredTable, *, response: str, protected: Attributes) -> float:
+    """Return the sum of |p(y, s) - p(y) p(s)| over all y and s, of the table divided by its total: 0 means parity.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
+    InvalidOptionError
+        Not one response, no protected attribute, or one that is both.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> from purtensor.fairness.parity_violation import parity_violation
+    >>> p = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[3, 1, 2, 2])
+    >>> parity_violation(p, response="hired", protected="sex")
+    0.25
+    """
+    coded = encode(joint_in_memory(p, response, protected))
+    roles = roles_of(coded.domain, response, protected)
+    domain, (y, *s), masses = marginalize(coded, (roles.response, *roles.protected))
+    of_y, y_profiles = group_profiles([y], domain.sizes[:1])
+    of_s, s_profiles = group_profiles(s, domain.sizes[1:])
+    table: FloatArray = np.zeros((len(y_profiles[0]), len(s_profiles[0])))
+    table[of_y, of_s] = masses / exact_sum(masses)
+    return exact_sum(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).reshape(-1))
+
+
+def least_violating(f: Table, conditions: tuple[Marginal, ...]) -> Relaxation:
+    """Return the distribution nearest to f among those that miss the first condition, parity, by the least in L1."""
+    with interrupting():
+        return relax(f, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)

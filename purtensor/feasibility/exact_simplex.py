@@ -1,0 +1,145 @@
+"""Small questions decided in whole numbers alone: the simplex method, slow and never in doubt.
+
+It is asked where floating point tells nothing: masses so unequal that a contradiction, or a profile's last bit of
+mass, lies below the rounding of the largest. Bland's rule keeps it from cycling; all entries of the tableau are whole
+numbers over one denominator (J. Edmonds, 1967).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from purtensor._typing import BoolArray, IntArray
+from purtensor.constraints.rank.independence import independent_rows
+from purtensor.constraints.system import System
+from purtensor.feasibility.targets import ExactTargets
+
+_MOST_ENTRIES = 20_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """Weights that refute a solution or empty profiles, or else the shares of a positive solution; one is None.
+
+    Attributes
+    ----------
+    weights
+        Shape (D,): whole numbers t with C^T t >= 0, and b.t < 0, or b.t = 0 and C^T t > 0 at all empty profiles.
+    shares
+        Shape (M,): positive fractions of the total mass.
+    """
+
+    weights: IntArray | None
+    shares: tuple[Fraction, ...] | None
+
+
+def exact_answer(system: System, targets: ExactTargets) -> Answer | None:
+    """Return what whole numbers say of the rows, of independent ones where targets are floats; None if too many."""
+    if system.rows * (system.rows + system.profiles + 1) > _MOST_ENTRIES or not system.profiles:
+        return None
+    rows = np.arange(system.rows) if targets.exact else independent_rows(system).rows
+    tableau = _Tableau(_dense(system)[rows], targets.numerators[rows])
+    found = tableau.refutation()
+    empty, shares = (None, None) if found is not None else tableau.emptied(targets.denominator)
+    weights = found if found is not None else empty
+    if weights is None:
+        return Answer(None, shares)
+    whole = np.zeros(system.rows, dtype=object)
+    whole[rows] = weights
+    return Answer(whole, None)
+
+
+def _dense(system: System) -> IntArray:
+    matrix = np.zeros((system.rows, system.profiles), dtype=object)
+    for k in range(len(system.scopes)):
+        matrix[system.offsets[k] + system.index[k].astype(np.int64), np.arange(system.profiles)] = 1
+    return matrix
+
+
+class _Tableau:
+    """Rows [C | I | b] and a row of reduced costs below; an entry means entry / self.denominator."""
+
+    def __init__(self, matrix: IntArray, right: IntArray) -> None:
+        rows, self.columns = matrix.shape
+        below = np.concatenate([-matrix.sum(axis=0), np.zeros(rows, dtype=object), [-right.sum()]])
+        identity = np.array([[int(i == j) for j in range(rows)] for i in range(rows)], dtype=object)
+        self.entries: IntArray = np.vstack([np.hstack([matrix, identity.reshape(rows, rows), right[:, None]]), below])
+        self.basis = np.arange(self.columns, self.columns + rows)
+        self.denominator = 1
+
+    def refutation(self) -> IntArray | None:
+        """Drive the unit columns out of the basis; return weights that tell that this is impossible, or None."""
+        self._descend()
+        if self.entries[-1, -1] < 0:
+            weights: IntArray = self.entries[-1, self.columns : -1] - self.denominator
+            return weights
+        for row in np.flatnonzero(self.basis >= self.columns)[::-1]:
+            column = next((j for j in range(self.columns) if self.entries[row, j]), None)
+            if column is None:
+                self.entries = np.delete(self.entries, row, axis=0)
+                self.basis = np.delete(self.basis, row)
+            else:
+                self._pivot(int(row), column)
+        return None
+
+    def emptied(self, total: int) -> tuple[IntArray | None, tuple[Fraction, ...] | None]:
+        """Give mass to as many columns as can have it; return weights that empty the others, or a positive solution.
+
+        The solution is the mean of all corners that were met.
+        """
+        undecided: BoolArray = np.ones(self.columns, dtype=bool)
+        corners: list[dict[int, Fraction]] = []
+        while True:
+            corner = self._corner(total)
+            corners.append(corner)
+            undecided[list(corner)] = False
+            if not undecided.any():
+                sums = [sum((c.get(j, Fraction(0)) for c in corners), Fraction(0)) for j in range(self.columns)]
+                return None, tuple(value / len(corners) for value in sums)
+            self._price(undecided)
+            self._descend()
+            if self.entries[-1, -1] == 0:
+                return self.entries[-1, self.columns : -1].copy(), None
+
+    def _corner(self, total: int) -> dict[int, Fraction]:
+        values = self.entries[:-1, -1].tolist()
+        return {
+            int(column): Fraction(value, self.denominator * total)
+            for column, value in zip(self.basis, values, strict=True)
+            if value
+        }
+
+    def _price(self, gained: BoolArray) -> None:
+        """Write the reduced costs of gaining 1 by each unit of some columns."""
+        below = np.zeros(self.entries.shape[1], dtype=object)
+        below[: self.columns][gained] = -self.denominator
+        for row in np.flatnonzero(gained[self.basis]):
+            below = below + self.entries[row]
+        self.entries[-1] = below
+
+    def _descend(self) -> None:
+        """Pivot by Bland's rule until no column has a negative reduced cost."""
+        while True:
+            below = self.entries[-1, : self.columns]
+            column = next((j for j in range(self.columns) if below[j] < 0), None)
+            if column is None:
+                return
+            ratios = [
+                (Fraction(right, entry), int(self.basis[i]), i)
+                for i, (entry, right) in enumerate(self.entries[:-1, [column, -1]].tolist())
+                if entry > 0
+            ]
+            self._pivot(min(ratios)[2], column)
+
+    def _pivot(self, row: int, column: int) -> None:
+        chosen, pivot = self.entries[row].copy(), self.entries[row, column]
+        moved = (self.entries * pivot - np.outer(self.entries[:, column], chosen)) // self.denominator
+        moved[row] = chosen
+        self.denominator = pivot
+        if pivot < 0:
+            moved, self.denominator = -moved, -pivot
+        self.entries = moved
+        self.basis[row] = column

@@ -1,0 +1,146 @@
+"""What one whole number a row proves, checked in whole numbers whatever it came from.
+
+Let t have C^T t >= 0 on every profile. Then every solution p has p.(C^T t) = b.t. Is b.t negative there is no
+solution; is it zero, every profile with a positive C^T t is empty (notes/feasibility.md, equations 1 and 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.system import System
+from purtensor.feasibility.targets import ROUNDING, ExactTargets
+from purtensor.kernels.feasibility.sums import raise_to
+
+_LARGEST = 2**60
+_LARGEST_OF_FLOATS = 2**12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """Weights t with C^T t >= 0 everywhere, and what follows.
+
+    Attributes
+    ----------
+    weights
+        Shape (D,): whole numbers, of int64 or Python's own.
+    costs
+        Shape (M,): C^T t.
+    value
+        b.t, the total mass being 1.
+    rounding
+        How far from 0 the value may be and still be rounding of the targets; 0 where they are exact.
+    """
+
+    weights: IntArray
+    costs: IntArray
+    value: Fraction
+    rounding: Fraction
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether no solution exists."""
+        return self.value < -self.rounding
+
+    @property
+    def zeros(self) -> BoolArray:
+        """The profiles that are empty in every solution by this proof.
+
+        A profile of cost c has at most the rounding over c; with float targets that is nothing only if no weight is
+        much larger than c.
+        """
+        unclear = self.rounding > 0 and int(np.abs(self.weights).max(initial=0)) > _LARGEST_OF_FLOATS
+        if abs(self.value) > self.rounding or unclear:
+            return np.zeros(len(self.costs), dtype=bool)
+        positive: BoolArray = self.costs > 0
+        return positive.astype(bool)
+
+
+def prove(system: System, targets: ExactTargets, weights: IntArray) -> Proof:
+    """Return what weights prove once they are repaired: raised until C^T t >= 0, where that costs least of b.t."""
+    weights = fitted(weights, len(system.scopes))
+    costs = spread_whole(system, weights)
+    if len(costs) and costs.min() < 0:
+        weights = repaired(system, weights, costs)
+        costs = spread_whole(system, weights)
+    rounding = targets.rounding(weights)
+    if not targets.exact and not costs.any():  # a relation among rows: these agree within a share of the total
+        rounding = max(rounding, ROUNDING * int(np.abs(weights).max(initial=0)))
+    return Proof(weights, costs, targets.dot(weights), rounding)
+
+
+def repaired(system: System, weights: IntArray, costs: IntArray) -> IntArray:
+    """Return weights with the rows of one constraint raised by what their profiles lack; the cheapest constraint."""
+    best: tuple[float, int, IntArray] | None = None
+    for k in range(len(system.scopes)):
+        lacking = np.zeros(system.block(k).stop - system.block(k).start, dtype=weights.dtype)
+        if weights.dtype == object:
+            np.maximum.at(lacking, system.index[k], -costs)
+        else:
+            raise_to(lacking, system.index[k], costs)
+        price = float(system.targets[system.block(k)] @ lacking.astype(np.float64))
+        if best is None or price < best[0]:
+            best = (price, k, lacking)
+    weights = weights.copy()
+    if best is not None:
+        weights[system.block(best[1])] += best[2]
+    return fitted(weights, len(system.scopes))
+
+
+def spread_whole(system: System, weights: IntArray) -> IntArray:
+    """Return C^T weights exactly."""
+    costs: IntArray = weights[system.block(0)][system.index[0]]
+    for k in range(1, len(system.scopes)):
+        costs = costs + weights[system.block(k)][system.index[k]]
+    return costs
+
+
+def fitted(weights: IntArray, terms: int) -> IntArray:
+    """Return weights as int64 where sums of so many of them cannot overflow, else as Python's own numbers."""
+    if len(weights) == 0:
+        return weights.astype(np.int64)
+    largest = max(abs(int(weights.max())), abs(int(weights.min())))
+    return weights.astype(np.int64 if largest < _LARGEST // (2 * terms + 2) else object)
+
+
+def extended(system: System, proof: IntArray, earlier: IntArray | None) -> IntArray:
+    """Return weights that hold on all profiles, from weights that hold where `earlier` has cost 0.
+
+    So much of the earlier weights is added as makes every cost on their zeros not negative; their b.t is 0.
+    """
+    if earlier is None:
+        return proof
+    costs, base = spread_whole(system, proof).astype(object), spread_whole(system, earlier).astype(object)
+    lacking = np.flatnonzero((costs < 0) & (base > 0))
+    factor = max((-(int(costs[i]) // int(base[i])) for i in lacking), default=0)
+    factor = max(factor, 1) + 1
+    return fitted(proof.astype(object) + factor * earlier.astype(object), len(system.scopes))
+
+
+def tidy(system: System, weights: IntArray) -> IntArray:
+    """Return the same proof in a standard form: no common factor, and 0 the commonest weight of each later constraint.
+
+    What a constraint loses on all of its rows the first one gets: both sum to the total mass.
+    """
+    weights = weights.copy()
+    for k in range(1, len(system.scopes)):
+        values, counts = np.unique(weights[system.block(k)], return_counts=True)
+        if len(values):
+            commonest = values[np.argmax(counts)]
+            weights[system.block(k)] -= commonest
+            weights[system.block(0)] += commonest
+    factor = int(np.gcd.reduce(weights)) if len(weights) else 0
+    return weights // factor if factor > 1 else weights
+
+
+def rounded(weights: FloatArray, scale: float) -> IntArray | None:
+    """Return the nearest whole numbers to weights * scale; None where they are no numbers, or beyond 2^53."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.rint(weights * scale)
+    if not np.all(np.abs(values) <= 2.0**53):
+        return None
+    return values.astype(np.int64)

@@ -1,0 +1,109 @@
+"""Linear programs whose answers are candidates: weights that may prove something, never a verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, hstack
+
+from purtensor._interrupts import apart
+from purtensor._typing import BoolArray, FloatArray
+from purtensor.constraints.system import System
+
+_LONGEST = 20.0
+"""Seconds after which a program is given up: nobody waits for a candidate without end."""
+
+_TOLERANCES = {
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+    "presolve": True,
+    "time_limit": _LONGEST,
+}
+
+
+def _solved(costs: FloatArray, **program: Any) -> Any:
+    """Return what HiGHS makes of a program. It does not hear Ctrl-C, which ends the wait for it."""
+    return apart(lambda: linprog(costs, method="highs", options=_TOLERANCES, **program))
+
+
+def coefficient_matrix(system: System) -> csr_array:
+    """Return C as a sparse matrix, rows by profiles."""
+    constraints, profiles = system.index.shape
+    rows = (system.index.astype(np.int64) + system.offsets[:-1, None]).reshape(-1)
+    columns = np.tile(np.arange(profiles), constraints)
+    return csr_array((np.ones(rows.size), (rows, columns)), shape=(system.rows, profiles))
+
+
+def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatArray | None:
+    """Return weights with C^T t >= 0 that make b.t as small as it gets; None where the program fails.
+
+    They lie in [-1, 1] on the rows that are counted, all of them by default. Minus the smallest b.t is then the
+    smallest L1 miss over these rows that any table on the support has, if it meets all others; with rows counted it is
+    the smallest, or None.
+    """
+    scaled = system.targets / _unit(system.targets[system.targets > 0])
+    matrix = coefficient_matrix(system).T.tocsr()
+    lowest = np.full(system.rows, -1.0) if counted is None else np.where(counted, -1.0, -np.inf)
+    found = _solved(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1))
+    if found.x is None or (counted is not None and found.status != 0):
+        return None
+    return np.asarray(found.x)
+
+
+def _unit(targets: FloatArray) -> float:
+    """Return the median of targets; where it is next to nothing, what leaves the largest within a program's range."""
+    return max(float(np.median(targets)), 1e-15 * float(targets.max()))
+
+
+def sparse_weights(system: System) -> FloatArray | None:
+    """Return weights with C^T t >= 0 and b.t = -1 whose absolute values sum to the least; None on failure.
+
+    They tell a contradiction in few rows, the largest one for their number.
+    """
+    return _sparse(system, -1.0, np.zeros(system.profiles))
+
+
+def sparse_emptying_weights(system: System, profile: int) -> FloatArray | None:
+    """Return weights with C^T t >= 0, at least 1 at a profile, and b.t = 0, of least absolute sum; None on failure."""
+    least = np.zeros(system.profiles)
+    least[profile] = 1.0
+    return _sparse(system, 0.0, least)
+
+
+def _sparse(system: System, value: float, least: FloatArray) -> FloatArray | None:
+    shares = system.targets / system.targets[system.block(0)].sum()
+    matrix = coefficient_matrix(system).T.tocsr()
+    found = _solved(
+        np.ones(2 * system.rows),
+        A_ub=hstack([-matrix, matrix]).tocsr(),
+        b_ub=-least,
+        A_eq=csr_array(np.concatenate([shares, -shares])[None, :]),
+        b_eq=[value],
+        bounds=(0.0, None),
+    )
+    if found.x is None:
+        return None
+    raised, lowered = np.split(np.asarray(found.x), 2)
+    weights: FloatArray = raised - lowered
+    return weights
+
+
+def emptying_weights(system: System) -> FloatArray | None:
+    """Return weights with C^T t >= 0 and b.t = 0 that are positive at as many profiles as any; None on failure."""
+    scaled = system.targets / _unit(system.targets)
+    rows, profiles = system.rows, system.profiles
+    matrix = coefficient_matrix(system).T.tocsr()
+    flags = csr_array((np.ones(profiles), (np.arange(profiles), np.arange(profiles))), shape=(profiles, profiles))
+    above = hstack([-matrix, flags]).tocsr()
+    level = csr_array(np.concatenate([scaled, np.zeros(profiles)])[None, :])
+    found = _solved(
+        np.concatenate([np.zeros(rows), -np.ones(profiles)]),
+        A_ub=above,
+        b_ub=np.zeros(profiles),
+        A_eq=level,
+        b_eq=np.zeros(1),
+        bounds=[(None, None)] * rows + [(0.0, 1.0)] * profiles,
+    )
+    return None if found.x is None else np.asarray(found.x[:rows])

@@ -1,0 +1,1 @@
+"""Kernels of feasibility: flows and sums over certificates."""

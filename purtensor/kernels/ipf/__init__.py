@@ -1,0 +1,1 @@
+"""Kernels of iterative proportional fitting and its kin: steps, sweeps, and their stopping."""

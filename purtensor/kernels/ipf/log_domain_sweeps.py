@@ -1,0 +1,166 @@
+"""Sweeps in logarithms, plain, relaxed, and over all constraints at once: masses may be as small as no float64 is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels._jit import compiled
+from purtensor.kernels.exponential import excess, fast_exp
+from purtensor.kernels.ipf.over_relaxation import relaxed_gain
+from purtensor.kernels.spread import spread
+
+
+@compiled
+def add_in_logarithms(logs: FloatArray, row: IntArray, largest: FloatArray, sums: FloatArray) -> None:
+    """Write the logarithms of a marginal into `sums`, given those of the masses; `largest` is overwritten.
+
+    Each row is added up relative to its largest mass. Every row has a profile.
+    """
+    largest[:] = -np.inf
+    sums[:] = 0.0
+    for i in range(logs.size):
+        largest[row[i]] = max(largest[row[i]], logs[i])
+    for i in range(logs.size):
+        sums[row[i]] += fast_exp(logs[i] - largest[row[i]])
+    for r in range(sums.size):
+        sums[r] = largest[r] + np.log(sums[r])
+
+
+@compiled
+def sweep_in_logarithms(
+    log_reference: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    targets: FloatArray,
+    log_targets: FloatArray,
+    order: IntArray,
+    t: FloatArray,
+    logs: FloatArray,
+    largest: FloatArray,
+    sums: FloatArray,
+) -> float:
+    """Make one sweep: add log(target / sum) to the potentials `t`, row by row; return what the dual gained.
+
+    `logs`, shape (M,), and `largest` and `sums`, shape (D,), are overwritten. A step gains the divergence of its
+    targets from the sums that it finds, the total of the masses being that of the targets or not.
+    """
+    gain = 0.0
+    for k in order:
+        spread(index, offsets, t, logs)
+        logs += log_reference
+        rows = slice(offsets[k], offsets[k + 1])
+        add_in_logarithms(logs, index[k], largest[rows], sums[rows])
+        for r in range(offsets[k], offsets[k + 1]):
+            move = log_targets[r] - sums[r]
+            t[r] += move
+            gain += gain_of_a_row(move, targets[r], sums[r])
+    return gain
+
+
+@compiled
+def gain_of_a_row(log_ratio: float, target: float, log_sum: float) -> float:
+    """Return what the dual gains where a row takes the factor target / sum: b log(b / s) - b + s.
+
+    Near ratio 1 as b (e^-l - 1 + l), which keeps its digits; elsewhere e^-l may be beyond float64 where s is not.
+    """
+    if abs(log_ratio) < 1.0:
+        return float(target * excess(-log_ratio))
+    return float(target * (log_ratio - 1.0) + fast_exp(log_sum))
+
+
+@compiled
+def gain_of_a_relaxed_row(log_ratio: float, omega: float, target: float, log_sum: float) -> float:
+    """Return what the dual gains where a row takes (target / sum) ** omega: b omega l - s e^(omega l) + s."""
+    move = omega * log_ratio
+    if abs(log_ratio) < 0.25:
+        return float(fast_exp(log_sum) * relaxed_gain(log_ratio, omega))
+    return float(target * move - fast_exp(log_sum + move) + fast_exp(log_sum))
+
+
+@compiled
+def relaxed_sweep_in_logarithms(
+    log_reference: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    targets: FloatArray,
+    log_targets: FloatArray,
+    order: IntArray,
+    t: FloatArray,
+    logs: FloatArray,
+    largest: FloatArray,
+    sums: FloatArray,
+    omega: float,
+) -> float:
+    """Make one sweep with exponent `omega`, as `run_relaxed_sweeps` does; all else is as in `sweep_in_logarithms`."""
+    gain = 0.0
+    total = targets[offsets[0] : offsets[1]].sum()
+    for k in order:
+        spread(index, offsets, t, logs)
+        logs += log_reference
+        rows = slice(offsets[k], offsets[k + 1])
+        add_in_logarithms(logs, index[k], largest[rows], sums[rows])
+        heaviest = -np.inf
+        for r in range(offsets[k], offsets[k + 1]):
+            log_ratio = log_targets[r] - sums[r]
+            own = gain_of_a_relaxed_row(log_ratio, omega, targets[r], sums[r])
+            largest[r] = omega * log_ratio
+            if not own > 0.0:
+                own = gain_of_a_row(log_ratio, targets[r], sums[r])
+                largest[r] = log_ratio
+            gain += own
+            heaviest = max(heaviest, sums[r] + largest[r])
+        mass = 0.0
+        for r in range(offsets[k], offsets[k + 1]):
+            mass += fast_exp(sums[r] + largest[r] - heaviest)
+        shift = np.log(total) - heaviest - np.log(mass)
+        for r in range(offsets[k], offsets[k + 1]):
+            t[r] += largest[r] + shift
+        gain += total * excess(-shift)
+    return gain
+
+
+@compiled
+def scaling_in_logarithms(
+    log_reference: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    targets: FloatArray,
+    log_targets: FloatArray,
+    order: IntArray,
+    t: FloatArray,
+    logs: FloatArray,
+    largest: FloatArray,
+    sums: FloatArray,
+) -> float:
+    """Make one iteration of generalised iterative scaling, as `run_gis` does; all else is as in `sweep_in_logarithms`.
+
+    `order` only says how many constraints there are.
+    """
+    total = targets[offsets[0] : offsets[1]].sum()
+    spread(index, offsets, t, logs)
+    logs += log_reference
+    for k in range(order.size):
+        rows = slice(offsets[k], offsets[k + 1])
+        add_in_logarithms(logs, index[k], largest[rows], sums[rows])
+    gain = 0.0
+    for r in range(sums.size):
+        largest[r] = (log_targets[r] - sums[r]) / order.size
+        gain += (targets[r] - fast_exp(sums[r])) * largest[r]
+    t += largest
+    change = np.empty_like(logs)
+    spread(index, offsets, largest, change)
+    heaviest = -np.inf
+    for i in range(logs.size):
+        if abs(change[i]) < 1.0:
+            gain -= fast_exp(logs[i]) * excess(change[i])
+        else:
+            gain -= fast_exp(logs[i] + change[i]) - fast_exp(logs[i]) * (1.0 + change[i])
+        heaviest = max(heaviest, logs[i] + change[i])
+    mass = 0.0
+    for i in range(logs.size):
+        mass += fast_exp(logs[i] + change[i] - heaviest)
+    shift = np.log(total) - heaviest - np.log(mass)
+    for r in range(offsets[0], offsets[1]):
+        t[r] += shift
+    return float(gain + total * excess(-shift))

@@ -1,0 +1,53 @@
+"""What a sweep leaves in the trace, and whether it was the last: for the sweeps that compiled loops make."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels._jit import compiled
+from purtensor.kernels.ipf.steps import is_recorded, measure_others, miss
+
+PASSED_OVER = 0
+RECORDED = 1
+ENDED = 2
+
+
+@compiled
+def judge_sweep(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    targets: FloatArray,
+    sums: FloatArray,
+    first: int,
+    sweep: int,
+    tolerance: float,
+    tolerance_l1: float,
+    dense: int,
+    measured: FloatArray,
+    record: FloatArray,
+) -> int:
+    """Write the record of a sweep where one is due; return RECORDED then, ENDED where the tolerances are met as well.
+
+    What the dual gained, and its value, are left to those who know better ways to them.
+
+    `sums` holds the marginal over constraint `first`: only where that is met, or the trace wants it, are all measured.
+    A number that is not finite ends the run too. Of `measured` all but constraint `first` is overwritten.
+    """
+    rows = slice(offsets[first], offsets[first + 1])
+    largest, l1 = miss(sums[rows], targets[rows])
+    met = largest <= tolerance and l1 <= tolerance_l1
+    finite = np.isfinite(l1)
+    due = is_recorded(sweep, dense)
+    if not (met or due or not finite):
+        return PASSED_OVER
+    residual, residual_l1 = measure_others(masses, index, offsets, targets, first, (largest, l1), measured)
+    ended = not finite or (residual <= tolerance and residual_l1 <= tolerance_l1)
+    if not (ended or due):
+        return PASSED_OVER
+    record[0] = sweep
+    record[1] = residual
+    record[2] = residual_l1
+    record[5] = sums[rows].sum()
+    return ENDED if ended else RECORDED

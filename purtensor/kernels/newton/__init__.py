@@ -1,0 +1,1 @@
+"""Kernels of Newton's equations: their assembly, elimination, line search and certificate sums."""

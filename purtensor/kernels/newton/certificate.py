@@ -1,0 +1,131 @@
+"""The sums of the certificate, each without cancellation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels._jit import compiled
+from purtensor.kernels.ipf.steps import phi
+from purtensor.kernels.spread import BLOCK, spread_from
+
+
+@compiled
+def _gap_term(w: float) -> float:
+    """Return phi(w) - w - w^2 + expm1(w); for small w it is w^4 / 8."""
+    if abs(w) < 0.02:
+        total = 0.0
+        power = w * w * w
+        factorial = 6.0
+        for n in range(4, 14):
+            power *= w
+            factorial *= n
+            sign = 1.0 if n % 2 == 0 else -1.0
+            total += power * (sign / (n * (n - 1)) + 1.0 / factorial)
+        return total
+    return float(phi(w) - w - w * w + np.expm1(w))
+
+
+@compiled
+def certificate_sums(masses: FloatArray, change: FloatArray) -> tuple[float, float, float, float]:
+    """Return the smallest w or 0, sum p phi(w), sum p (phi(w) - w - w^2 + expm1(w)) and sum p |w|.
+
+    All are NaN where a w is no finite number.
+    """
+    lowest = 0.0
+    upper = 0.0
+    gap = 0.0
+    moved = 0.0
+    for i in range(masses.size):
+        w = change[i]
+        lowest = min(lowest, w)
+        upper += masses[i] * phi(w)
+        gap += masses[i] * _gap_term(w)
+        moved += masses[i] * abs(w)
+    if not np.isfinite(moved):
+        return np.nan, np.nan, np.nan, np.nan
+    return lowest, upper, gap, moved
+
+
+@compiled
+def unevenness(missed: FloatArray, targets: FloatArray) -> float:
+    """Return the sum of miss^2 / max(target, miss): what misses of rounding are in nats, large for a small target."""
+    total = 0.0
+    for r in range(missed.size):
+        if missed[r] != 0.0:
+            total += missed[r] * (missed[r] / max(targets[r], abs(missed[r])))
+    return total
+
+
+@compiled
+def change_masses(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    potentials: FloatArray,
+    scale: float,
+    begin: int,
+    end: int,
+    out: FloatArray,
+) -> None:
+    """Write scale p (1 + w), w = C^T potentials, of the profiles begin .. end - 1 into their `out`."""
+    for at in range(begin, end, BLOCK):
+        part = out[at : min(at + BLOCK, end)]
+        spread_from(index, offsets, potentials, at, part)
+        for i in range(part.size):
+            part[i] = scale * masses[at + i] * (1.0 + part[i])
+
+
+@compiled
+def certify_range(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    potentials: FloatArray,
+    begin: int,
+    end: int,
+    out: FloatArray,
+) -> None:
+    """Write the `certificate_sums` of w = C^T potentials over the profiles begin .. end - 1 into `out`, shape (4,)."""
+    change = np.empty(min(BLOCK, end - begin))
+    out[:] = 0.0
+    for at in range(begin, end, BLOCK):
+        here = change[: min(BLOCK, end - at)]
+        spread_from(index, offsets, potentials, at, here)
+        lowest, upper, gap, moved = certificate_sums(masses[at : at + here.size], here)
+        out[0] = lowest if np.isnan(lowest) else min(out[0], lowest)
+        out[1] += upper
+        out[2] += gap
+        out[3] += moved
+
+
+@compiled
+def weigh_range(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    weights: FloatArray,
+    begin: int,
+    end: int,
+    out: FloatArray,
+) -> None:
+    """Write the sum of the masses times their row weights over the profiles begin .. end - 1, and that of the masses.
+
+    `out` has shape (2,).
+    """
+    weight = np.empty(min(BLOCK, end - begin))
+    out[:] = 0.0
+    for at in range(begin, end, BLOCK):
+        here = weight[: min(BLOCK, end - at)]
+        spread_from(index, offsets, weights, at, here)
+        for i in range(here.size):
+            out[0] += masses[at + i] * here[i]
+            out[1] += masses[at + i]
+
+
+@compiled
+def weigh(masses: FloatArray, index: IntArray, offsets: IntArray, weights: FloatArray) -> float:
+    """Return the mean over the masses of the sum of each profile's row weights."""
+    sums = np.empty(2)
+    weigh_range(masses, index, offsets, weights, 0, masses.size, sums)
+    return float(sums[0]) / float(sums[1])

@@ -1,0 +1,1 @@
+"""Kernels of exact ranks: forests, peeling, elimination modulo a prime."""

@@ -1,0 +1,1 @@
+"""Kernels of sampling: rounding towards vertices."""

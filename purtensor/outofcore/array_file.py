@@ -1,0 +1,167 @@
+"""Arrays packed into one file: written whole or not at all, and checked when they are read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from purtensor._typing import IntArray
+from purtensor.errors import StoreError
+from purtensor.kernels.checksum import checksum
+from purtensor.tables.io.atomic import replaced_file
+
+_MAGIC = b"purtensor packed arrays 1\n"
+_ALIGNED = 64
+_WORD = 8
+
+
+class Held(dict[str, Any]):
+    """What a file holds, by name; what it does not hold is an error of the file."""
+
+    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+        self._path = path
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise StoreError(f"{self._path} does not say {name!r}: it is another file than was expected there")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Held, (self._path, dict(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """What a packed file holds: arrays, facts as JSON has them, the name that it was written to, and its checksum."""
+
+    arrays: Held
+    facts: Held
+    name: str
+    checksum: int
+
+
+def write_packed(path: Path, arrays: Mapping[str, IntArray], facts: Mapping[str, Any]) -> int:
+    """Write arrays and facts to a file, whole or not at all, and return its checksum.
+
+    Raises
+    ------
+    StoreError
+        The disk is full, or cannot be written; what was at `path` is still there.
+    """
+    return write_joined(path, [(arrays, facts)])[0][2]
+
+
+def write_joined(
+    path: Path, pieces: Iterable[tuple[Mapping[str, IntArray], Mapping[str, Any]]]
+) -> list[tuple[int, int, int]]:
+    """Write several sets of arrays and facts to one file; return where each begins, its length, and its checksum.
+
+    Raises
+    ------
+    StoreError
+        As for `write_packed`.
+    """
+    written, at = [], 0
+    try:
+        with replaced_file(path) as temporary, temporary.open("wb") as file:
+            for arrays, facts in pieces:
+                content = _content(arrays, facts, path.name)
+                proof = checksum(content.view(np.uint64)) & (2**64 - 1)
+                file.write(content.data)
+                file.write(proof.to_bytes(_WORD, "little"))
+                written.append((at, content.nbytes + _WORD, proof))
+                at += content.nbytes + _WORD
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}; free the disk, then resume") from error
+    return written
+
+
+def _content(arrays: Mapping[str, IntArray], facts: Mapping[str, Any], name: str) -> IntArray:
+    """Return all bytes but the checksum, a whole number of words."""
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    at, table = 0, dict[str, Any]()
+    for which, array in plain.items():
+        table[which] = [array.dtype.str, list(array.shape), at]
+        at += _padded(array.nbytes)
+    header = json.dumps({"arrays": table, "facts": dict(facts), "name": name}).encode()
+    begin = _padded(len(_MAGIC) + _WORD + len(header))
+    content = np.zeros(begin + at, dtype=np.uint8)
+    head = _MAGIC + len(header).to_bytes(_WORD, "little") + header
+    content[: len(head)] = np.frombuffer(head, dtype=np.uint8)
+    for which, array in plain.items():
+        start = begin + int(table[which][2])
+        content[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
+    return content
+
+
+def read_packed(path: Path, piece: tuple[int, int] | None = None) -> Packed:
+    """Return what `write_packed` wrote, after its checksum was compared; the arrays may be changed.
+
+    Parameters
+    ----------
+    piece
+        Where the piece begins in a file of several, and its length.
+
+    Raises
+    ------
+    StoreError
+        The file is missing, cut off, damaged, or of another program.
+    """
+    try:
+        begin, size = (0, os.stat(path).st_size) if piece is None else piece
+        content: Any = np.empty(max(size, _WORD), dtype=np.uint8)
+        with path.open("rb", buffering=0) as file:
+            file.seek(begin)
+            got = 0
+            while got < size and (more := file.readinto(memoryview(content)[got:])):
+                got += more
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
+    if got != size or size % _WORD or not content[: len(_MAGIC)].tobytes() == _MAGIC:
+        raise StoreError(f"{path} is cut off, or another program wrote it")
+    words = content[:-_WORD].view(np.uint64)
+    proof = int.from_bytes(content[-_WORD:].tobytes(), "little")
+    if checksum(words) & (2**64 - 1) != proof:
+        raise StoreError(f"{path} is damaged: its bytes do not have the checksum that they were written with")
+    try:
+        return _unpacked(path, content, proof)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{path} is whole, but another program or version wrote it: {error}") from error
+
+
+def read_own(path: Path) -> Packed:
+    """Return what was written to this very file, and not to one of another name.
+
+    Raises
+    ------
+    StoreError
+        As for `read_packed`, or a file was put in the place of another.
+    """
+    packed = read_packed(path)
+    if packed.name != path.name:
+        raise StoreError(f"{path} is another file than was expected there: it was written as {packed.name!r}")
+    return packed
+
+
+def _unpacked(path: Path, content: IntArray, proof: int) -> Packed:
+    at = len(_MAGIC)
+    length = int.from_bytes(content[at : at + _WORD].tobytes(), "little")
+    at += _WORD
+    header = json.loads(content[at : at + length].tobytes())
+    begin = _padded(at + length)
+    arrays = dict[str, Any]()
+    for name, (kind, shape, offset) in header["arrays"].items():
+        dtype = np.dtype(kind)
+        count = int(np.prod(shape, dtype=object))
+        start = begin + offset
+        arrays[name] = content[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
+    return Packed(Held(path, arrays), Held(path, header["facts"]), header["name"], proof)
+
+
+def _padded(count: int) -> int:
+    return -(-count // _ALIGNED) * _ALIGNED

@@ -1,0 +1,128 @@
+"""Where a run stands, on disk: the next iteration needs nothing else, and has the same bits."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.errors import StoreError
+from purtensor.outofcore.array_file import read_own, write_packed
+from purtensor.outofcore.passes import START, Tally
+from purtensor.outofcore.slab_store import SlabStore
+from purtensor.solving.iterate import Record
+from purtensor.solving.loop import State
+from purtensor.solving.spaces.space import NewtonMemory
+from purtensor.solving.trace_lines import Lines, TraceLine
+
+
+@dataclass(slots=True, eq=False)
+class PartsPoint:
+    """A point: the state in which the parts' potentials lie, the potentials that couple them, and what a pass found."""
+
+    token: str
+    outer: FloatArray
+    tally: Tally
+    memory: Any = None
+
+
+def keep(store: SlabStore, state: State, options: dict[str, Any]) -> None:
+    """Write where the run stands, then remove the states of earlier points.
+
+    Raises
+    ------
+    StoreError
+        The disk is full; the checkpoint before is still whole.
+    """
+    point: PartsPoint = state.point
+    arrays: dict[str, FloatArray] = {"outer": point.outer}
+    numbers: dict[str, float] = {}
+    for name, value in point.tally.sums.items():
+        if isinstance(value, np.ndarray):
+            arrays[f"tally_{name}"] = value
+        else:
+            numbers[name] = float(value)
+    arrays.update({f"logs_{name}": value for name, value in point.tally.logs.items()})
+    arrays["numbers"] = np.array(list(numbers.values()))
+    arrays["largest"] = np.array(list(point.tally.largest.values()))
+    arrays["lines"] = np.array([_line(line) for line in state.lines]).reshape(-1, 8)
+    arrays["clock"] = np.array([state.seconds])
+    facts = {
+        "token": point.token,
+        "iterations": state.iterations,
+        "doubtful": state.doubtful,
+        "asked": state.asked,
+        "memory": None if point.memory is None else asdict(point.memory),
+        "notes": state.notes,
+        "options": options,
+        "numbers": list(numbers),
+        "largest": list(point.tally.largest),
+    }
+    write_packed(store.checkpoint, arrays, facts)
+    for there in store.states.iterdir():
+        if there.name != point.token:
+            shutil.rmtree(there, ignore_errors=True)
+
+
+def recalled(store: SlabStore) -> tuple[State, dict[str, Any]]:
+    """Return where the last run stands, and its options.
+
+    Raises
+    ------
+    StoreError
+        There is no checkpoint, it is damaged, or a state that it needs is gone.
+    """
+    path = store.checkpoint
+    if not path.exists():
+        raise StoreError(f"{store.folder} holds no checkpoint: no iteration was ended there; project again")
+    packed = read_own(path)
+    try:
+        state, options = _state_of(packed.arrays, packed.facts)
+        token = state.point.token
+        leads_elsewhere = Path(token).name != token or token.startswith(".")
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise StoreError(f"{path} does not say where a run stands: {error}") from error
+    if leads_elsewhere:
+        raise StoreError(f"{path} does not say where a run stands: {token!r} names no state")
+    missing = [n for n in store.parts if token != START and not store.state(token, n).exists()]
+    if missing:
+        raise StoreError(f"{store.folder} lacks the potentials of part {missing[0]} that its checkpoint names")
+    return state, options
+
+
+def _state_of(arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
+    sums: dict[str, Any] = dict(zip(facts["numbers"], arrays["numbers"].tolist(), strict=True))
+    sums.update({name.removeprefix("tally_"): own for name, own in arrays.items() if name.startswith("tally_")})
+    logs = {name.removeprefix("logs_"): own for name, own in arrays.items() if name.startswith("logs_")}
+    tally = Tally(sums, dict(zip(facts["largest"], arrays["largest"].tolist(), strict=True)), logs)
+    memory = None if facts["memory"] is None else NewtonMemory(**facts["memory"])
+    first, *rest = [_line_of(row) for row in arrays["lines"].tolist()]
+    lines = Lines(first)
+    for line in rest:
+        lines.add(line)
+    point = PartsPoint(facts["token"], arrays["outer"], tally, memory)
+    state = State(
+        point,
+        lines,
+        facts["iterations"],
+        arrays["clock"].tolist()[0],
+        list(facts["notes"]),
+        doubtful=facts["doubtful"],
+        asked=facts["asked"],
+    )
+    return state, facts["options"]
+
+
+def _line(line: TraceLine) -> list[float]:
+    r = line.record
+    return [line.iteration, line.seconds, line.tv_bound, r.residual, r.residual_l1, r.kl_step, r.dual, r.iteration]
+
+
+def _line_of(row: list[float]) -> TraceLine:
+    record = Record(int(row[7]), row[3], row[4], row[5], row[6])
+    return TraceLine(record, int(row[0]), row[1], row[2])

@@ -1,0 +1,188 @@
+"""Which of the rows that couple the parts are independent: the rank of null vectors that lie in many parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from purtensor._typing import BoolArray, IntArray
+from purtensor.constraints.rank.echelon import Echelon, primes
+from purtensor.constraints.rank.exact_rank import Explicit, Vectors, rank_profile
+from purtensor.constraints.slabs import Slabs
+from purtensor.outofcore.array_file import read_packed
+from purtensor.outofcore.engine import map_each
+from purtensor.outofcore.slab_layout import structure_of
+from purtensor.outofcore.slab_store import SlabStore
+from purtensor.tables.grouping import group_profiles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadVectors(Vectors):
+    """The null vectors of the slabs of all parts, summed over the outer rows.
+
+    Attributes
+    ----------
+    parts
+        The files of the parts.
+    bases
+        For each part a basis of its vectors modulo `prime`.
+    rows
+        How many outer rows there are.
+    most
+        What the rank cannot pass.
+    """
+
+    parts: tuple[Path, ...]
+    bases: tuple[IntArray, ...]
+    prime: int
+    rows: int
+    most: int
+
+    @property
+    def size(self) -> int:
+        """How many outer rows the vectors are summed over."""
+        return self.rows
+
+    @property
+    def highest(self) -> int:
+        """What the rank cannot pass."""
+        return self.most
+
+    def span(self, prime: int) -> Echelon:
+        """Return the span of all vectors modulo a prime."""
+        bases = self.bases if prime == self.prime else map_each(_basis, self.parts, prime)
+        echelon = Echelon(self.rows, prime)
+        for basis in bases:
+            if echelon.rank >= self.most:
+                break
+            echelon.insert(basis)
+        return echelon
+
+    def satisfy(self, weights: IntArray) -> bool:
+        """Tell, exactly, whether the weighted sum of every vector is 0."""
+        return all(map_each(_satisfied, self.parts, weights))
+
+
+def independent_outer_rows(
+    scopes: Sequence[tuple[str, ...]],
+    inside: Sequence[int],
+    outside: Sequence[int],
+    outer_codes: Sequence[Sequence[IntArray]],
+    parts: Mapping[Path, IntArray | None],
+    prime: int,
+) -> BoolArray:
+    """Mark the outer rows that the inside rows and the outer rows before them do not imply.
+
+    Parameters
+    ----------
+    parts
+        The files of the parts, and a basis of the null vectors of each modulo `prime`; None where it has none.
+    """
+    rows = sum(len(codes[0]) for codes in outer_codes)
+    kept = np.zeros(rows, dtype=bool)
+    if rows:
+        highest = highest_rank(scopes, inside, outside, outer_codes)
+        bases = tuple(basis for basis in parts.values() if basis is not None)
+        kept[rank_profile(SpreadVectors(tuple(parts), bases, prime, rows, highest)).independent] = True
+    return kept
+
+
+def relations_of(store: SlabStore) -> list[IntArray]:
+    """Return what implies outer rows beyond the marginals that constraints share: whole numbers, one an outer row.
+
+    For each of them there are whole numbers on the inside rows that make C^T t vanish on every profile.
+    """
+    rows = len(store.outer_targets)
+    highest = highest_rank(store.scopes, store.inside, store.outside, store.outer_codes) if rows else 0
+    if int(store.kept.sum()) == highest:
+        return []
+    paths = tuple(store.part(number) for number in store.parts)
+    prime = next(primes())
+    bases = tuple(map_each(_basis, paths, prime))
+    return rank_profile(SpreadVectors(paths, bases, prime, rows, highest)).relations or []
+
+
+def highest_rank(
+    scopes: Sequence[tuple[str, ...]],
+    inside: Sequence[int],
+    outside: Sequence[int],
+    outer_codes: Sequence[Sequence[IntArray]],
+) -> int:
+    """Return what the rank of the outer rows cannot pass: their number, less the rank of the marginals that they share.
+
+    Null vectors sum to 0 over every marginal that an outside constraint shares with an inside one, and have the same
+    sums over what two outside constraints share.
+    """
+    counts = [len(codes[0]) for codes in outer_codes]
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(int)
+    blocks = []
+    for a, k in enumerate(outside):
+        for j in inside:
+            shared = [name for name in scopes[k] if name in scopes[j]]
+            group = _groups(scopes[k], outer_codes[a], shared)
+            block = np.zeros((int(group.max()) + 1, starts[-1]), dtype=np.int64)
+            block[group, starts[a] + np.arange(counts[a])] = 1
+            blocks.append(block)
+        for b, other in enumerate(outside[:a]):
+            blocks.append(
+                _shared_by_two(scopes, (k, other), (outer_codes[a], outer_codes[b]), starts[[a, b]], starts[-1])
+            )
+    constraints = np.concatenate(blocks) if blocks else np.zeros((0, int(starts[-1])), dtype=np.int64)
+    return int(starts[-1]) - len(rank_profile(Explicit(constraints)).independent)
+
+
+def _groups(scope: Sequence[str], codes: Sequence[IntArray], shared: Sequence[str]) -> IntArray:
+    if not shared:
+        return np.zeros(len(codes[0]), dtype=np.int64)
+    own = [codes[scope.index(name)] for name in shared]
+    return group_profiles(own, [int(code.max()) + 1 for code in own])[0]
+
+
+def _shared_by_two(
+    scopes: Sequence[tuple[str, ...]],
+    pair: tuple[int, int],
+    codes: tuple[Sequence[IntArray], Sequence[IntArray]],
+    starts: IntArray,
+    width: int,
+) -> IntArray:
+    """Return, over all outer rows, the sums of one constraint less those of another over what they share."""
+    shared = [name for name in scopes[pair[0]] if name in scopes[pair[1]]]
+    counts = [len(own[0]) for own in codes]
+    joint = [
+        np.concatenate([own[scopes[k].index(name)] for k, own in zip(pair, codes, strict=True)]) for name in shared
+    ]
+    group = _groups(shared, joint, shared) if shared else np.zeros(sum(counts), dtype=np.int64)
+    block = np.zeros((int(group.max()) + 1, width), dtype=np.int64)
+    block[group[: counts[0]], starts[0] + np.arange(counts[0])] = 1
+    block[group[counts[0] :], starts[1] + np.arange(counts[1])] = -1
+    return block
+
+
+def _structure(path: Path) -> Vectors:
+    packed = read_packed(path)
+    nothing = np.empty(0, dtype=np.int64)
+    slabs = Slabs(
+        (),
+        tuple(packed.facts["inside"]),
+        tuple(packed.facts["outside"]),
+        packed.arrays["slab_ptr"],
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+    )
+    _, vectors = structure_of(packed.arrays["index"], packed.arrays["offsets"], slabs)
+    if vectors is None:
+        raise ValueError(f"{path} has no outside constraint")
+    return vectors
+
+
+def _basis(path: Path, prime: int) -> IntArray:
+    return _structure(path).span(prime).basis
+
+
+def _satisfied(path: Path, weights: IntArray) -> bool:
+    return _structure(path).satisfy(weights)

@@ -1,0 +1,313 @@
+"""The verdict on a stored table and constraints, slab by slab."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import NoSlabsError
+from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.explanation import Explanation
+from purtensor.feasibility.verdict import Verdict
+from purtensor.outofcore.check_certificate import Proven, keep_weights
+from purtensor.outofcore.coarser_questions import coarse_contradiction
+from purtensor.outofcore.combine_proofs import keep_bare, refuting
+from purtensor.outofcore.diagnosis import Step, StoredDiagnosis
+from purtensor.outofcore.engine import map_each
+from purtensor.outofcore.face_parts import Piece, of_proof, of_zero_targets, written, written_table
+from purtensor.outofcore.names import problem_name
+from purtensor.outofcore.prepare import slab_store_of
+from purtensor.outofcore.quick_verdicts import open_for, without_profile
+from purtensor.outofcore.restrict import restricted
+from purtensor.outofcore.search import Solved, searched
+from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.outofcore.targets import Constraint, stored_problem
+from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.domain import Domain
+from purtensor.tables.store.open_store import StoredTable
+
+IN_MEMORY = 1 << 16
+"""Profiles up to which a question that the slabs leave open is asked again in memory."""
+
+_PROOF, _BARE, _COMBINED = "proof", "bare", "combined"
+"""Where beside the states of a search that lies which proves its end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Aside(SlabStore):
+    """A cut problem whose states lie apart from those of a run, which goes on from its own."""
+
+    @property
+    def states(self) -> Path:
+        """Where the states of the search lie."""
+        return self.folder / "verdict"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file that says where the search stands."""
+        return self.folder / "verdict" / "checkpoint"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """What the search came to: the steps that emptied profiles or refute, and its end, on the last of some problems."""
+
+    steps: tuple[Step, ...]
+    stores: tuple[_Aside, ...]
+    end: Solved | Proven | BareRowError | None
+
+    @property
+    def store(self) -> _Aside:
+        """The problem on which the search ended."""
+        return self.stores[-1]
+
+    def forget(self) -> None:
+        """Remove what a search that broke off would go on from; what proves its end is left."""
+        needed: tuple[str, ...] = (_PROOF, _BARE, _COMBINED)
+        if isinstance(self.end, Solved):
+            needed = (*needed, self.end.stand.token, self.end.change.token)
+        for store in self.stores:
+            store.checkpoint.unlink(missing_ok=True)
+            for state in store.states.glob("*"):
+                if state.name not in needed:
+                    shutil.rmtree(state, ignore_errors=True)
+
+
+def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEMORY) -> StoredDiagnosis:
+    """Return the verdict on a stored table, or one of chunks of dask; what `diagnose` calls for those.
+
+    Rows without profiles and targets of zero are found when the table is cut; then Newton's steps look for a positive
+    solution, or for whole numbers that prove that there is none, or that profiles are empty. What refutes the
+    constraints is looked for in coarser questions, too, which tell it in few words.
+
+    Parameters
+    ----------
+    in_memory
+        Tables of up to so many profiles are diagnosed in memory where the slabs leave the question open.
+
+    Raises
+    ------
+    NoSlabsError
+        No attributes cut the constraints into slabs, the table is too large to be diagnosed in memory, and no coarser
+        question refutes the constraints.
+    TooLargeError, StoreError
+        Memory or disk do not suffice.
+    """
+    with stored_problem(reference, constraints) as (stored, flat):
+        try:
+            store = slab_store_of(stored, flat, None)
+        except BareRowError as bare:
+            return without_profile(stored, flat, bare)
+        except NoSlabsError:
+            found = _without_slabs(stored, flat, in_memory)
+            if found is None:
+                raise
+            return found
+        return diagnose_slabs(store, stored, flat, in_memory=in_memory)
+
+
+def diagnose_slabs(
+    store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], *, in_memory: int = IN_MEMORY
+) -> StoredDiagnosis:
+    """Return the verdict on a problem that is cut already; a run that goes on from its states is not touched.
+
+    A diagnosis that broke off before, with its process say, goes on from the last step of its search.
+    """
+    found = _searched(store, reference.domain)
+    diagnosis = _told(store, reference, constraints, found, in_memory)
+    found.forget()
+    return diagnosis
+
+
+def _told(
+    store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, in_memory: int
+) -> StoredDiagnosis:
+    """Return the verdict that a search leads to, or questions that it leaves open."""
+    if isinstance(found.end, Solved):
+        return _with_solution(store, reference, constraints, found, found.end)
+    outer = {name for k in store.outside for name in store.scopes[k]}
+    if not isinstance(found.end, BareRowError):
+        coarse = coarse_contradiction(reference, constraints, sorted(outer), store.key)
+        if coarse is not None:
+            return _as_in_memory(store.folder, reference, constraints, coarse, store)
+    if isinstance(found.end, BareRowError) and not found.steps:
+        return without_profile(reference, constraints, found.end)
+    if found.end is not None:
+        refuting = _on_all_profiles(store, reference.domain, found)
+        if refuting is not None:
+            return _refuted(reference, constraints, refuting, found.end)
+    if reference.profiles <= in_memory:
+        return _as_in_memory(store.folder, reference, constraints, _in_memory(reference, constraints), store)
+    return open_for(reference, constraints)
+
+
+def _without_slabs(
+    reference: StoredTable, constraints: tuple[Constraint, ...], in_memory: int
+) -> StoredDiagnosis | None:
+    """Return what is known of constraints that do not cut a table into slabs; None where nothing is."""
+    folder = reference.workspace / f"verdict-{problem_name(reference, constraints, 'verdict')}"
+    if reference.profiles <= in_memory:
+        return _as_in_memory(folder, reference, constraints, _in_memory(reference, constraints))
+    names = {name for constraint in constraints for name in constraint.scope}
+    coarse = coarse_contradiction(reference, constraints, (), sorted(names))
+    return None if coarse is None else _as_in_memory(folder, reference, constraints, coarse)
+
+
+def _in_memory(reference: StoredTable, constraints: Sequence[Constraint]) -> Diagnosis:
+    alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
+    return diagnose(reference.to_table(), alike)
+
+
+def _searched(store: SlabStore, domain: Domain) -> _Search:
+    """Return where the search ends: each proof that empties profiles leaves a face, on which it begins again."""
+    steps: list[Step] = []
+    stores: list[_Aside] = []
+    while True:
+        aside = _aside(store)
+        stores.append(aside)
+        try:
+            end = searched(aside, domain)
+            if not isinstance(end, Proven):
+                return _Search(tuple(steps), tuple(stores), end)
+            folder = aside.states / _PROOF
+            made_folders(folder.parent, (folder.name,))
+            checksums = map_each(keep_weights, aside.parts, end, folder)
+            steps.append(Step(domain, folder, end))
+            if end.infeasible:
+                return _Search(tuple(steps), tuple(stores), end)
+            store = restricted(aside, domain, folder, checksums)
+        except BareRowError as bare:
+            return _Search(tuple(steps), tuple(stores), bare)
+
+
+def _aside(store: SlabStore) -> _Aside:
+    """Return a problem for a search of its own; what an earlier one left is removed, unless it broke off."""
+    aside = _as_aside(store)
+    if not aside.checkpoint.exists():
+        shutil.rmtree(aside.states, ignore_errors=True)
+    return aside
+
+
+def _as_aside(store: SlabStore) -> _Aside:
+    return _Aside(**{one.name: getattr(store, one.name) for one in fields(SlabStore)})
+
+
+def _with_solution(
+    first: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, end: Solved
+) -> StoredDiagnosis:
+    zeros = written(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
+    verdict = Verdict.BOUNDARY if zeros.profiles else Verdict.INTERIOR
+    weights = _coupling_weights(reference, found.steps[-1]) if found.steps else ()
+    sentences = [f"{verdict.sentence.capitalize()}."]
+    if zeros.profiles:
+        by_target = sum(len(values) for _, values in of_zero_targets(first))
+        sentences = [
+            f"The constraints can be met, but they leave {zeros.profiles} of the profiles of the support without mass."
+        ]
+        if by_target:
+            sentences.append(f"{by_target} of them lie in rows whose target is 0.")
+    return StoredDiagnosis(
+        verdict,
+        zeros if zeros.profiles else None,
+        weights,
+        "boundary to rounding" if zeros.profiles else "interval",
+        Explanation(tuple(sentences)),
+        reference,
+        constraints,
+        found.steps,
+        None,
+        found.store,
+        end,
+    )
+
+
+def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
+    yield from of_zero_targets(first)
+    for step in steps:
+        yield from of_proof(step.store, step.folder)
+
+
+def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step | None:
+    """Return the step that refutes the constraints on all profiles; None where rounding may be all that it proves."""
+    if isinstance(found.end, BareRowError):
+        folder = found.store.states / _BARE
+        made_folders(folder.parent, (folder.name,))
+        map_each(keep_bare, store.parts, found.store, domain, found.end, folder)
+        return refuting(_as_aside(store), domain, found.steps, folder)
+    *before, last = found.steps
+    return refuting(_as_aside(store), domain, before, last.folder) if before else last
+
+
+def _coupling_weights(reference: StoredTable, step: Step) -> tuple[Table, ...]:
+    """Return a step's weights of the constraints that couple the slabs, nothing for the others."""
+    store, weights = step.store, step.proven.outer
+    tables = []
+    for k, scope in enumerate(store.scopes):
+        codes = [np.empty(0, dtype=np.int64)] * len(scope)
+        values: Any = np.empty(0, dtype=np.int64)
+        if k in store.outside:
+            codes, values = list(store.outer_codes[store.outside.index(k)]), weights[store.outer_blocks[k]]
+        tables.append(sparse_table(reference.domain.select(scope), codes, values, name="certificate"))
+    return tuple(tables)
+
+
+def _refuted(
+    reference: StoredTable, constraints: tuple[Constraint, ...], step: Step, end: Proven | BareRowError
+) -> StoredDiagnosis:
+    missing = -step.proven.value * constraints[0].total
+    rows = int(np.count_nonzero(step.proven.outer))
+    sentences = [
+        f"{Verdict.INFEASIBLE.sentence.capitalize()}: {missing:.4g} of {constraints[0].total:.4g} has no place.",
+        f"The proof is a whole number for each row, {rows} of them for rows that couple the slabs; no contradiction of "
+        "fewer attributes was found.",
+    ]
+    if isinstance(end, BareRowError):
+        scope = ", ".join(constraints[end.constraint].scope)
+        sentences = [
+            f"{Verdict.INFEASIBLE.sentence.capitalize()}.",
+            f"{end.row} has a positive target over ({scope}), and the support has no profile there that the other "
+            "constraints leave.",
+        ]
+    return StoredDiagnosis(
+        Verdict.INFEASIBLE,
+        None,
+        _coupling_weights(reference, step),
+        "interval",
+        Explanation(tuple(sentences)),
+        reference,
+        constraints,
+        (step,),
+    )
+
+
+def _as_in_memory(
+    folder: Path,
+    reference: StoredTable,
+    constraints: tuple[Constraint, ...],
+    diagnosis: Diagnosis,
+    store: SlabStore | None = None,
+) -> StoredDiagnosis:
+    """Return what a diagnosis in memory tells: of the whole question, or of a coarser one that cannot be met."""
+    zeros = None
+    if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
+        made_folders(folder.parent, (folder.name,))
+        zeros = written_table(folder / "implied_zeros.zarr", diagnosis.implied_zeros)
+    return StoredDiagnosis(
+        diagnosis.verdict,
+        zeros,
+        diagnosis.certificate,
+        diagnosis.exact,
+        diagnosis.explanation,
+        reference,
+        constraints,
+        settled=diagnosis,
+        store=store,
+    )

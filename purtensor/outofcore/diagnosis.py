@@ -1,0 +1,281 @@
+"""The verdict on a stored table and constraints: small proofs in memory, large ones on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray, Table
+from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.feasibility.explanation import Explanation
+from purtensor.feasibility.targets import ROUNDING
+from purtensor.feasibility.verdict import Verdict
+from purtensor.kernels.spread import spread
+from purtensor.outofcore.array_file import read_packed
+from purtensor.outofcore.check_certificate import Proven, spread_weights
+from purtensor.outofcore.face_parts import Piece, labelled_codes, written, written_table
+from purtensor.outofcore.part import Part, read_part
+from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.search import Solved
+from purtensor.outofcore.slab_store import SlabStore
+from purtensor.outofcore.verification_sources import misses_of, source_of
+from purtensor.projection.labels import looked_up
+from purtensor.tables.coded import domain_of, sparse_table, stored_codes
+from purtensor.tables.domain import Domain
+from purtensor.tables.store.open_store import StoredTable
+from purtensor.verification.stored_sums import Fingerprint, fingerprint, joined
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """Whole numbers t, kept on disk part by part, that refute the constraints or empty profiles.
+
+    They hold on the profiles that the steps before left.
+    """
+
+    domain: Domain
+    folder: Path
+    proven: Proven
+
+    @property
+    def store(self) -> SlabStore:
+        """The problem that the step is about."""
+        return self.proven.store
+
+    def parts(self) -> Iterator[tuple[Part, list[IntArray], IntArray]]:
+        """Yield every part, the codes of its profiles, and the weights of its rows."""
+        for number in self.store.parts:
+            codes, count, _ = labelled_codes(self.store, number)
+            part = read_part(self.store.part(number), self.store.kept)
+            yield part, [code[:count] for code in codes], read_packed(self.folder / f"{number:06d}").arrays["weights"]
+
+    def chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the weights part by part: a table for each constraint, on the rows that have a profile there."""
+        for part, codes, weights in self.parts():
+            tables = []
+            for k, scope in enumerate(self.store.scopes):
+                rows, first = np.unique(part.index[k], return_index=True)
+                columns = [codes[self.domain.position(name)][first] for name in scope]
+                tables.append(
+                    sparse_table(self.domain.select(scope), columns, weights[part.block(k)][rows], name="certificate")
+                )
+            yield tuple(tables)
+
+    def left(self) -> Iterator[list[IntArray]]:
+        """Yield the codes of the profiles that the weights do not empty, part by part."""
+        for part, codes, weights in self.parts():
+            stays = spread_weights(part, weights) == 0
+            yield [code[stays] for code in codes]
+
+    def holds(self) -> bool:
+        """Return whether the weights prove what is said of them, recomputed in whole numbers and fractions."""
+        value, absolute = Fraction(0), Fraction(0)
+        positive = largest = 0
+        for part, _, weights in self.parts():
+            costs = spread_weights(part, weights)
+            if costs.min() < 0 or not np.array_equal(weights[part.outer_rows()], self.proven.outer):
+                return False
+            positive += int(np.count_nonzero(costs > 0))
+            inner = np.ones(len(weights), dtype=bool)
+            inner[part.outer_rows()] = False
+            terms = _terms(part.targets[inner], weights[inner])
+            value, absolute = value + sum(terms), absolute + sum(map(abs, terms))
+            largest = max(largest, int(np.abs(weights).max()))
+        terms = _terms(self.store.outer_targets, self.proven.outer)
+        value, absolute = value + sum(terms), absolute + sum(map(abs, terms))
+        total = Fraction(self.store.total)
+        allowed = ROUNDING * (absolute if positive else max(absolute, largest * total))
+        return value < -allowed or (positive > 0 and abs(value) <= 2 * allowed)
+
+
+def _terms(targets: FloatArray, weights: IntArray) -> list[Fraction]:
+    used = np.flatnonzero(weights)
+    pairs = zip(targets[used].tolist(), weights[used].tolist(), strict=True)
+    return [Fraction(target) * weight for target, weight in pairs]
+
+
+@dataclass(frozen=True)
+class StoredDiagnosis:
+    """Whether constraints can be met on the support of a stored table; what a Diagnosis tells, with the proof on disk.
+
+    Attributes
+    ----------
+    verdict
+        "interior", "boundary", "infeasible" or "open"; `verdict.sentence` says it in words. Open where neither the
+        slabs nor a coarser question decide.
+    implied_zeros
+        The profiles that are empty in every solution although the reference has mass there, as a stored table; None
+        where there are none, or no solution.
+    certificate
+        Tables of whole numbers t in memory, one a constraint. Where a coarser question, or one row, refutes the
+        constraints: over the attributes of that question, and all of the proof. Else the weights of the constraints
+        that couple the slabs; `certificate_chunks` yields those of the others. Empty where the verdict is interior.
+    exact
+        Which arithmetic proved it: "interval", targets are floats, known to rounding; "boundary to rounding"; that of
+        the coarser question; or "nothing".
+    explanation
+        The verdict in words.
+    reference, constraints
+        What was diagnosed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes", "no"], "sex": ["f", "m", "m"], "team": ["a", "b", "b"]})
+    >>> stored = pt.store_table(f, tempfile.mkdtemp() + "/f.zarr")
+    >>> diagnosis = pt.diagnose(stored, pt.pur(stored, response="hired", protected="sex"))
+    >>> str(diagnosis.verdict), diagnosis.verify()
+    ('infeasible', True)
+    """
+
+    verdict: Verdict
+    implied_zeros: StoredTable | None = field(repr=False)
+    certificate: tuple[Table, ...] = field(repr=False)
+    exact: str
+    explanation: Explanation = field(repr=False)
+    reference: StoredTable = field(repr=False)
+    constraints: tuple[Marginal | StoredMarginal, ...] = field(repr=False)
+    steps: tuple[Step, ...] = field(repr=False, default=())
+    settled: Diagnosis | None = field(repr=False, default=None)
+    store: SlabStore | None = field(repr=False, default=None)
+    found: Solved | None = field(repr=False, default=None)
+
+    def __str__(self) -> str:
+        return f"{self.verdict}\n{self.explanation}"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{self.verdict}</b></p>{self.explanation._repr_html_()}"
+
+    @cached_property
+    def solution(self) -> StoredTable | None:
+        """A stored table that meets the constraints to rounding, with mass on every profile but the implied zeros.
+
+        Written when it is first asked for; None where there is none.
+        """
+        if self.store is None:
+            return None
+        place = self.store.folder / "solution.zarr"
+        if self.settled is not None and self.settled.solution is not None:
+            return written_table(place, self.settled.solution)
+        if self.found is None:
+            return None
+        return written(place, self.reference.domain, self._solution_pieces(self.store, self.found))
+
+    def _solution_pieces(self, store: SlabStore, found: Solved) -> Iterator[Piece]:
+        for number in store.parts:
+            codes, count, _ = labelled_codes(store, number)
+            part, potentials = opened_part(store, number, found.stand.token, found.stand.outer)
+            made = read_packed(store.state(found.change.token, number)).arrays["made"]
+            masses = part.masses(potentials) * found.change.scale
+            change = np.empty_like(masses)
+            spread(part.index, part.offsets, made, change)
+            yield [code[:count] for code in codes], np.ldexp(masses * (1.0 + change), store.target_exponent)
+
+    def certificate_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the whole proof: for each step and part a table of weights for each constraint."""
+        if not self.steps and self.certificate:
+            yield self.certificate
+        for step in self.steps:
+            yield from step.chunks()
+
+    def verify(self) -> bool:
+        """Return whether the witness proves the verdict, recomputed from what lies on disk.
+
+        Whole numbers are summed exactly against the targets as floats; the solution is summed from its table, by code
+        that the search does not share. An open verdict has no witness.
+        """
+        if self.verdict is Verdict.OPEN or not (all(step.holds() for step in self.steps) and self._follow()):
+            return False
+        if self.settled is not None:
+            return self.settled.verify()
+        if self.verdict is Verdict.INFEASIBLE:
+            return bool(self.steps) or self._is_bare()
+        return self._is_solved()
+
+    def _follow(self) -> bool:
+        """Return whether each step is about the profiles that the ones before left, and the solution about the last."""
+        stores = [step.store for step in self.steps[1:]]
+        if self.found is not None and self.store is not None:
+            stores.append(self.store)
+        for step, store in zip(self.steps, stores, strict=False):
+            left = hashed_profiles(step.left())
+            if left != hashed_profiles(problem_codes(store)):
+                return False
+        return True
+
+    def _is_bare(self) -> bool:
+        """Return whether the one row of the certificate has a target, and no profile that other targets leave."""
+        for k, table in enumerate(self.certificate):
+            if np.any(table.values):
+                row = table[np.flatnonzero(table.values)[:1]]
+                codes = [np.asarray(code, dtype=np.int64) for code in stored_codes(row, domain_of(row))]
+                return bool(_positive(self.constraints[k], self.reference.domain, codes).all()) and not self._has_room(
+                    k, codes
+                )
+        return False
+
+    def _has_room(self, k: int, row: Sequence[IntArray]) -> bool:
+        """Return whether a profile of a row of constraint k has mass in the reference, and targets everywhere else."""
+        domain = self.reference.domain
+        places = [domain.position(name) for name in self.constraints[k].scope]
+        for codes, values in source_of(self.reference).profiles():
+            room = values > 0
+            for place, code in zip(places, row, strict=True):
+                room &= np.asarray(codes[place], dtype=np.int64) == code
+            for j, other in enumerate(self.constraints):
+                if j != k and room.any():
+                    own = [np.asarray(codes[domain.position(name)], dtype=np.int64)[room] for name in other.scope]
+                    room[room] = _positive(other, domain, own)
+            if room.any():
+                return True
+        return False
+
+    def _is_solved(self) -> bool:
+        solution = self.solution
+        if solution is None:
+            return False
+        lowest = min(float(chunk.min()) for chunk in solution.chunks())
+        with_mass = (
+            [np.asarray(code)[values > 0] for code in codes] for codes, values in source_of(self.reference).profiles()
+        )
+        tables = [solution] if self.implied_zeros is None else [solution, self.implied_zeros]
+        told = (codes for table in tables for codes, _ in source_of(table).profiles())
+        allowed = float(ROUNDING)
+        return (
+            lowest > 0.0
+            and hashed_profiles(told) == hashed_profiles(with_mass)
+            and all(misses_of(solution, constraint)[0] <= allowed for constraint in self.constraints)
+        )
+
+
+def hashed_profiles(pieces: Iterable[Sequence[IntArray]]) -> Fingerprint:
+    """Return how many profiles there are, and a hash of their codes that no order changes."""
+    found: Fingerprint = (0, 0)
+    for codes in pieces:
+        found = joined(found, fingerprint(codes, np.ones(len(codes[0]))))
+    return found
+
+
+def problem_codes(store: SlabStore) -> Iterator[list[IntArray]]:
+    """Yield the codes of the profiles of a problem, part by part."""
+    for number in store.parts:
+        codes, count, _ = labelled_codes(store, number)
+        yield [code[:count] for code in codes]
+
+
+def _positive(constraint: Marginal | StoredMarginal, domain: Domain, rows: Sequence[IntArray]) -> BoolArray:
+    """Mark the rows of a constraint, by their codes in a domain, that have a positive target."""
+    onto = domain.select(constraint.scope)
+    if isinstance(constraint, Marginal):
+        return np.asarray(looked_up(constraint.target, onto, rows) > 0)
+    found = np.zeros(len(rows[0]), dtype=bool)
+    for chunk in constraint.table.chunks():
+        found |= looked_up(chunk[chunk.values > 0], onto, rows) > 0
+    return found

@@ -1,0 +1,120 @@
+"""Map and reduce on whatever runs dask: threads, processes, or the workers of a dask.distributed Client."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from purtensor.errors import StoreError
+from purtensor.outofcore.cluster import active_client, computed_by, lost_call
+
+PART_OPTION = "purtensor.part-profiles"
+
+_FAN_IN = 8
+_MOST_LOSSES = 3
+"""A call that is lost so often in one pass is not made again; dask's allowed-failures is how often it tries itself."""
+
+T = TypeVar("T")
+
+
+def require_dask() -> None:
+    """Refuse to begin where dask is not installed.
+
+    Raises
+    ------
+    ImportError
+        It is not; the message says what to install.
+    """
+    if importlib.util.find_spec("dask") is None:
+        raise ImportError("tables larger than memory need dask: pip install 'purtensor[distributed]'")
+
+
+def profiles_per_part() -> int:
+    """Return how many profiles a part has at most: dask's option `purtensor.part-profiles`, else 2^19."""
+    return int(_dask().config.get(PART_OPTION, 1 << 19))
+
+
+def _dask() -> Any:
+    return importlib.import_module("dask")  # optional, and slow to import
+
+
+def map_each(task: Callable[..., T], numbers: Sequence[Any], *arguments: Any) -> list[T]:
+    """Return `task(number, *arguments)` for every number, in their order."""
+    return _computed(lambda: [_call(task, number, number, *arguments) for number in numbers])
+
+
+def map_reduce(task: Callable[..., T], add: Callable[[list[T]], T], numbers: Sequence[Any], *arguments: Any) -> T:
+    """Return the sum of `task(number, *arguments)` over all numbers.
+
+    The sums are taken in a tree that the count alone decides, so that the result has the same bits whoever computes
+    what, and nobody holds more than a few terms.
+    """
+
+    def tree() -> list[Any]:
+        level = [_call(task, number, number, *arguments) for number in numbers]
+        while len(level) > 1:
+            level = [_call(add, at, level[at : at + _FAN_IN]) for at in range(0, len(level), _FAN_IN)]
+        return level
+
+    result: T = _computed(tree)[0]
+    return result
+
+
+def _call(function: Callable[..., Any], which: Any, *arguments: Any) -> Any:
+    """Return a call for dask to make later; errors of lost workers name it by the function and which one it is."""
+    name = f"{function.__name__}({which})-{uuid.uuid4().hex}"
+    return _dask().delayed(function, pure=False)(*arguments, dask_key_name=name)
+
+
+def _computed(calls: Callable[[], list[Any]]) -> list[Any]:
+    """Return what dask computes of calls; those lost with a worker that died are made again, all of the pass.
+
+    Raises
+    ------
+    StoreError
+        The same call was lost again and again, or nobody is left to make it.
+    """
+    losses: Counter[str] = Counter()
+    while True:
+        client = active_client()
+        try:
+            return list(_dask().compute(*calls())) if client is None else computed_by(client, calls())
+        except Exception as error:
+            lost = lost_call(error)
+            if lost is None:
+                raise
+            losses[lost] += 1
+            if losses[lost] == _MOST_LOSSES:
+                raise StoreError(
+                    f"{lost} was lost {_MOST_LOSSES} times in one pass, because every worker that made it died, maybe "
+                    "for want of memory (their logs tell); resume with workers that have more, or begin anew with "
+                    f"fewer profiles a part, dask's option {PART_OPTION}"
+                ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Who computes: how many tasks at once in one memory, and how much memory that is (None: this machine's)."""
+
+    at_once: int
+    memory: int | None
+
+
+def workers() -> Workers:
+    """Return what dask would compute with now."""
+    client = active_client()
+    if client is not None:
+        known = client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [int(one["memory_limit"]) // max(1, int(one["nthreads"])) for one in known if one["memory_limit"]]
+        threads = max((int(one["nthreads"]) for one in known), default=1)
+        return Workers(threads, threads * min(limits) if limits else None)
+    dask = _dask()
+    scheduler = dask.config.get("scheduler", None)
+    if scheduler in ("sync", "synchronous", "single-threaded"):
+        return Workers(1, None)
+    return Workers(int(dask.config.get("num_workers", None) or dask.system.CPU_COUNT), None)

@@ -1,0 +1,157 @@
+"""Where a run goes on that has found zeros which the constraints force: on the face that they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import IntArray, Table
+from purtensor.errors import StoreError
+from purtensor.outofcore.array_file import write_packed
+from purtensor.outofcore.check_certificate import LARGEST, spread_weights
+from purtensor.outofcore.checkpoint import keep, recalled
+from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.outofcore.engine import map_each
+from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
+from purtensor.outofcore.part import read_part
+from purtensor.outofcore.parts_space import PartsSpace
+from purtensor.outofcore.passes import START
+from purtensor.outofcore.restrict import restricted
+from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
+from purtensor.outofcore.unreachable_targets import refuse_bare
+from purtensor.projection.labels import looked_up
+from purtensor.solving.loop import State, begun
+from purtensor.solving.termination import Termination
+from purtensor.tables.domain import Domain
+
+
+def has_face(found: StoredDiagnosis) -> bool:
+    """Tell whether what a diagnosis of the boundary leaves can be solved on disk.
+
+    It cannot where the weights of one in memory are so large that floats do not tell them apart.
+    """
+    if found.settled is None:
+        return True
+    return all(int(np.abs(table.values).max(initial=0)) <= LARGEST for table in found.settled.certificate)
+
+
+def face_of(store: SlabStore, domain: Domain, found: StoredDiagnosis) -> SlabStore:
+    """Return the problem without the implied zeros that a diagnosis found: what is left has a positive solution."""
+    if found.settled is None:
+        last = store if found.store is None else found.store
+        return store if last.folder == store.folder else read_store(last.folder)
+    if not found.settled.certificate:
+        return store
+    folder = store.folder / "verdict" / "settled"
+    made_folders(folder.parent, (folder.name,))
+    told = map_each(keep_settled, store.parts, store, domain, found.settled.certificate, folder)
+    return restricted(store, domain, folder, told)
+
+
+def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Sequence[Table], folder: Path) -> int:
+    """Write the weights that a diagnosis in memory found, and C^T t, for a part; return the file's checksum."""
+    part = read_part(store.part(number), store.kept)
+    codes, _, _ = labelled_codes(store, number)
+    weights: IntArray = np.empty(len(part.targets), dtype=np.int64)
+    for k, table in enumerate(certificate):
+        rows = codes_of_rows(store, domain, part, codes, k)
+        weights[part.block(k)] = looked_up(table, domain.select(store.scopes[k]), rows)
+    costs = spread_weights(part, weights)
+    return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs}, {})
+
+
+def begun_at_reference(space: PartsSpace, domain: Domain) -> State:
+    """Return the state of a run that begins at the reference.
+
+    Raises
+    ------
+    BareRowError
+        A row that couples the parts has a positive target and no profile.
+    """
+    point = space.start()
+    refuse_bare(space.store, point.tally, domain)
+    state = begun(space, point)
+    space.keep(state)
+    return state
+
+
+def begun_on(face: SlabStore, before: PartsSpace, domain: Domain, state: State) -> tuple[PartsSpace, State]:
+    """Return the face as a space, and the state of a run that begins there; its checkpoint is that of the face.
+
+    What went before on the whole problem is told in its options.
+    """
+    store = before.store
+    told = {
+        "folder": "" if face.folder == store.folder else face.folder.name,
+        "iterations": state.iterations,
+        "seconds": state.seconds,
+    }
+    space = PartsSpace(face, {**before.options, "face": told})
+    started = begun_at_reference(space, domain)
+    if face.folder != store.folder:
+        keep(store, replace(state, point=replace(state.point, token=START)), space.options)
+    return space, started
+
+
+def recalled_on(store: SlabStore) -> tuple[PartsSpace, State]:
+    """Return the problem that the last run of a folder works on, itself or a face of it, and where the run stands.
+
+    Raises
+    ------
+    StoreError
+        There is no checkpoint, or what it names is damaged or gone.
+    """
+    state, options = recalled(store)
+    face = face_named(store, _told(options).get("folder", ""))
+    if face is not store:
+        state, options = recalled(face)
+    return PartsSpace(face, options), state
+
+
+def face_named(store: SlabStore, name: Any) -> SlabStore:
+    """Return the face of a problem that has this name, the problem itself without one.
+
+    Raises
+    ------
+    StoreError
+        It is gone or damaged, or what was read is no name.
+    """
+    if name == "":
+        return store
+    if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
+        raise StoreError(f"{store.folder} does not say on which face it goes on: {name!r} names none")
+    return read_store(store.face(name))
+
+
+def is_on_face(options: dict[str, Any]) -> bool:
+    """Tell whether a run goes on without zeros that the constraints force."""
+    return bool(_told(options))
+
+
+def before_face(options: dict[str, Any]) -> tuple[int, float]:
+    """Return how many iterations a run made before it went on a face, and how many seconds that took; else 0."""
+    told = _told(options)
+    return told.get("iterations", 0), told.get("seconds", 0.0)
+
+
+def _told(options: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = options.get("face") or {}
+    return found
+
+
+def notes_of(store: SlabStore, face: SlabStore, options: dict[str, Any]) -> tuple[str, ...]:
+    """Return what a reader should know of a run; as in memory."""
+    if not is_on_face(options):
+        return (face.note,)
+    count, _ = before_face(options)
+    found = f"the constraints force zeros, found after {count} iterations; solved again without them"
+    return (store.note, found, face.note)
+
+
+def ending_on_face(ending: Termination) -> Termination:
+    """Return how a run ended that goes on without zeros which the constraints force."""
+    return Termination.CONVERGED_ON_FACE if ending is Termination.CONVERGED else ending

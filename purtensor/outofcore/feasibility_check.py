@@ -1,0 +1,111 @@
+"""How a run on disk uses the verdict on feasibility: asked when the progress raises doubts, as in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from purtensor.errors import NoSlabsError, StoreError, TooLargeError
+from purtensor.feasibility.verdict import Verdict
+from purtensor.outofcore.diagnose import IN_MEMORY, diagnose_slabs, diagnose_stored
+from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.outofcore.face import begun_on, face_of, has_face
+from purtensor.outofcore.quick_verdicts import open_for
+from purtensor.outofcore.slab_store import SlabStore
+from purtensor.outofcore.targets import Constraint
+from purtensor.solving.loop import LITTLE, PATIENCE
+from purtensor.solving.termination import Termination
+from purtensor.solving.trace_lines import TraceLine
+from purtensor.tables.store.open_store import StoredTable
+
+
+@dataclass(slots=True, eq=False)
+class Doubts:
+    """The verdict on the problem of one run, found at most once, when it is asked for."""
+
+    diagnose: Callable[[], StoredDiagnosis]
+    diagnosis: StoredDiagnosis | None = None
+    root: Any = None
+
+    def diagnosed(self) -> StoredDiagnosis:
+        """Return the diagnosis, made on the first call."""
+        if self.diagnosis is None:
+            self.diagnosis = self.diagnose()
+        return self.diagnosis
+
+    def is_hopeless(self) -> bool:
+        """Tell whether it is proved that no positive solution exists, so that the potentials diverge."""
+        found = self.diagnosed()
+        return found.verdict is Verdict.INFEASIBLE or (found.verdict is Verdict.BOUNDARY and has_face(found))
+
+    def is_refuted(self) -> bool:
+        """Tell whether there is no solution at all."""
+        return self.diagnosed().verdict is Verdict.INFEASIBLE
+
+    def on(self, root: SlabStore, domain: Any) -> Doubts:
+        """Return these doubts with the way to the face of a problem."""
+        self.root = root, domain
+        return self
+
+    def face(self, space: Any, state: Any) -> tuple[Any, Any]:
+        """Return what the implied zeros leave, and the state of a run that begins there."""
+        root, domain = self.root
+        return begun_on(face_of(root, domain, self.diagnosed()), space, domain, state)
+
+    def ending(self, ending: Termination) -> Termination:
+        """Return how a run ended: one that stands still may have nothing to converge to.
+
+        HOPELESS is left where there is a face to go on with.
+        """
+        if ending in (Termination.STALLED, Termination.NOT_FINITE) and self.is_hopeless():
+            ending = Termination.HOPELESS
+        if ending is Termination.HOPELESS and self.diagnosed().verdict is Verdict.INFEASIBLE:
+            return Termination.INFEASIBLE
+        return ending
+
+
+def doubts_of_slabs(store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...]) -> Doubts:
+    """Return the doubts of a run on a problem that is cut already."""
+    return Doubts(lambda: diagnose_slabs(store, reference, constraints))
+
+
+def doubts_of_rows(reference: StoredTable, constraints: tuple[Constraint, ...]) -> Doubts:
+    """Return the doubts of a run on a problem that is not cut: it is cut for the verdict, where that can be.
+
+    Where not, and no question that fits into memory refutes the constraints, the verdict is open and tells why.
+    """
+
+    def diagnose() -> StoredDiagnosis:
+        try:
+            return diagnose_stored(reference, constraints)
+        except NoSlabsError:
+            reason = (
+                f"no attributes cut these constraints into slabs, {reference.profiles} profiles are more than are "
+                f"diagnosed in memory unasked ({IN_MEMORY}), and no coarser question refutes the constraints; where "
+                "memory holds the table, diagnose its to_table()"
+            )
+            return open_for(reference, constraints, reason)
+        except (TooLargeError, StoreError) as error:
+            return open_for(reference, constraints, str(error))
+
+    return Doubts(diagnose)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a callback is told after every iteration: counts and residuals so far."""
+
+    iteration: int
+    seconds: float
+    residual: float
+    residual_l1: float
+
+
+def gains_little(lines: Sequence[TraceLine], iterations: int) -> bool:
+    """Tell whether a long run has gained little over its second half; asked at doubling numbers of iterations only."""
+    times, rest = divmod(iterations, PATIENCE)
+    if rest or times == 0 or times & (times - 1):
+        return False
+    half = [line for line in lines if line.iteration <= iterations // 2]
+    return bool(half) and lines[-1].record.residual_l1 > LITTLE * half[-1].record.residual_l1

@@ -1,0 +1,45 @@
+"""Folders that are made once, by whichever process is the first, and never changed while a result reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from purtensor.errors import StoreError
+from purtensor.outofcore.array_file import read_own, write_packed
+from purtensor.tables.store.atomic_folder import begun_beside, given_up, moved_into, moved_over
+
+_MADE = "made"
+"""The file that tells what a folder holds, written last."""
+
+
+def made_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    """Return what was told of a folder by `make`, which fills it where it is not there yet.
+
+    It is filled beside its place and moved there whole: of two processes that begin at once, one makes it in vain.
+
+    Raises
+    ------
+    StoreError
+        It cannot be written, or what tells of it is damaged.
+    """
+    if not (folder / _MADE).exists():
+        partial = begun_beside(folder)
+        try:
+            write_packed(partial / _MADE, {}, make(partial))
+            _moved(partial, folder)
+        finally:
+            given_up(partial)
+    return read_own(folder / _MADE).facts
+
+
+def _moved(partial: Path, folder: Path) -> None:
+    """Bring a folder to its place, unless another process was first; what is not whole gives way."""
+    try:
+        moved_into(partial, folder)
+    except StoreError:
+        if not (folder / _MADE).exists():
+            moved_over(partial, folder)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,223 @@
+"""One part of a problem that is cut along its slabs: whole slabs, with all that their elimination needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.slabs import Slabs
+from purtensor.kernels.ipf.log_domain_sweeps import add_in_logarithms
+from purtensor.kernels.ipf.steps import measure, miss, rebuild_masses
+from purtensor.kernels.spread import spread
+from purtensor.outofcore.array_file import read_own, write_packed
+from purtensor.solving.hessian.arrowhead import Arrowhead
+from purtensor.solving.hessian.bipartite import Bipartite
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """The slabs of one part as the kernels of `solving` take them.
+
+    The rows of inside constraints are numbered within the part, those of outside constraints as everywhere.
+
+    Attributes
+    ----------
+    reference
+        Shape (M,): masses on the scale of the whole problem.
+    index, offsets, targets
+        As in `System`.
+    inside, outside
+        The constraints whose rows lie in the part alone, and those that couple the parts.
+    form
+        Newton's equations on the slabs.
+    """
+
+    reference: FloatArray
+    index: IntArray
+    offsets: IntArray
+    targets: FloatArray
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    form: Bipartite | Arrowhead
+
+    def block(self, k: int) -> slice:
+        """Return where the rows of constraint k stand among all rows of the part."""
+        return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+    def outer_rows(self) -> IntArray:
+        """Return the numbers of the rows of the outside constraints, in their order."""
+        blocks = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in self.outside]
+        return np.concatenate(blocks) if blocks else _NONE
+
+    def masses(self, potentials: FloatArray) -> FloatArray:
+        """Return reference * exp(C^T potentials)."""
+        found = np.empty_like(self.reference)
+        rebuild_masses(self.reference, self.index, self.offsets, potentials, found)
+        return found
+
+    def sums(self, masses: FloatArray) -> FloatArray:
+        """Return C masses."""
+        found = np.empty_like(self.targets)
+        measure(masses, self.index, self.offsets, self.targets, found)
+        return found
+
+    def outer_logarithms(self, potentials: FloatArray) -> FloatArray:
+        """Return the logarithms of the sums of rows that couple the parts, also where these are below float64."""
+        logs = np.empty_like(self.reference)
+        spread(self.index, self.offsets, potentials, logs)
+        logs += np.log(self.reference)
+        found, largest = np.empty_like(potentials), np.empty_like(potentials)
+        for k in self.outside:
+            add_in_logarithms(logs, self.index[k], largest[self.block(k)], found[self.block(k)])
+        return found[self.outer_rows()]
+
+    def even_shares(self, profiles: IntArray) -> FloatArray:
+        """Return for each profile the least of what its rows' targets give each of their profiles, as in memory.
+
+        `profiles` counts those of the rows that couple the parts.
+        """
+        counts = np.ones_like(self.targets)
+        for k in self.inside:
+            counts[self.block(k)] = np.bincount(self.index[k], minlength=self.block(k).stop - self.block(k).start)
+        counts[self.outer_rows()] = profiles
+        shares = np.full_like(self.reference, np.inf)
+        for k, row in enumerate(self.index):
+            each = self.targets[self.block(k)] / np.maximum(counts[self.block(k)], 1.0)
+            np.minimum(shares, each[row], out=shares)
+        return shares
+
+    def inner_misses(self, sums: FloatArray) -> tuple[float, FloatArray]:
+        """Return the largest miss of an inside target, and the L1 miss of each constraint: 0 for those outside."""
+        largest, l1 = 0.0, np.zeros(len(self.offsets) - 1)
+        for k in self.inside:
+            worst, l1[k] = miss(sums[self.block(k)], self.targets[self.block(k)])
+            largest = max(largest, worst) if np.isfinite(worst) else np.nan
+        return largest, l1
+
+    def inner_miss(self, sums: FloatArray) -> FloatArray:
+        """Return targets - sums on the inside rows, 0 on the others."""
+        left = self.targets - sums
+        left[self.outer_rows()] = 0.0
+        return left
+
+
+def write_part(path: Path, part: Part) -> None:
+    """Write a part to a file."""
+    arrays = {name: getattr(part, name) for name in ("reference", "index", "offsets", "targets")}
+    facts: dict[str, Any] = {"inside": part.inside, "outside": part.outside}
+    form = part.form
+    arrays["slab_ptr"] = form.slabs.slab_ptr
+    if isinstance(form, Bipartite):
+        facts["form"], facts["shape"] = "bipartite", form.shape
+        for name in ("code", "primary", "other", "used", "number"):
+            arrays[name] = getattr(form, name)
+    else:
+        facts["form"] = "arrowhead"
+        for name in ("places", "kept", "local_ptr", "local_rows", "coupling_ptr", "coupling"):
+            arrays[name] = getattr(form, name)
+        for name in ("slab_group_ptr", "group_ptr", "primary"):
+            arrays[name] = getattr(form.slabs, name)
+    write_packed(path, arrays, facts)
+
+
+def read_part(path: Path, kept: BoolArray) -> Part:
+    """Return the part of a file; `kept` marks the outside rows that are independent, where that saves work."""
+    packed = read_own(path)
+    a, facts = packed.arrays, packed.facts
+    inside, outside = tuple(facts["inside"]), tuple(facts["outside"])
+    slabs = Slabs(
+        (),
+        inside,
+        outside,
+        a["slab_ptr"],
+        a.get("slab_group_ptr", _NONE),
+        a.get("group_ptr", _NONE),
+        a["primary"] if facts["form"] == "arrowhead" else _NONE,
+        _NONE,
+    )
+    part = Part(a["reference"], a["index"], a["offsets"], a["targets"], inside, outside, _NO_FORM)
+    coupling_rows = part.outer_rows()
+    rows = len(part.targets)
+    if facts["form"] == "bipartite":
+        shape = (int(facts["shape"][0]), int(facts["shape"][1]))
+        form = Bipartite(
+            slabs,
+            a["code"],
+            a["primary"],
+            a["other"],
+            a["used"],
+            _NONE,
+            a["number"],
+            coupling_rows,
+            rows,
+            shape,
+            "",
+            ((0, slabs.count),),
+        )
+        part.form = _restricted(form, kept)
+    else:
+        part.form = Arrowhead(
+            slabs,
+            np.empty(0, dtype=bool),
+            a["places"],
+            a["kept"],
+            a["local_ptr"],
+            a["local_rows"],
+            a["coupling_ptr"],
+            a["coupling"],
+            coupling_rows,
+            rows,
+            "",
+        )
+    return part
+
+
+_NO_FORM = Arrowhead(
+    Slabs((), (), (), _NONE, _NONE, _NONE, _NONE, _NONE),
+    np.empty(0, dtype=bool),
+    _NONE,
+    np.empty(0, dtype=bool),
+    _NONE,
+    _NONE,
+    _NONE,
+    _NONE,
+    _NONE,
+    0,
+    "",
+)
+
+
+def _restricted(form: Bipartite, kept: BoolArray) -> Bipartite:
+    """Return the form with the coupling rows that are kept, all of them given before: less pairs to multiply."""
+    place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last for cells of no row, number -1
+    number = place[form.number]
+    cells = np.flatnonzero(number.reshape(-1) >= 0)
+    return replace(form, number=number, cells=cells, coupling_rows=form.coupling_rows[kept])
+
+
+def reduced_to(
+    part: Part, kept: BoolArray, masses: FloatArray, rhs: FloatArray, *, with_matrix: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Return the part's share of the coupling matrix (upper triangle) and right-hand side, over the kept rows."""
+    matrix, vector = part.form.reduced(masses, rhs, with_matrix=with_matrix)
+    if isinstance(part.form, Bipartite):
+        return matrix, vector
+    return matrix[np.ix_(kept, kept)], vector[kept]
+
+
+def extended_from(
+    part: Part, kept: BoolArray, masses: FloatArray, rhs: FloatArray, solved: Sequence[float] | FloatArray
+) -> FloatArray:
+    """Return the solution on all rows of the part, given it on the kept coupling rows."""
+    if isinstance(part.form, Bipartite):
+        return part.form.extended(masses, rhs, np.asarray(solved))
+    everywhere = np.zeros(len(kept))
+    everywhere[kept] = solved
+    return part.form.extended(masses, rhs, everywhere)

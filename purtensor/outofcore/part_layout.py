@@ -1,0 +1,270 @@
+"""From the scattered profiles of a part to its rows: numbered, compared, and laid out in slabs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.consistency import ROUNDING
+from purtensor.constraints.system import System
+from purtensor.kernels.sums import group_sums
+from purtensor.outofcore.array_file import write_packed
+from purtensor.outofcore.partition import gather
+from purtensor.outofcore.scaling import NOTHING, Extent
+from purtensor.outofcore.slab_layout import laid_out
+from purtensor.solving.scaling import scaled_targets
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """What every part is made by.
+
+    Attributes
+    ----------
+    folder
+        Where scattered profiles lie, and where parts go.
+    attributes, sizes
+        Of the reference.
+    scopes, key
+        Of the constraints, and the slab key.
+    scattered
+        For each constraint the folder of its scattered target; None where it is the reference's own marginal, or
+        couples the slabs.
+    outer_keys, outer_targets
+        For each outside constraint the keys of its rows, ascending, and their targets as scaled; None for the others.
+    reference_exponent, target_exponent
+        Values and targets are divided by two to these powers.
+    prime
+        The coupling's rank is looked for modulo this prime first.
+    compared
+        Pairs of inside constraints whose targets may disagree on what they share: too large to be compared before.
+    total
+        Of the targets, as scaled.
+    """
+
+    folder: Path
+    attributes: tuple[str, ...]
+    sizes: tuple[int, ...]
+    scopes: tuple[tuple[str, ...], ...]
+    key: tuple[str, ...]
+    scattered: tuple[Path | None, ...]
+    outer_keys: tuple[IntArray | None, ...]
+    outer_targets: tuple[FloatArray | None, ...]
+    reference_exponent: int
+    target_exponent: int
+    prime: int
+    compared: tuple[tuple[int, int], ...]
+    total: float
+
+    def scope_sizes(self, k: int) -> list[int]:
+        """Return the sizes of the attributes of constraint k."""
+        return [self.sizes[self.attributes.index(name)] for name in self.scopes[k]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """What the making of a part tells.
+
+    Attributes
+    ----------
+    profiles, stored, slabs, bytes
+        Profiles of the problem and of the table, slabs, and the size of the part's file.
+    mass, smallest
+        Of the reference on the profiles of the problem; the smallest mass or target that is positive: as scaled.
+    extent
+        What the scale has to hold.
+    basis
+        Of the null vectors of the slabs, summed over the outer rows, modulo the recipe's prime.
+    repeated
+        The codes of a profile that is stored twice.
+    bare
+        A constraint and the codes of one of its rows that has a positive target and no profile.
+    disagreement
+        Two constraints, the codes of a profile of what they share, and its mass by each of them, as scaled.
+    """
+
+    profiles: int = 0
+    stored: int = 0
+    slabs: int = 0
+    bytes: int = 0
+    mass: float = 0.0
+    smallest: float = np.inf
+    extent: Extent = NOTHING
+    basis: IntArray | None = None
+    repeated: tuple[int, ...] | None = None
+    bare: tuple[int, tuple[int, ...]] | None = None
+    disagreement: tuple[tuple[int, int], tuple[int, ...], tuple[float, float]] | None = None
+
+
+def gather_part(number: int, recipe: Recipe) -> Gathered:
+    """Make a part out of the scattered profiles, write it and its labels, and return what was found."""
+    columns, values = gather(recipe.folder / "scattered", number)
+    order, repeated = _canonical(columns, recipe)
+    if repeated is not None:
+        return Gathered(repeated=repeated)
+    columns, values = [column[order] for column in columns], values[order]
+    inner = [k for k, keys in enumerate(recipe.outer_keys) if keys is None]
+    found = _Rows.of(recipe, number, columns, values)
+    for pair in recipe.compared:
+        disagreement = found.disagreement(recipe, pair)
+        if disagreement is not None:
+            return Gathered(disagreement=disagreement)
+    alive = values > 0
+    for k in range(len(recipe.scopes)):
+        alive &= found.alive(k)
+    for k in inner:
+        row = found.bare(k, alive)
+        if row is not None:
+            return Gathered(bare=(k, tuple(int(code[row]) for code in found.codes[k])))
+    profiles, extent = np.flatnonzero(alive), Extent.of(values, alive)
+    if not len(profiles):
+        _write_labels(recipe, number, columns, values, profiles, alive)
+        return Gathered(stored=len(values), extent=extent)
+    reference = np.ldexp(values[profiles], -recipe.reference_exponent)
+    path = recipe.folder / "parts" / f"{number:06d}"
+    system = found.system(recipe, profiles)
+    laid = laid_out(path, system, reference, recipe.key, recipe.prime)
+    _write_labels(recipe, number, columns, values, profiles[laid.order], alive)
+    return Gathered(
+        len(profiles),
+        len(values),
+        laid.slabs,
+        laid.bytes,
+        laid.mass,
+        laid.smallest,
+        extent,
+        laid.basis,
+    )
+
+
+def _canonical(columns: Sequence[IntArray], recipe: Recipe) -> tuple[IntArray, tuple[int, ...] | None]:
+    """Return the profiles' order by their codes, the key's first, and one that occurs twice."""
+    first = [recipe.attributes.index(name) for name in recipe.key]
+    rest = [k for k in range(len(columns)) if k not in first]
+    keys, _ = profile_keys([columns[k] for k in (*first, *rest)], [recipe.sizes[k] for k in (*first, *rest)])
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(np.diff(keys[order]) == 0)
+    if len(again):
+        return order, tuple(int(column[order[again[0]]]) for column in columns)
+    return order, None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """For each constraint the row of every profile (-1: none), the codes of the rows, and their targets as scaled."""
+
+    index: list[IntArray]
+    codes: list[tuple[IntArray, ...]]
+    targets: list[FloatArray]
+
+    @classmethod
+    def of(cls, recipe: Recipe, number: int, columns: Sequence[IntArray], values: FloatArray) -> _Rows:
+        rows = cls([], [], [])
+        for k, scope in enumerate(recipe.scopes):
+            own = [columns[recipe.attributes.index(name)] for name in scope]
+            keys, targets = recipe.outer_keys[k], recipe.outer_targets[k]
+            if keys is not None and targets is not None:
+                rows._couple(own, recipe.scope_sizes(k), keys, targets)
+                continue
+            folder = recipe.scattered[k]
+            given = (own, values) if folder is None else gather(folder, number)
+            rows._add(own, recipe.scope_sizes(k), *given, recipe.target_exponent)
+        return rows
+
+    def _add(
+        self,
+        own: Sequence[IntArray],
+        sizes: Sequence[int],
+        target: Sequence[IntArray],
+        masses: FloatArray,
+        exponent: int,
+    ) -> None:
+        joint = [np.concatenate(pair) for pair in zip(own, target, strict=True)]
+        group, codes = group_profiles(joint, sizes)
+        count = len(own[0])
+        self.index.append(group[:count])
+        self.codes.append(codes)
+        self.targets.append(scaled_targets(group_sums(masses, group[count:], len(codes[0])), exponent))
+
+    def _couple(self, own: Sequence[IntArray], sizes: Sequence[int], keys: IntArray, targets: FloatArray) -> None:
+        wanted = np.zeros(len(own[0]), dtype=np.int64)
+        for code, size in zip(own, sizes, strict=True):
+            wanted = wanted * size + code
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        self.index.append(np.where(keys[place] == wanted, place, -1))
+        self.codes.append(tuple(np.zeros(len(keys), dtype=np.int64) for _ in sizes))
+        self.targets.append(targets)
+
+    def disagreement(
+        self, recipe: Recipe, pair: tuple[int, int]
+    ) -> tuple[tuple[int, int], tuple[int, ...], tuple[float, float]] | None:
+        """Return where the targets of two inside constraints disagree most on what they share, beyond rounding."""
+        one, two = pair
+        shared = [name for name in recipe.scopes[one] if name in recipe.scopes[two]]
+        joint = [
+            np.concatenate([self.codes[k][recipe.scopes[k].index(name)].astype(np.int64) for k in pair])
+            for name in shared
+        ]
+        group, codes = group_profiles(joint, [recipe.sizes[recipe.attributes.index(name)] for name in shared])
+        ends = len(self.targets[one])
+        count = len(codes[0])
+        first = group_sums(self.targets[one], group[:ends], count)
+        second = group_sums(self.targets[two], group[ends:], count)
+        gaps = np.abs(first - second)
+        if not count or gaps.max() <= ROUNDING * recipe.total:
+            return None
+        worst = int(np.argmax(gaps))
+        return pair, tuple(int(code[worst]) for code in codes), (float(first[worst]), float(second[worst]))
+
+    def alive(self, k: int) -> BoolArray:
+        """Mark the profiles whose row of constraint k has a positive target."""
+        rows = self.index[k]
+        return np.asarray((rows >= 0) & (np.append(self.targets[k], 0.0)[rows] > 0))
+
+    def bare(self, k: int, alive: BoolArray) -> int | None:
+        """Return a row of constraint k with a positive target and no profile, None where there is none."""
+        has = np.zeros(len(self.targets[k]), dtype=bool)
+        has[self.index[k][alive]] = True
+        bare = np.flatnonzero((self.targets[k] > 0) & ~has)
+        return int(bare[0]) if len(bare) else None
+
+    def system(self, recipe: Recipe, profiles: IntArray) -> System:
+        """Return the constraints on these profiles, without the inside rows of target zero."""
+        index, codes, targets = [], [], []
+        for k, keys in enumerate(recipe.outer_keys):
+            stays = np.ones(len(self.targets[k]), dtype=bool) if keys is not None else self.targets[k] > 0
+            index.append((np.cumsum(stays) - 1)[self.index[k][profiles]])
+            codes.append(tuple(code[stays] for code in self.codes[k]))
+            targets.append(self.targets[k][stays])
+        counts = [len(target) for target in targets]
+        return System(
+            np.array(index, dtype=smallest_unsigned(max(counts))),
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.concatenate(targets),
+            Domain((), ()),
+            recipe.scopes,
+            tuple(codes),
+        )
+
+
+def _write_labels(
+    recipe: Recipe, number: int, columns: Sequence[IntArray], values: FloatArray, profiles: IntArray, alive: BoolArray
+) -> None:
+    """Write the codes of the part's profiles, in the order of its slabs, then of those that zeros left out.
+
+    Of these the reference's values go with them.
+    """
+    order = np.concatenate([profiles, places(len(alive))[~alive]]).astype(np.int64)
+    arrays: dict[str, Any] = {
+        f"codes_{k}": column[order].astype(smallest_unsigned(size))
+        for k, (column, size) in enumerate(zip(columns, recipe.sizes, strict=True))
+    }
+    arrays["left_out"] = values[~alive]
+    write_packed(recipe.folder / "labels" / f"{number:06d}", arrays, {"profiles": len(profiles)})

@@ -1,0 +1,139 @@
+"""How a table is cut into parts of whole slabs, and its profiles brought to their parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.outofcore.array_file import read_packed, write_joined, write_packed
+from purtensor.tables.grouping import smallest_unsigned
+from purtensor.tables.store.open_store import read_profiles
+
+BUCKETS = 1 << 16
+"""Slabs are counted in so many buckets; a part is a range of them."""
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_ORDERED_UP_TO = 1 << 26
+"""Keys of a larger product are spread by a hash: few of them occur, and ranges could be uneven."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Census:
+    """What one look at a table tells: positive profiles by bucket, their number and their mass."""
+
+    buckets: IntArray
+    mass: float
+    positive: int
+
+
+def added_census(parts: list[Census]) -> Census:
+    """Return the sum of what several chunks tell."""
+    return Census(
+        np.sum([part.buckets for part in parts], axis=0),
+        math.fsum(part.mass for part in parts),
+        sum(part.positive for part in parts),
+    )
+
+
+def take_census(bounds: tuple[int, int], path: Path, where: Sequence[int], sizes: Sequence[int]) -> Census:
+    """Return what a chunk of a stored table tells; `where` are the positions of the key's attributes."""
+    codes, values = read_profiles(path, *bounds)
+    positive = values > 0
+    bucket = bucket_of([codes[k][positive] for k in where], sizes)
+    return Census(np.bincount(bucket, minlength=BUCKETS), float(values.sum()), int(positive.sum()))
+
+
+def bucket_of(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
+    """Return the bucket of each profile, by its codes of the key alone."""
+    if math.prod(sizes) <= _ORDERED_UP_TO:
+        key = np.zeros(len(codes[0]), dtype=np.int64)
+        for code, size in zip(codes, sizes, strict=True):
+            key = key * size + code
+        return key * BUCKETS // math.prod(sizes)
+    mixed = np.zeros(len(codes[0]), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for code in codes:
+            mixed = (mixed ^ code.astype(np.uint64)) * _FACTOR
+            mixed ^= mixed >> np.uint64(29)
+    return (mixed >> np.uint64(48)).astype(np.int64)
+
+
+def parts_of_buckets(buckets: IntArray, most: int) -> IntArray:
+    """Return the part of each bucket: as few parts as hold at most so many profiles each, unless a bucket has more."""
+    part = np.empty(len(buckets), dtype=np.int32)
+    number, held = 0, 0
+    for bucket, count in enumerate(buckets.tolist()):
+        if held and held + count > most:
+            number, held = number + 1, 0
+        held += count
+        part[bucket] = number
+    return part
+
+
+def scatter(
+    bounds: tuple[int, int],
+    path: Path,
+    folder: Path,
+    columns: Sequence[int],
+    maps: Sequence[IntArray | None],
+    key: Sequence[int],
+    sizes: Sequence[int],
+    part_of: IntArray,
+) -> None:
+    """Write the profiles of a chunk into a file, part by part.
+
+    Parameters
+    ----------
+    columns
+        The positions of the attributes that are kept, in the order in which they are written.
+    maps
+        For each of them its codes in the reference's categories, None where they are the same.
+    key, sizes
+        Which of the columns are the key's, and the sizes of the key's attributes.
+    """
+    codes, values = read_profiles(path, *bounds)
+    kept = [codes[k] if own is None else own[codes[k]] for k, own in zip(columns, maps, strict=True)]
+    part = part_of[bucket_of([kept[k] for k in key], sizes)]
+    write_scattered(folder / f"{bounds[0]:015d}", kept, values, part, int(part_of[-1]) + 1)
+
+
+def write_scattered(path: Path, codes: Sequence[IntArray], values: FloatArray, part: IntArray, parts: int) -> None:
+    """Write profiles into a file in the order of their parts, and beside it where each part's begin."""
+    order = np.argsort(part, kind="stable")
+    kinds = [smallest_unsigned(int(code.max(initial=0)) + 1) for code in codes]
+    columns = [np.asarray(code)[order].astype(kind) for code, kind in zip(codes, kinds, strict=True)]
+    values = values[order]
+    ends = np.cumsum(np.bincount(part, minlength=parts))
+    filled = np.flatnonzero(np.diff(ends, prepend=0))
+
+    def pieces() -> Iterator[tuple[dict[str, IntArray], dict[str, int]]]:
+        for number in filled:
+            own = slice(int(ends[number - 1]) if number else 0, int(ends[number]))
+            arrays: dict[str, IntArray] = {f"codes_{k}": column[own] for k, column in enumerate(columns)}
+            yield {**arrays, "values": values[own]}, {"columns": len(columns)}
+
+    where = np.zeros((parts, 2), dtype=np.int64)
+    written = write_joined(path, pieces())
+    where[filled] = np.array([piece[:2] for piece in written], dtype=np.int64).reshape(-1, 2)
+    write_packed(path.with_name(f"{path.name}.where"), {"where": where}, {"columns": len(columns)})
+
+
+def gather(folder: Path, number: int) -> tuple[list[IntArray], FloatArray]:
+    """Return the profiles of a part out of all files of a folder, in the files' order."""
+    columns: list[list[IntArray]] = []
+    values = []
+    for path in sorted(folder.glob("*.where")):
+        index = read_packed(path)
+        begin, length = index.arrays["where"][number].tolist()
+        if not length:
+            columns.append([np.empty(0, dtype=np.int64)] * int(index.facts["columns"]))
+            continue
+        piece = read_packed(path.with_suffix(""), (begin, length))
+        columns.append([piece.arrays[f"codes_{k}"].astype(np.int64) for k in range(piece.facts["columns"])])
+        values.append(piece.arrays["values"].copy())
+    return [np.concatenate(column) for column in zip(*columns, strict=True)], np.concatenate([np.empty(0), *values])

@@ -1,0 +1,302 @@
+"""What one pass over the slabs of a part does: sweeps, Newton steps, and the certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.divergence import divergence_sum
+from purtensor.kernels.ipf.log_domain_sweeps import sweep_in_logarithms
+from purtensor.kernels.ipf.steps import scale_and_sum, sum_rows, take_factors
+from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.newton.certificate import certificate_sums, unevenness, weigh
+from purtensor.kernels.newton.line_search import curvature, largest_absolute
+from purtensor.kernels.spread import spread
+from purtensor.outofcore.array_file import read_own, read_packed, write_packed
+from purtensor.outofcore.part import Part, extended_from, read_part, reduced_to
+from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.solving.stopping import EMPTIED_SHARE
+
+START = "start"
+"""The token of the reference itself: no state is stored for it."""
+
+
+def opened_part(store: SlabStore, number: int, token: str, outer: FloatArray) -> tuple[Part, FloatArray]:
+    """Return a part and the potentials of all its rows at a point."""
+    part = read_part(store.part(number), store.kept)
+    if token == START:
+        potentials = np.zeros_like(part.targets)
+        if 0 in store.inside:
+            potentials[part.block(0)] = store.start_shift
+    else:
+        potentials = read_own(store.state(token, number)).arrays["potentials"]
+    potentials[part.outer_rows()] = outer
+    return part, potentials
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """What passes over parts found.
+
+    Attributes
+    ----------
+    sums
+        Numbers and arrays that are added up.
+    largest
+        Numbers of which the largest counts.
+    logs
+        Logarithms of what is added up, for sums that may be as small as no float64 is.
+    """
+
+    sums: dict[str, Any] = field(default_factory=dict)
+    largest: dict[str, float] = field(default_factory=dict)
+    logs: dict[str, FloatArray] = field(default_factory=dict)
+
+
+def added(parts: list[Tally]) -> Tally:
+    """Return the tally of several: added from the left, NaN passing on."""
+    sums, largest, logs = dict(parts[0].sums), dict(parts[0].largest), dict(parts[0].logs)
+    for part in parts[1:]:
+        for name, terms in part.logs.items():
+            logs[name] = np.logaddexp(logs[name], terms)
+        for name, value in part.sums.items():
+            sums[name] = sums[name] + value
+        for name, value in part.largest.items():
+            largest[name] = float(np.maximum(largest[name], value))
+    return Tally(sums, largest, logs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Floor:
+    """What is added to every mass for Newton's equations: a part of an even share of the targets.
+
+    `profiles` counts those of each row that couples the parts.
+    """
+
+    share: float
+    profiles: IntArray
+
+    def raised(self, part: Part, masses: FloatArray) -> FloatArray:
+        """Return the masses of a part, raised."""
+        return masses + self.share * part.even_shares(self.profiles)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Move:
+    """A Newton step: where it starts, the solution on the kept outer rows, how much of it, and what raises masses."""
+
+    outer: FloatArray
+    solved: FloatArray
+    step: float
+    floor: Floor | None = None
+
+
+def sweep_pass(
+    number: int,
+    store: SlabStore,
+    token: str,
+    outer: FloatArray,
+    steps: Sequence[int],
+    new_token: str,
+    assemble: bool = False,
+) -> Tally:
+    """Do the steps of inside constraints on a part, after those that `outer` holds already; write the potentials."""
+    part, potentials = opened_part(store, number, token, outer)
+    make = _swept_in_logarithms if store.spans_the_range else _swept
+    gained, masses = make(part, potentials, steps)
+    _write_state(store, number, new_token, {"potentials": potentials})
+    if assemble:
+        masses = part.masses(potentials)
+    found = _measured(store, part, potentials, masses)
+    rhs = found.sums.pop("rhs")
+    if assemble:
+        found.sums["matrix"], found.sums["vector"] = reduced_to(part, store.kept, masses, rhs)
+    found.sums["gained"] = gained
+    return found
+
+
+def _swept(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[float, FloatArray]:
+    """Change the potentials of a part by steps of inside constraints; return what the dual gains, and the masses."""
+    masses = part.masses(potentials)
+    factors = np.ones_like(potentials)
+    gained = 0.0
+    ignored = np.empty(1)
+    nowhere = np.zeros(len(masses), dtype=np.uint8)
+    for k in steps:
+        rows = part.block(k)
+        sums, factor = np.empty(rows.stop - rows.start), np.empty(rows.stop - rows.start)
+        sum_rows(masses, part.index[k], sums)
+        gained += take_factors(part.targets[rows], sums, factor, factors[rows])
+        scale_and_sum(masses, part.index[k], factor, nowhere, ignored)
+    potentials += np.log(factors)
+    return gained, masses
+
+
+def _swept_in_logarithms(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[float, FloatArray]:
+    """Do as `_swept` where factors and sums may leave the range of float64."""
+    profiles, rows = len(part.reference), len(potentials)
+    with np.errstate(divide="ignore"):  # targets of 0, of rows that couple the parts
+        log_targets = np.log(part.targets)
+    gained = sweep_in_logarithms(
+        np.log(part.reference),
+        part.index,
+        part.offsets,
+        part.targets,
+        log_targets,
+        np.array(steps),
+        potentials,
+        np.empty(profiles),
+        np.empty(rows),
+        np.empty(rows),
+    )
+    return gained, part.masses(potentials)
+
+
+def newton_pass(
+    number: int, store: SlabStore, token: str, outer: FloatArray, move: Move | None, new_token: str
+) -> Tally:
+    """Go a Newton step on a part, write its potentials, and tell what the next step needs.
+
+    The system is assembled at the new point on the chance that the step is taken: then an iteration is one pass.
+    """
+    part, potentials = opened_part(store, number, token, outer if move is None else move.outer)
+    way: dict[str, float] = {}
+    largest = 0.0
+    if move is not None:
+        masses = part.masses(potentials)
+        rhs = part.inner_miss(part.sums(masses))
+        weights = masses if move.floor is None else move.floor.raised(part, masses)
+        direction = extended_from(part, store.kept, weights, rhs, move.solved)
+        change = np.empty_like(masses)
+        spread(part.index, part.offsets, direction, change)
+        largest = largest_absolute(change)
+        way = {"slope": inner_product(rhs, direction), "curvature": curvature(masses, change, move.step)}
+        potentials = potentials + move.step * direction
+        potentials[part.outer_rows()] = outer
+        _write_state(store, number, new_token, {"potentials": potentials})
+    masses = part.masses(potentials)
+    found = _measured(store, part, potentials, masses)
+    matrix, vector = reduced_to(part, store.kept, masses, found.sums.pop("rhs"))
+    found.sums.update(way, matrix=matrix, vector=vector)
+    found.largest["change"] = largest
+    return found
+
+
+def measured_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -> Tally:
+    """Tell the marginals, misses and mass of a part where a run stands."""
+    part, potentials = opened_part(store, number, token, outer)
+    found = _measured(store, part, potentials, part.masses(potentials))
+    del found.sums["rhs"]
+    return found
+
+
+def profiles_pass(number: int, store: SlabStore) -> Tally:
+    """Count the profiles of a part in each row that couples the parts."""
+    part = read_part(store.part(number), store.kept)
+    counts = [np.bincount(part.index[k], minlength=part.block(k).stop - part.block(k).start) for k in part.outside]
+    return Tally({"profiles": np.concatenate(counts) if counts else np.empty(0, dtype=np.int64)})
+
+
+def raised_pass(number: int, store: SlabStore, token: str, outer: FloatArray, floor: Floor) -> Tally:
+    """Tell what a Newton step needs of a part that takes masses for larger than they are."""
+    part, potentials = opened_part(store, number, token, outer)
+    masses = part.masses(potentials)
+    rhs = part.inner_miss(part.sums(masses))
+    matrix, vector = reduced_to(part, store.kept, floor.raised(part, masses), rhs)
+    return Tally({"matrix": matrix, "vector": vector})
+
+
+def certificate_pass(
+    number: int,
+    store: SlabStore,
+    token: str,
+    outer: FloatArray,
+    scale: float,
+    solved: FloatArray | None,
+    tokens: tuple[str, str],
+    floor: Floor | None = None,
+) -> Tally:
+    """Refine the change w that makes a part feasible: take in what was solved, tell what is left to solve.
+
+    `scale` brings the masses to the targets' total; `tokens` name the states of the change before and after.
+    """
+    part, potentials = opened_part(store, number, token, outer)
+    masses = part.masses(potentials)
+    mass = float(masses.sum())
+    weight = weigh(masses, part.index, part.offsets, np.abs(potentials))
+    raised = None if floor is None else scale * floor.raised(part, masses)
+    masses *= scale
+    weights = masses if raised is None else raised
+    made = np.zeros_like(potentials)
+    found: dict[str, Any] = {"weight": weight * mass, "mass": mass, "divergence": 0.0}
+    worst = {"lowest": 0.0}
+    changed = masses
+    if solved is not None:
+        before = read_packed(store.state(tokens[0], number)).arrays
+        made = before["made"] + extended_from(part, store.kept, weights, before["left"], solved)
+        change = np.empty_like(masses)
+        spread(part.index, part.offsets, made, change)
+        lowest, found["upper"], found["gap"], found["moved"] = certificate_sums(masses, change)
+        worst["lowest"] = -lowest
+        changed = masses * (1.0 + change)
+    else:
+        found["divergence"] = divergence_terms(part, store, masses)
+    sums = part.sums(changed)
+    left = part.inner_miss(sums)
+    _write_state(store, number, tokens[1], {"made": made, "left": left})
+    matrix, vector = reduced_to(part, store.kept, weights, left, with_matrix=solved is None)
+    worst["inner"], found["l1"] = part.inner_misses(sums)
+    found["uneven"] = unevenness(left, part.targets)
+    found["outer"], found["vector"] = sums[part.outer_rows()], vector
+    if solved is None:
+        found["matrix"] = matrix
+    return Tally(found, worst)
+
+
+def divergence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, scale: float) -> float:
+    """Return a part's share of the divergence from the reference, `scale` as for the certificate."""
+    part, potentials = opened_part(store, number, token, outer)
+    return divergence_terms(part, store, scale * part.masses(potentials))
+
+
+def divergence_terms(part: Part, store: SlabStore, masses: FloatArray) -> float:
+    """Return the sum of q phi(p / q - 1) over a part, p and q divided by their totals: its share of D(p || q)."""
+    return divergence_sum(masses, part.reference, store.total, store.mass)
+
+
+def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:
+    path = store.state(token, number)
+    made_folders(path.parent.parent, (path.parent.name,))
+    write_packed(path, arrays, {})
+
+
+def _least_emptied(store: SlabStore, part: Part, masses: FloatArray) -> float:
+    """Return the smallest share among profiles that have lost all but 1e-7 of their share; inf where none has."""
+    shares = masses / store.total
+    lost = shares[shares <= EMPTIED_SHARE / store.mass * part.reference]
+    return float(lost.min(initial=np.inf))
+
+
+def _measured(store: SlabStore, part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
+    """Return the marginals that couple the parts, the misses of the others, the mass, and the linear part of the dual.
+
+    `rhs`, the miss of the part's own rows, is to be taken out before tallies are added.
+    """
+    sums = part.sums(masses)
+    largest, l1 = part.inner_misses(sums)
+    linear = sum(inner_product(part.targets[part.block(k)], potentials[part.block(k)]) for k in part.inside)
+    return Tally(
+        {
+            "outer": sums[part.outer_rows()],
+            "l1": l1,
+            "mass": float(masses.sum()),
+            "linear": float(linear),
+            "rhs": part.inner_miss(sums),
+        },
+        {"inner": largest, "emptied": -_least_emptied(store, part, masses)},
+        {"outer": part.outer_logarithms(potentials)} if store.spans_the_range else {},
+    )

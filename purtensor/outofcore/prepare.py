@@ -1,0 +1,293 @@
+"""From a stored table and constraints to slabs on disk: checked, cut once, and found again."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.constraints.rank.echelon import primes
+from purtensor.errors import (
+    InconsistentTargetsError,
+    InfeasibleError,
+    InvalidTableError,
+    NoSlabsError,
+    StoreError,
+    TooLargeError,
+)
+from purtensor.outofcore.array_file import write_packed
+from purtensor.outofcore.coupling_rank import independent_outer_rows
+from purtensor.outofcore.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
+from purtensor.outofcore.names import problem_name
+from purtensor.outofcore.part_layout import Gathered, Recipe, gather_part
+from purtensor.outofcore.partition import (
+    added_census,
+    parts_of_buckets,
+    scatter,
+    take_census,
+)
+from purtensor.outofcore.scaling import exponent_of, nats_left_out
+from purtensor.outofcore.slab_store import SlabStore, form_note, made_folders, read_store, write_store
+from purtensor.outofcore.targets import (
+    Constraint,
+    aligned_target,
+    check_stored_consistency,
+    outer_rows,
+    scatter_target,
+    uncompared,
+)
+from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.solving.hessian.choice import LARGEST_DENSE
+from purtensor.tables.coded import described
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import smallest_unsigned
+from purtensor.tables.memory import readable, require_memory
+from purtensor.tables.store.open_store import StoredTable, store_table
+
+
+def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict[str, int]) -> tuple[str, ...]:
+    """Return the slab key that leaves the fewest rows outside; among equals the one with the most combinations.
+
+    Raises
+    ------
+    NoSlabsError
+        Even the best key leaves more rows than a dense matrix takes.
+    """
+    sets = [frozenset(scope) for scope in scopes]
+    candidates = sorted({one & other for one in sets for other in sets} - {frozenset()}, key=sorted)
+
+    def outside(key: frozenset[str]) -> int:
+        return sum(count for count, scope in zip(rows, sets, strict=True) if not key <= scope)
+
+    best = min(candidates, key=lambda key: (outside(key), -math.prod(sizes[name] for name in key)))
+    if outside(best) > LARGEST_DENSE:
+        raise NoSlabsError(
+            f"no attributes cut these constraints into slabs: even ({', '.join(sorted(best))}) leaves {outside(best)} "
+            f"target rows that couple the slabs, and at most {LARGEST_DENSE} can be; take solver=LBFGS(), hold the "
+            "table in memory (to_table), where conjugate gradients serve, or ask for marginals that share a large "
+            "attribute"
+        )
+    scope = next(scope for scope in scopes if best <= set(scope))
+    return tuple(name for name in scope if name in best)
+
+
+def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], part_profiles: int | None) -> SlabStore:
+    """Return the problem cut into parts on disk; made when it is not there yet.
+
+    Raises
+    ------
+    NoSlabsError, TooLargeError, StoreError
+        It cannot be cut, or memory or disk do not suffice: before anything is written.
+    UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError, InvalidTableError, InfeasibleError
+        What does not fit, as for tables in memory.
+    """
+    domain = reference.domain
+    for constraint in constraints:
+        domain.select(constraint.scope)
+    sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
+    rows = [_row_bound(constraint, reference) for constraint in constraints]
+    scopes = tuple(constraint.scope for constraint in constraints)
+    key = slab_key(scopes, rows, sizes)
+    most = part_profiles or profiles_per_part()
+    folder = reference.workspace / problem_name(reference, constraints, most)
+    if (folder / "problem").exists():
+        found = read_store(folder)
+        if found.smallest > 0.0:  # else an earlier version cut it, which may have lost masses
+            return found
+    _require_room(reference, len(scopes), min(most, reference.profiles))
+    inside = [k for k, scope in enumerate(scopes) if set(key) <= set(scope)]
+    settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
+    check_stored_consistency(settled)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        made_folders(folder, ("parts", "labels", "states", "scattered"))
+        sources = tuple(_kept_target(folder, k, constraint) for k, constraint in enumerate(constraints))
+        store = _cut(reference, settled, folder, key, inside, most, sources)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    for part in folder.glob("scattered*"):
+        shutil.rmtree(part, ignore_errors=True)
+    return store
+
+
+def _kept_target(folder: Path, k: int, constraint: Constraint) -> tuple[str, bool]:
+    """Keep a target beside the slabs, so that a run can be resumed from its folder alone; return where it lies."""
+    if isinstance(constraint, StoredMarginal):
+        return str(constraint.table.path.resolve()), False
+    path = folder / "targets" / f"{k}.zarr"
+    store_table(constraint.target, path)
+    return str(path), True
+
+
+def _row_bound(constraint: Constraint, reference: StoredTable) -> int:
+    if isinstance(constraint, Marginal):
+        return len(constraint.coded.values)
+    return min(reference.domain.select(constraint.scope).size, constraint.table.profiles)
+
+
+def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
+    """Refuse what memory or disk cannot hold, before anything is written."""
+    attributes = len(reference.domain.attributes)
+    who = workers()
+    making = part * (24 * attributes + 24 * constraints + 64) * who.at_once
+    advice = f"set dask's num_workers to fewer threads, or its {PART_OPTION} to fewer profiles"
+    if who.memory is not None and making > who.memory:
+        raise TooLargeError(
+            f"{who.at_once} parts of {part} profiles at once need {making} bytes ({readable(making)}) of a worker, and "
+            f"it has {readable(who.memory)}; {advice}",
+            making,
+            who.memory,
+        )
+    if who.memory is None:
+        require_memory(making, f"work on {who.at_once} parts of {part} profiles at once", advice)
+    labels = sum(smallest_unsigned(size).itemsize for size in reference.domain.sizes)
+    disk = reference.profiles * (2 * labels + 4 * constraints + 40)
+    place = next(one for one in (reference.workspace, *reference.workspace.parents) if one.exists())
+    free = shutil.disk_usage(place).free
+    if disk > free:
+        raise StoreError(
+            f"the slabs of {reference.profiles} profiles need {disk} bytes ({readable(disk)}) on the disk of {place}, "
+            f"and {readable(free)} are free; open the table with another workspace"
+        )
+
+
+def _cut(
+    reference: StoredTable,
+    constraints: Sequence[Constraint],
+    folder: Path,
+    key: tuple[str, ...],
+    inside: Sequence[int],
+    most: int,
+    sources: tuple[tuple[str, bool], ...],
+) -> SlabStore:
+    domain = reference.domain
+    where = [domain.position(name) for name in key]
+    key_sizes = [domain.sizes[k] for k in where]
+    census = map_reduce(take_census, added_census, reference.bounds, reference.path, where, key_sizes)
+    if not census.positive:
+        raise InvalidTableError("the table is empty: no profile has positive mass")
+    part_of = parts_of_buckets(census.buckets, most)
+    write_packed(folder / "cut", {"part_of": part_of}, {})
+    everything = list(range(len(domain.attributes)))
+    map_each(
+        scatter,
+        reference.bounds,
+        reference.path,
+        folder / "scattered",
+        everything,
+        [None] * len(everything),
+        where,
+        key_sizes,
+        part_of,
+    )
+    total = constraints[0].total
+    target_exponent = math.frexp(total)[1]
+    scattered: list[Path | None] = []
+    outer: list[tuple[tuple[IntArray, ...], IntArray, FloatArray] | None] = []
+    for k, constraint in enumerate(constraints):
+        is_own = isinstance(constraint, StoredMarginal) and constraint.table.path == reference.path
+        scattered.append(None if k not in inside or is_own else folder / f"scattered_{k}")
+        outer.append(None)
+        if isinstance(constraint, Marginal) and k not in inside:
+            codes, targets = aligned_target(constraint, reference)
+            outer[k] = outer_rows(codes, targets, domain.select(constraint.scope).sizes, target_exponent)
+        elif scattered[k] is not None:
+            scatter_target(constraint, reference, folder / f"scattered_{k}", key, part_of)
+    recipe = Recipe(
+        folder,
+        domain.attributes,
+        domain.sizes,
+        tuple(c.scope for c in constraints),
+        key,
+        tuple(scattered),
+        tuple(one[1] if one else None for one in outer),
+        tuple(one[2] if one else None for one in outer),
+        math.frexp(census.mass)[1],
+        target_exponent,
+        next(primes()),
+        uncompared(constraints, inside, domain),
+        math.ldexp(total, -target_exponent),
+    )
+    made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
+    _refuse_faults(made, recipe, domain)
+    if any(one.profiles for one in made):
+        exponent = exponent_of((one.extent for one in made), recipe.reference_exponent)
+        if exponent != recipe.reference_exponent:
+            recipe = replace(recipe, reference_exponent=exponent)
+            made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
+    return _finished(reference, recipe, made, [one[0] for one in outer if one], inside, total, census.mass, sources)
+
+
+def _finished(
+    reference: StoredTable,
+    recipe: Recipe,
+    made: Sequence[Gathered],
+    outer_codes: Sequence[tuple[IntArray, ...]],
+    inside: Sequence[int],
+    total: float,
+    mass: float,
+    sources: tuple[tuple[str, bool], ...],
+) -> SlabStore:
+    parts = tuple(n for n, one in enumerate(made) if one.profiles)
+    if not parts:
+        raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
+    outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
+    targets = [targets for targets in recipe.outer_targets if targets is not None]
+    kept_mass = math.fsum(one.mass for one in made)
+    share = math.ldexp(kept_mass, recipe.reference_exponent) / mass
+    bases = {recipe.folder / "parts" / f"{n:06d}": made[n].basis for n in parts}
+    kept = independent_outer_rows(recipe.scopes, inside, outside, outer_codes, bases, recipe.prime)
+    slabs = sum(one.slabs for one in made)
+    store = SlabStore(
+        folder=recipe.folder,
+        table=reference.path,
+        scopes=recipe.scopes,
+        key=recipe.key,
+        inside=tuple(inside),
+        outside=outside,
+        parts=parts,
+        label_parts=tuple(n for n, one in enumerate(made) if one.stored),
+        outer_targets=np.concatenate(targets) if targets else np.empty(0),
+        kept=kept,
+        outer_codes=tuple(outer_codes),
+        total=math.ldexp(total, -recipe.target_exponent),
+        mass=kept_mass,
+        lost=max(0.0, 1.0 - share),
+        nats_left_out=nats_left_out(max(0.0, 1.0 - share), share),
+        reference_exponent=recipe.reference_exponent,
+        target_exponent=recipe.target_exponent,
+        profiles=sum(one.profiles for one in made),
+        slabs=slabs,
+        largest=max(one.bytes for one in made),
+        note=form_note(recipe.key, slabs, len(parts), kept),
+        sources=sources,
+        smallest=min(made[n].smallest for n in parts),
+    )
+    write_store(store)
+    return store
+
+
+def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> None:
+    disagreements = [one.disagreement for one in made if one.disagreement is not None]
+    if disagreements:
+        pair, codes, masses = max(disagreements, key=lambda found: abs(found[2][0] - found[2][1]))
+        shared = [name for name in recipe.scopes[pair[0]] if name in recipe.scopes[pair[1]]]
+        where = [f"({', '.join(recipe.scopes[k])})" for k in pair]
+        first, second = (math.ldexp(mass, recipe.target_exponent) for mass in masses)
+        raise InconsistentTargetsError(
+            f"{described(domain.select(shared), codes)!r} is {first!r} in {where[0]} but {second!r} in {where[1]}"
+        )
+    for one in made:
+        if one.repeated is not None:
+            profile = described(domain, one.repeated)
+            raise InvalidTableError(f"profile ({profile}) is stored twice; sum its values into one")
+        if one.bare is not None:
+            k, codes = one.bare
+            raise BareRowError(domain, recipe.scopes[k], k, codes)

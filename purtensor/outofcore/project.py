@@ -1,0 +1,267 @@
+"""Projections of stored tables: from the call to the answer, and from a checkpoint onwards."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from purtensor._options import check_choice
+from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
+from purtensor.outofcore.engine import require_dask
+from purtensor.outofcore.face import (
+    before_face,
+    begun_at_reference,
+    is_on_face,
+    notes_of,
+    recalled_on,
+)
+from purtensor.outofcore.feasibility_check import doubts_of_slabs
+from purtensor.outofcore.parts_space import PartsSpace
+from purtensor.outofcore.prepare import slab_store_of
+from purtensor.outofcore.quick_verdicts import without_profile
+from purtensor.outofcore.result import StoredProjection
+from purtensor.outofcore.rows_project import RowProjection, project_by_rows
+from purtensor.outofcore.saved_results import constraints_of, keep_result
+from purtensor.outofcore.slab_store import SlabStore, read_store
+from purtensor.outofcore.targets import Constraint, stored_problem
+from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.outofcore.warm_start import begun_from
+from purtensor.projection.options import check_telling, iterations_of, stopping_of
+from purtensor.projection.progress import progress_callback
+from purtensor.projection.project import delivered
+from purtensor.projection.trace import trace_of
+from purtensor.solving.certificate import UNPROVED
+from purtensor.solving.loop import State
+from purtensor.solving.solve import solve
+from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.solvers.lbfgs import LBFGS
+from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.stopping import Stopping
+from purtensor.solving.termination import Termination
+from purtensor.tables.io.path_checks import path_text, require_store
+from purtensor.tables.store.open_store import StoredTable, open_table
+
+
+def project_stored(
+    reference: Any,
+    constraints: Any,
+    *,
+    solver: Any = None,
+    tolerance: float = 1e-10,
+    stop_on: str = "residual",
+    max_iterations: int | None = None,
+    max_seconds: float | None = None,
+    on_failure: str = "raise",
+    certificate: bool = True,
+    start: Any = None,
+    progress: bool = False,
+    callback: Any = None,
+    part_profiles: int | None = None,
+) -> StoredProjection | RowProjection:
+    """Return the projection of a stored table, or of one of chunks of dask; what `project` calls for those.
+
+    The table is cut once into parts of whole slabs, which lie in its workspace; every iteration is one map and reduce
+    over the parts, on whatever runs dask: threads, processes, or the Client that is active. After each there is a
+    checkpoint, from which `resume` goes on. Where the constraints force zeros the run goes on without them, as in
+    memory; they stay in the table.
+
+    Parameters
+    ----------
+    solver
+        `Newton()` (also when None) or `IPF()`; or `LBFGS()`, which needs no slabs, but proves no bound.
+    start
+        An earlier projection, on disk or in memory, or tables of potentials; reference and targets may have changed.
+    part_profiles
+        How many profiles a part has at most, unless one slab has more.
+
+    Raises
+    ------
+    NoSlabsError
+        No attributes cut the constraints into slabs.
+    TooLargeError, StoreError
+        Memory or disk do not suffice.
+    """
+    stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
+    check_choice("on_failure", on_failure, ("raise", "warn", "return"))
+    with stored_problem(reference, constraints) as (stored, flat):
+        try:
+            if isinstance(solver, LBFGS):
+                with progress_callback(progress, callback) as told:
+                    found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # counts
+                return delivered(found, on_failure)
+            options = _options(solver, len(flat), stopping, certificate)
+            store = slab_store_of(stored, flat, part_profiles)
+            space = PartsSpace(store, options)
+            state = _begun(space, stored, start)
+        except BareRowError as bare:
+            raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
+        return _carried_on(store, space, state, stored, flat, on_failure, progress, callback)
+
+
+def _begun(space: PartsSpace, reference: StoredTable, start: Any) -> State:
+    """Return the state of a new run, at the reference or at the potentials to start from."""
+    if start is not None:
+        space.options["run"] = secrets.token_hex(4)  # no run before began there
+        return begun_from(space, reference.domain, start)
+    (space.store.folder / "checkpoint").unlink(missing_ok=True)
+    return begun_at_reference(space, reference.domain)
+
+
+def resume(
+    path: str | os.PathLike[str],
+    *,
+    on_failure: str = "raise",
+    max_iterations: int | None = None,
+    progress: bool = False,
+    callback: Any = None,
+) -> StoredProjection:
+    """Go on with the projection of a stored table from its last checkpoint, to the same bits as without a break.
+
+    Parameters
+    ----------
+    path
+        The folder of the run, `result.path`; or the workspace in which it is the only one.
+    on_failure, progress, callback
+        As in `project`; solver and stopping rule are those of the run.
+    max_iterations
+        Another limit than the run's own.
+
+    Raises
+    ------
+    MissingStoreError
+        Nothing is at that path.
+    InvalidOptionError
+        An option of another type.
+    StoreError
+        There is no checkpoint, or what it names is damaged or gone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import purtensor as pt
+    >>> folder = tempfile.mkdtemp()
+    >>> counts = pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}, weights=[1, 2, 3, 5])
+    >>> stored = pt.store_table(counts, folder + "/counts.zarr")
+    >>> target = pt.marginals_of(pt.tabulate({"a": [0, 1], "b": [0, 1]}), ["a", "b"])
+    >>> stopped = pt.project(stored, target, max_iterations=0, on_failure="return")
+    >>> pt.resume(stopped.path, max_iterations=100).converged
+    True
+    """
+    require_dask()
+    check_choice("on_failure", on_failure, ("raise", "warn", "return"))
+    check_telling(progress, callback)
+    limit = None if max_iterations is None else iterations_of(max_iterations)
+    root = read_store(_run_folder(Path(path_text(path))))
+    space, state = recalled_on(root)
+    if limit is not None:
+        space.options["stopping"]["max_iterations"] = limit
+    reference = open_table(root.table, workspace=root.folder.parent)
+    return _carried_on(root, space, state, reference, constraints_of(root), on_failure, progress, callback)
+
+
+def _run_folder(path: Path) -> Path:
+    require_store(path, "a run")
+    if (path / "problem").exists():
+        return path
+    found = sorted(one.parent for one in path.glob("*/checkpoint"))
+    if len(found) != 1:
+        raise StoreError(f"{path} holds {len(found)} runs with a checkpoint; give the folder of one, result.path")
+    return found[0]
+
+
+def _options(solver: Any, constraints: int, stopping: Stopping, certificate: bool) -> dict[str, Any]:
+    """Return the solver and its stopping rule as JSON has them."""
+    order = list(range(constraints))
+    if solver is None or isinstance(solver, Automatic):
+        solver = Newton()
+    if isinstance(solver, IPF):
+        if solver.relaxation != 1.0 or solver.acceleration is not None:
+            raise InvalidOptionError("a stored table is swept by plain IPF: no relaxation, no acceleration")
+        order = [int(k) for k in solver.order] if solver.order is not None else order
+        if sorted(order) != list(range(constraints)):
+            raise InvalidOptionError(f"order is a permutation of 0 .. {constraints - 1}, this is {tuple(order)}")
+    elif not isinstance(solver, Newton):
+        raise InvalidOptionError(f"a stored table is projected by Newton(), IPF() or LBFGS(), not by {solver!r}")
+    newton = isinstance(solver, Newton)
+    run = hashlib.sha256(repr((solver, order)).encode()).hexdigest()[:8]
+    return {
+        "run": run,
+        "newton": newton,
+        "warm_up": solver.warm_up if isinstance(solver, Newton) else 0,
+        "order": order,
+        "stopping": asdict(stopping),
+        "certificate": certificate,
+    }
+
+
+def _carried_on(
+    root: SlabStore,
+    space: PartsSpace,
+    state: State,
+    reference: StoredTable,
+    constraints: tuple[Constraint, ...],
+    on_failure: str,
+    progress: bool,
+    callback: Any,
+) -> StoredProjection:
+    """Go on with a run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
+    doubts = doubts_of_slabs(root, reference, constraints)
+    before = before_face(space.options) if is_on_face(space.options) else None
+    options = space.options
+    solver = Newton(options["warm_up"]) if options["newton"] else Sweeps(tuple(options["order"]))
+    with progress_callback(progress, callback) as told:
+        space, outcome = solve(
+            space,
+            solver,
+            Stopping(**options["stopping"]),
+            state,
+            doubts.on(root, reference.domain),
+            lambda space: space.proof,
+            told,
+            before,
+        )
+        ending = outcome.termination
+    point = outcome.iterate
+    proof, divergence = UNPROVED, float("nan")
+    if ending is not Termination.NOT_FINITE:
+        if space.options["certificate"] and not outcome.hurried:
+            proof = space.proof(point, at_last=True)
+        divergence = space.divergence(point)
+    result = StoredProjection(
+        termination=ending,
+        certified=proof.certified,
+        residual=outcome.residual.largest,
+        residual_l1=outcome.residual.l1,
+        divergence=divergence,
+        bound=proof.bound,
+        tv_bound=proof.tv_bound,
+        iterations=outcome.iterations,
+        seconds=outcome.seconds,
+        notes=notes_of(root, space.store, space.options),
+        trace=trace_of(outcome.lines, proof.bound, space.store.nats_left_out),
+        reference=reference,
+        constraints=constraints,
+        path=root.folder,
+        store=space.store,
+        token=point.token,
+        outer=point.outer,
+        diagnosis=doubts.diagnosis,
+    )
+    keep_result(result)
+    return delivered(result, on_failure)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """Plain IPF on a space."""
+
+    order: tuple[int, ...]
+
+    def step_in(self, space: Any, point: Any, budget: Any) -> Any:
+        """Return a step of sweeps."""
+        return space.sweep(point, self.order, budget)

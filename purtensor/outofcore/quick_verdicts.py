@@ -1,0 +1,40 @@
+"""Verdicts that need no search: a row without profiles refutes the constraints, and some questions are left open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from purtensor.feasibility.explanation import Explanation
+from purtensor.feasibility.verdict import Verdict
+from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.outofcore.targets import Constraint
+from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.store.open_store import StoredTable
+
+
+def without_profile(reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError) -> StoredDiagnosis:
+    """Return the diagnosis of a row that has a target and no profile."""
+    tables = []
+    for k, constraint in enumerate(constraints):
+        here = k == bare.constraint
+        codes = [np.array([code] if here else [], dtype=np.int64) for code in bare.codes[: len(constraint.scope)]]
+        codes += [np.empty(0, dtype=np.int64)] * (len(constraint.scope) - len(codes))
+        values: Any = np.full(int(here), -1, dtype=np.int64)
+        tables.append(sparse_table(reference.domain.select(constraint.scope), codes, values, name="certificate"))
+    scope = ", ".join(constraints[bare.constraint].scope)
+    told = Explanation(
+        (
+            f"{Verdict.INFEASIBLE.sentence.capitalize()}.",
+            f"{bare.row} has a positive target over ({scope}), and the support has no profile there.",
+        )
+    )
+    return StoredDiagnosis(Verdict.INFEASIBLE, None, tuple(tables), "rational", told, reference, constraints)
+
+
+def open_for(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> StoredDiagnosis:
+    """Return the verdict that the question is open, and why where that is known."""
+    sentences = [f"{Verdict.OPEN.sentence.capitalize()}.", *([f"{reason[0].upper()}{reason[1:]}."] if reason else [])]
+    return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", Explanation(tuple(sentences)), reference, constraints)

@@ -1,0 +1,168 @@
+"""A problem on disk without the profiles that a proof empties: a face of it, part by part.
+
+Every inside row keeps its number and its target, so that weights of one problem are weights of its faces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.rank.echelon import primes
+from purtensor.constraints.system import System
+from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.outofcore.coupling_rank import independent_outer_rows
+from purtensor.outofcore.engine import map_each
+from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
+from purtensor.outofcore.part import Part, read_part
+from purtensor.outofcore.scaling import nats_left_out
+from purtensor.outofcore.slab_layout import Laid, laid_out
+from purtensor.outofcore.slab_store import SlabStore, form_note, made_folders, read_store, write_store
+from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.tables.domain import Domain
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Restricted:
+    """What is left of a part.
+
+    Attributes
+    ----------
+    laid
+        Its layout; None where a row lost its last profile.
+    profiles
+        How many are left.
+    left_out
+        The mass of the reference that is not, as scaled.
+    bare
+        A constraint and the codes of one of its rows that has no profile any more.
+    """
+
+    laid: Laid | None = None
+    profiles: int = 0
+    left_out: float = 0.0
+    bare: tuple[int, tuple[int, ...]] | None = None
+
+
+def restricted(store: SlabStore, domain: Domain, proof: Path, checksums: Sequence[int]) -> SlabStore:
+    """Return the problem on the profiles that kept weights leave; made when it is not there yet.
+
+    Parameters
+    ----------
+    proof, checksums
+        The folder of the weights, a file a part, and what names them.
+
+    Raises
+    ------
+    BareRowError
+        A row has a positive target, and no profile any more.
+    StoreError
+        The disk is full.
+    """
+    told = f"{store.folder.name} {list(checksums)}"
+    folder = store.face(hashlib.sha256(told.encode()).hexdigest()[:16])
+    if (folder / "problem").exists():
+        return read_store(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        made_folders(folder, ("parts", "labels", "states", "proof"))
+        _make(store, domain, proof, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return read_store(folder)
+
+
+def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> None:
+    prime = next(primes())
+    made = dict(
+        zip(store.parts, map_each(restrict_part, store.parts, store, domain, proof, folder, prime), strict=True)
+    )
+    laid = {}
+    for number, one in made.items():
+        if one.bare is not None:
+            k, codes = one.bare
+            raise BareRowError(domain, store.scopes[k], k, codes)
+        if one.laid is not None:
+            laid[number] = one.laid
+    empty = [number for number in store.label_parts if number not in laid]
+    left_out = sum(map_each(copy_labels, empty, store, folder)) + math.fsum(one.left_out for one in made.values())
+    mass = math.fsum(one.mass for one in laid.values())
+    whole = mass + left_out
+    bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
+    kept = independent_outer_rows(store.scopes, store.inside, store.outside, store.outer_codes, bases, prime)
+    slabs = sum(one.slabs for one in laid.values())
+    same: dict[str, Any] = {one.name: getattr(store, one.name) for one in fields(SlabStore)}
+    changed = {
+        "folder": folder,
+        "parts": tuple(laid),
+        "kept": kept,
+        "mass": mass,
+        "lost": left_out / whole,
+        "profiles": sum(one.profiles for one in made.values()),
+        "slabs": slabs,
+        "largest": max(one.bytes for one in laid.values()),
+        "note": form_note(store.key, slabs, len(laid), kept),
+        "proofs": store.proofs + 1,
+        "smallest": min(one.smallest for one in laid.values()),
+        "nats_left_out": nats_left_out(left_out / whole, mass / whole),
+    }
+    write_store(SlabStore(**{**same, **changed}))
+
+
+def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, folder: Path, prime: int) -> Restricted:
+    """Write what a proof leaves of a part, its labels, and the weights of all proofs so far."""
+    part = read_part(store.part(number), store.kept)
+    codes, count, left_out = labelled_codes(store, number)
+    held = read_packed(proof / f"{number:06d}").arrays
+    empty = held["costs"] > 0
+    rows = tuple(codes_of_rows(store, domain, part, codes, k) for k in range(len(store.scopes)))
+    for k in part.inside:
+        bare = np.bincount(part.index[k][~empty], minlength=len(rows[k][0])) == 0
+        if bare.any():
+            return Restricted(bare=(k, tuple(int(code[np.argmax(bare)]) for code in rows[k])))
+    stays = np.flatnonzero(~empty)
+    system = System(part.index[:, stays], part.offsets, part.targets, Domain((), ()), store.scopes, rows)
+    laid = laid_out(folder / "parts" / f"{number:06d}", system, part.reference[stays], store.key, prime)
+    emptied = np.ldexp(part.reference[empty], store.reference_exponent)
+    order = np.concatenate([stays[laid.order], np.flatnonzero(empty), np.arange(count, len(codes[0]))])
+    labels: dict[str, Any] = {f"codes_{k}": code[order] for k, code in enumerate(_narrow(store, number))}
+    labels["left_out"] = np.concatenate([emptied, left_out])
+    write_packed(folder / "labels" / f"{number:06d}", labels, {"profiles": len(stays)})
+    weights = np.concatenate([earlier_weights(store, number, part), held["weights"][None, :]])
+    write_packed(folder / "proof" / f"{number:06d}", {"weights": weights}, {})
+    return Restricted(laid, len(stays), _scaled_sum(store, labels["left_out"]))
+
+
+def _narrow(store: SlabStore, number: int) -> Iterator[IntArray]:
+    """Yield the codes of a part's profiles as they are stored."""
+    labels = read_packed(store.labels(number)).arrays
+    for k in range(len(labels) - 1):
+        yield labels[f"codes_{k}"]
+
+
+def copy_labels(number: int, store: SlabStore, folder: Path) -> float:
+    """Copy the labels of a part without profiles of the problem; return the mass of its reference, as scaled."""
+    labels = read_packed(store.labels(number))
+    write_packed(folder / "labels" / f"{number:06d}", labels.arrays, labels.facts)
+    return _scaled_sum(store, labels.arrays["left_out"])
+
+
+def _scaled_sum(store: SlabStore, values: FloatArray) -> float:
+    return float(np.ldexp(values, -store.reference_exponent).sum())
+
+
+def earlier_weights(store: SlabStore, number: int, part: Part) -> IntArray:
+    """Return the weights that made a problem a face, one line a proof: all rows of a part; no line where it is none."""
+    if not store.proofs:
+        return np.empty((0, len(part.targets)), dtype=np.int64)
+    weights: IntArray = read_packed(store.folder / "proof" / f"{number:06d}").arrays["weights"]
+    return weights

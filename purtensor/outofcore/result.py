@@ -1,0 +1,172 @@
+"""The answer of a projection of a stored table: small facts at hand, the table on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.errors import StoreError
+from purtensor.outofcore.array_file import read_packed
+from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes, written
+from purtensor.outofcore.part import Part
+from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.restrict import earlier_weights
+from purtensor.outofcore.slab_store import SlabStore
+from purtensor.projection.outcome import Outcome
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.domain import Domain
+from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
+from purtensor.verification.stored_sums import Piece, Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProvenRows(Rows):
+    """Rows with their targets in the units given, and whole numbers on them that empty profiles: a line a proof.
+
+    The first proof holds on all profiles whose targets are positive, each other on those that the ones before left.
+    """
+
+    targets: FloatArray
+    weights: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StoredProjection(Outcome):
+    """An information projection of a stored table; what a Projection tells, with the table on disk.
+
+    As every outcome it has what `Projection` says, too.
+
+    Attributes
+    ----------
+    trace
+        As in `Projection`.
+    reference, constraints
+        What was projected onto what.
+    path
+        The folder of the run: slabs, potentials, checkpoint; `resume` goes on from it.
+    store
+        The problem that the table solves, cut into parts: where the constraints force zeros, without these.
+    diagnosis
+        The verdict on feasibility where one was needed; a result that was loaded, or resumed on a face, has none.
+    """
+
+    trace: xr.Dataset = field(repr=False)
+    reference: StoredTable = field(repr=False)
+    constraints: tuple[Marginal | StoredMarginal, ...] = field(repr=False)
+    path: Path
+    store: SlabStore = field(repr=False)
+    token: str = field(repr=False)
+    outer: FloatArray = field(repr=False)
+    diagnosis: StoredDiagnosis | None = field(default=None, repr=False)
+
+    @property
+    def table(self) -> StoredTable:
+        """The projection as a stored table; written when it is first asked for."""
+        place = table_place(self.store, self.token)
+        if place.exists():
+            return open_table(place)
+        return written(place, self.reference.domain, self._pieces())
+
+    @property
+    def scopes(self) -> tuple[tuple[str, ...], ...]:
+        """The scopes of the constraints."""
+        return self.store.scopes
+
+    def chunks(self) -> Iterator[Table]:
+        """Yield the projection part by part as sparse tables, slabs whole, without writing it."""
+        for codes, values in self._pieces():
+            yield sparse_table(self.reference.domain, codes, values, name="projection")
+
+    @property
+    def coupling_potentials(self) -> tuple[Table, ...]:
+        """The potentials of the constraints that couple the slabs, natural logarithms; the others' stay on disk."""
+        shift = (self.store.target_exponent - self.store.reference_exponent) * np.log(2.0)
+        tables = []
+        for codes, (k, rows) in zip(self.store.outer_codes, self.store.outer_blocks.items(), strict=True):
+            domain = self.reference.domain.select(self.store.scopes[k])
+            values = self.outer[rows] + (shift if k == 0 else 0.0)
+            tables.append(sparse_table(domain, codes, values, name="potential"))
+        return tuple(tables)
+
+    def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the potentials part by part: a table for each constraint, on the rows that have a profile there.
+
+        Natural logarithms; table = reference * exp(C^T potentials), but for zeros that the constraints force. Rows that
+        couple the parts are in each of them; those with a target of zero are left out.
+        """
+        for piece in self.pieces():
+            yield tuple(
+                sparse_table(self.reference.domain.select(scope), rows.codes, rows.potentials, name="potential")
+                for scope, rows in zip(self.store.scopes, piece.rows, strict=True)
+            )
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield what `verify` reads, part by part: profiles, their masses as written, potentials and what proves them.
+
+        Rows are `ProvenRows`: all with a positive target and a profile in the part, or that couple the parts.
+        """
+        begin = 0
+        table = self.table
+        for number in self.store.label_parts:
+            codes, count, left_out = labelled_codes(self.store, number)
+            read, masses = read_profiles(table.path, begin, begin + len(codes[0]))
+            if any(not np.array_equal(own, other) for own, other in zip(codes, read, strict=True)):
+                raise StoreError(f"{table.path} is not the table of this run: its profiles are others")
+            begin += len(codes[0])
+            reference, rows = left_out, [_no_rows(len(scope)) for scope in self.store.scopes]
+            if count:
+                part, potentials = opened_part(self.store, number, self.token, self.outer)
+                reference = np.concatenate([np.ldexp(part.reference, self.store.reference_exponent), left_out])
+                rows = self._rows(number, part, potentials, codes)
+            yield Piece(codes, reference, masses, rows)
+
+    def _rows(self, number: int, part: Part, potentials: FloatArray, codes: Sequence[IntArray]) -> list[ProvenRows]:
+        """Return the rows of a part by their codes: potentials in the units given, and the witness, NaN without one."""
+        place = self.store.witness(self.token) / f"{number:06d}"
+        made = read_packed(place).arrays["made"] if place.exists() else np.full_like(potentials, np.nan)
+        weights = earlier_weights(self.store, number, part)
+        potentials = potentials.copy()
+        potentials[part.block(0)] += (self.store.target_exponent - self.store.reference_exponent) * np.log(2.0)
+        found = []
+        for k in range(len(self.store.scopes)):
+            block = part.block(k)
+            targets = part.targets[block]
+            on = targets > 0
+            columns = [code[on] for code in codes_of_rows(self.store, self.reference.domain, part, codes, k)]
+            given = np.ldexp(targets[on], self.store.target_exponent)
+            found.append(ProvenRows(columns, potentials[block][on], made[block][on], given, weights[:, block][:, on]))
+        return found
+
+    def _pieces(self) -> Iterator[tuple[list[IntArray], FloatArray]]:
+        for number in self.store.label_parts:
+            yield part_values(self.store, number, self.token, self.outer, self.reference.domain)
+
+
+def _no_rows(attributes: int) -> ProvenRows:
+    nothing = np.empty(0)
+    return ProvenRows([np.empty(0, np.int64)] * attributes, nothing, nothing, nothing, np.empty((0, 0), np.int64))
+
+
+def part_values(
+    store: SlabStore, number: int, token: str, outer: FloatArray, domain: Domain
+) -> tuple[list[IntArray], FloatArray]:
+    """Return the codes and values of a part of the projection, in the targets' units; zeros left out come last."""
+    labels = read_packed(store.labels(number))
+    codes = [labels.arrays[f"codes_{k}"].astype(np.int64) for k in range(len(domain.attributes))]
+    values = np.zeros(len(codes[0]))
+    if labels.facts["profiles"]:
+        part, potentials = opened_part(store, number, token, outer)
+        values[: labels.facts["profiles"]] = np.ldexp(part.masses(potentials), store.target_exponent)
+    return codes, values
+
+
+def table_place(store: SlabStore, token: str) -> Path:
+    """Return where the table of the point that a token names is written."""
+    return store.folder / f"table-{token}.zarr"

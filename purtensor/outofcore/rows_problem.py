@@ -1,0 +1,209 @@
+"""A problem whose profiles lie on disk in any chunks, and whose rows the driver holds: it needs no slabs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.consistency import check_consistency
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InfeasibleError, TooLargeError
+from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.outofcore.engine import map_each
+from purtensor.outofcore.folders import made_once
+from purtensor.outofcore.names import identity_of
+from purtensor.outofcore.scaling import Extent, exponent_of, nats_left_out
+from purtensor.outofcore.slab_store import made_folders
+from purtensor.outofcore.targets import Constraint, aligned_target, outer_rows
+from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import smallest_unsigned
+from purtensor.tables.store.open_store import StoredTable, read_profiles
+
+MOST_ROWS = 1 << 22
+"""Rows that the driver holds: a few dozen vectors of that length, and each chunk gives back one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowProblem:
+    """A problem by its rows.
+
+    Attributes
+    ----------
+    folder
+        Where the chunks lie.
+    reference, identity
+        The stored table, and what it was when they were made.
+    chunks
+        The numbers of the chunks that have profiles of the problem.
+    scopes, codes, offsets, targets
+        The constraints, the codes of their rows, where each begins, and their targets as scaled, all positive.
+    total, mass
+        Of the targets and of the reference as scaled.
+    nats_left_out
+        What zeros of the targets, which leave profiles out, add to a divergence from the reference.
+    reference_exponent, target_exponent
+        Both were divided by two to these powers.
+    """
+
+    folder: Path
+    reference: StoredTable
+    identity: str
+    chunks: tuple[int, ...]
+    scopes: tuple[tuple[str, ...], ...]
+    codes: tuple[tuple[IntArray, ...], ...]
+    offsets: IntArray
+    targets: FloatArray
+    total: float
+    mass: float
+    nats_left_out: float
+    reference_exponent: int
+    target_exponent: int
+
+    def block(self, k: int) -> slice:
+        """Return where the rows of constraint k stand among all rows."""
+        return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Some profiles of a problem: their reference as scaled, their rows, and which of the stored chunk they are."""
+
+    reference: FloatArray
+    index: IntArray
+    alive: IntArray
+
+    @classmethod
+    def read(cls, folder: Path, number: int) -> Chunk:
+        """Return the chunk of this number."""
+        arrays = read_packed(folder / f"{number:06d}").arrays
+        return cls(arrays["reference"], arrays["index"], arrays["alive"])
+
+
+def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], folder: Path) -> RowProblem:
+    """Return a problem with its chunks in a folder, where they are written unless they are there.
+
+    The folder is named by all that the chunks are made of (`problem_name`), and never changed.
+
+    Raises
+    ------
+    TooLargeError
+        More rows than a driver holds.
+    InfeasibleError
+        A positive target without a profile.
+    """
+    domain = reference.domain
+    _require_few_rows(reference, constraints)
+    alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
+    check_consistency(alike)
+    target_exponent = math.frexp(alike[0].total)[1]
+    rows = []
+    for constraint in alike:
+        codes, values = aligned_target(constraint, reference)
+        positive = values > 0
+        rows.append(
+            outer_rows(
+                [code[positive] for code in codes],
+                values[positive],
+                domain.select(constraint.scope).sizes,
+                target_exponent,
+            )
+        )
+    scopes, keys = tuple(constraint.scope for constraint in alike), tuple(one[1] for one in rows)
+    identity = identity_of(reference)
+    made = made_once(folder, lambda place: _make_chunks(reference, scopes, keys, place))
+    offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
+    exponent = int(made["exponent"])
+    share = math.ldexp(made["mass"], exponent) / reference.total
+    return RowProblem(
+        folder,
+        reference,
+        identity,
+        tuple(made["chunks"]),
+        scopes,
+        tuple(one[0] for one in rows),
+        offsets,
+        np.concatenate([r[2] for r in rows]),
+        math.ldexp(alike[0].total, -target_exponent),
+        made["mass"],
+        nats_left_out(max(0.0, 1.0 - share), share),
+        exponent,
+        target_exponent,
+    )
+
+
+def _make_chunks(
+    reference: StoredTable, scopes: Sequence[tuple[str, ...]], keys: Sequence[IntArray], folder: Path
+) -> dict[str, Any]:
+    """Write all chunks to a folder; return which have profiles, their mass as scaled, and the scale."""
+    made_folders(folder, ("chunks",))
+    exponent = math.frexp(reference.total)[1]
+    numbers = list(range(len(reference.bounds)))
+    made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
+    if not any(count for count, _, _ in made):
+        raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
+    wanted = exponent_of((extent for _, _, extent in made), exponent)
+    if wanted != exponent:
+        exponent = wanted
+        made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
+    chunks = [number for number, (count, _, _) in zip(numbers, made, strict=True) if count]
+    return {"chunks": chunks, "mass": math.fsum(one for _, one, _ in made), "exponent": exponent}
+
+
+def _require_few_rows(reference: StoredTable, constraints: Sequence[Constraint]) -> None:
+    bounds = [
+        len(c.coded.values) if isinstance(c, Marginal) else min(reference.domain.select(c.scope).size, c.table.profiles)
+        for c in constraints
+    ]
+    if sum(bounds) > MOST_ROWS:
+        raise TooLargeError(
+            f"these constraints may have {sum(bounds)} rows, and L-BFGS on disk holds {MOST_ROWS} of them in memory; "
+            "ask for marginals that share a large attribute, which cuts the problem into slabs",
+            8 * sum(bounds),
+            8 * MOST_ROWS,
+        )
+
+
+def make_chunk(
+    number: int,
+    reference: StoredTable,
+    scopes: Sequence[tuple[str, ...]],
+    keys: Sequence[IntArray],
+    exponent: int,
+    folder: Path,
+) -> tuple[int, float, Extent]:
+    """Write a chunk with the rows of its profiles; return their number, their mass as scaled, and their extent."""
+    codes, values = read_profiles(reference.path, *reference.bounds[number])
+    alive = values > 0
+    index = np.empty((len(scopes), len(values)), dtype=np.int64)
+    for k, (scope, known) in enumerate(zip(scopes, keys, strict=True)):
+        wanted = np.zeros(len(values), dtype=np.int64)
+        for name, size in zip(scope, reference.domain.select(scope).sizes, strict=True):
+            wanted = wanted * size + codes[reference.domain.position(name)]
+        place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+        index[k] = place
+        alive &= known[place] == wanted
+    masses = np.ldexp(values[alive], -exponent)
+    kind = smallest_unsigned(max(len(known) for known in keys))
+    arrays: dict[str, Any] = {
+        "reference": masses,
+        "index": index[:, alive].astype(kind),
+        "alive": np.flatnonzero(alive),
+    }
+    write_packed(folder / f"{number:06d}", arrays, {})
+    return len(masses), float(masses.sum()), Extent.of(values, alive)
+
+
+def refuse_rows_without_profiles(problem: RowProblem, sums: FloatArray, domain: Domain) -> None:
+    """Raise BareRowError where a row has no profile: its sum of the reference, as scaled, is 0."""
+    bare = np.flatnonzero(~(sums > 0))
+    if len(bare):
+        k = int(np.searchsorted(problem.offsets, bare[0], side="right")) - 1
+        row = int(bare[0] - problem.offsets[k])
+        raise BareRowError(domain, problem.scopes[k], k, [code[row] for code in problem.codes[k]])

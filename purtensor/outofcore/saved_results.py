@@ -1,0 +1,162 @@
+"""Projections on disk, kept: a run's folder tells its result, and can be copied to a place of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.errors import InvalidOptionError, StoreError
+from purtensor.outofcore.array_file import Packed, read_own, write_packed
+from purtensor.outofcore.face import face_named
+from purtensor.outofcore.passes import START
+from purtensor.outofcore.result import StoredProjection, table_place
+from purtensor.outofcore.rows_project import RowProjection
+from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
+from purtensor.solving.termination import Termination
+from purtensor.tables.store.atomic_folder import begun_beside, given_up, is_there, moved_into
+from purtensor.tables.store.open_store import open_table
+
+_NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
+
+
+def keep_result(result: StoredProjection) -> None:
+    """Write what a result tells into the folder of its run, beside all that it is made of."""
+    arrays: dict[str, Any] = {"outer": result.outer, "iteration": np.asarray(result.trace["iteration"].values)}
+    arrays["numbers"] = np.array([getattr(result, name) for name in _NUMBERS])
+    arrays.update({f"trace_{name}": np.asarray(own.values) for name, own in result.trace.data_vars.items()})
+    facts = {
+        "token": result.token,
+        "termination": result.termination.name,
+        "certified": bool(result.certified),
+        "iterations": result.iterations,
+        "notes": list(result.notes),
+        "face": result.store.folder.name if result.store.folder != result.path else "",
+        "trace": {str(name): dict(own.attrs) for name, own in result.trace.data_vars.items()},
+    }
+    write_packed(result.path / "result", arrays, facts)
+
+
+def load_stored(path: str | os.PathLike[str]) -> StoredProjection:
+    """Return the result of the last run of a folder: `result.path`, or where `save` put a copy.
+
+    Raises
+    ------
+    StoreError
+        The folder is none of a run that ended, or is damaged; or its reference is gone.
+    """
+    folder = Path(path)
+    root = read_store(folder)
+    packed = read_own(folder / "result")
+    store = face_named(root, packed.facts["face"])
+    reference, constraints = open_table(root.table, workspace=folder.parent), constraints_of(root)
+    try:
+        told = _told(packed)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreError(f"{folder / 'result'} does not say how a run ended: {error}") from error
+    return StoredProjection(reference=reference, constraints=constraints, path=folder, store=store, **told)
+
+
+def _told(packed: Packed) -> dict[str, Any]:
+    """Return what a result tells beside what it is about."""
+    arrays, facts = packed.arrays, packed.facts
+    data = {name: ("record", arrays[f"trace_{name}"], attrs) for name, attrs in facts["trace"].items()}
+    return {
+        **dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True)),
+        "termination": Termination[facts["termination"]],
+        "certified": facts["certified"],
+        "iterations": facts["iterations"],
+        "notes": tuple(facts["notes"]),
+        "token": facts["token"],
+        "outer": arrays["outer"],
+        "trace": xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])}),
+    }
+
+
+def constraints_of(store: SlabStore) -> tuple[Marginal | StoredMarginal, ...]:
+    """Return the constraints of a run: those that came in memory lie beside its slabs."""
+    found: list[Marginal | StoredMarginal] = []
+    for k, (scope, (place, in_memory)) in enumerate(zip(store.scopes, store.sources, strict=True)):
+        if in_memory:
+            found.append(Marginal(open_table(store.folder / "targets" / f"{k}.zarr").to_table()))
+        else:
+            found.append(StoredMarginal(open_table(place), scope))
+    return tuple(found)
+
+
+def save_stored(result: StoredProjection | RowProjection, path: str | os.PathLike[str]) -> None:
+    """Copy a result with all that it needs but its stored tables to a new folder; later runs do not touch it.
+
+    Files are linked where the disk allows it: then the copy takes no room.
+
+    Raises
+    ------
+    InvalidOptionError
+        A RowProjection: no run can go on from it, and its table is saved by itself.
+    StoreError
+        The folder exists already, the disk is full, or another run has taken the place of this one.
+    """
+    if not isinstance(result, StoredProjection):
+        raise InvalidOptionError(
+            "a RowProjection, by L-BFGS on disk, is not saved whole: save its table, save(result.table, 'new.zarr'), "
+            "or where memory holds it save(result.table.to_table(), 'new.nc')"
+        )
+    target = Path(path)
+    if is_there(target):
+        raise StoreError(f"{target} exists already: give a new folder, or remove it first")
+    keep_result(result)
+    places = _needed(result)
+    partial = begun_beside(target)
+    try:
+        for place in places:
+            onto = partial / place.relative_to(result.path)
+            made_folders(onto.parent.parent, (onto.parent.name,))
+            if place.is_dir():
+                shutil.copytree(place, onto, copy_function=_linked)
+            elif place.exists():
+                _linked(str(place), str(onto))
+        moved_into(partial, target)
+    except StoreError:
+        raise
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{str(target)!r} cannot be written: {getattr(error, 'strerror', None) or error}") from error
+    finally:
+        given_up(partial)
+
+
+def _needed(result: StoredProjection) -> Sequence[Path]:
+    """Return what a result is made of: files and folders, of which some may not be there."""
+    store = result.store
+    state = store.state(result.token, 0).parent
+    table = table_place(store, result.token)
+    if not table.exists() and result.token != START and not state.exists():
+        raise StoreError(f"{result.path} holds another run by now: save a result before the next run of its problem")
+    of_run = [result.path / name for name in ("problem", "result", "cut", "targets")]
+    of_slabs = [store.folder / name for name in ("problem", "parts", "labels", "proof")]
+    return [*dict.fromkeys([*of_run, *of_slabs, *_checkpoints(result)]), state, store.witness(result.token), table]
+
+
+def _checkpoints(result: StoredProjection) -> list[Path]:
+    """Return the checkpoints of a result, none where a later run of its problem has put others in their place."""
+    path = result.store.folder / "checkpoint"
+    if not path.exists() or read_own(path).facts["token"] != result.token:
+        return []
+    if result.store.folder == result.path:
+        return [path]
+    first = result.path / "checkpoint"
+    leads = first.exists() and (read_own(first).facts["options"].get("face") or {}).get("folder")
+    return [first, path] if leads == result.store.folder.name else []
+
+
+def _linked(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, or one that knows no links
+        shutil.copy2(source, target)
+    return target

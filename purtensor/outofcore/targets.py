@@ -1,0 +1,174 @@
+"""Targets of a problem that is cut along its slabs: compared with each other, aligned, and brought to their parts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.consistency import check_consistency
+from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
+from purtensor.errors import NoSlabsError, UnknownCategoryError
+from purtensor.outofcore.engine import map_each, require_dask
+from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
+from purtensor.outofcore.slab_store import made_folders
+from purtensor.solving.scaling import scaled_targets
+from purtensor.tables.domain import Domain, listed
+from purtensor.tables.store.open_store import StoredTable, store_table, stored_marginal
+from purtensor.tables.store.table import require_mass
+from purtensor.tables.translate import category_map
+
+Constraint: TypeAlias = "Marginal | StoredMarginal"
+
+_MOST_SHARED = 1 << 20
+"""Marginals that two targets share are compared up to so many combinations of categories."""
+
+
+@contextmanager
+def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTable, tuple[Constraint, ...]]]:
+    """Give what a call on a stored table is about: the table, stored if it is of chunks of dask, and all constraints.
+
+    What was stored for the call is removed where it ends with an error that carries no result: nobody can read it then.
+
+    Raises
+    ------
+    ImportError
+        dask is not installed.
+    InvalidOptionError
+        Constraints that are none.
+    InvalidTableError
+        A table on disk, or of chunks of dask, without mass.
+    """
+    require_dask()
+    flat = flattened(constraints, (Marginal, StoredMarginal))
+    for table in (reference, *(constraint.table for constraint in flat if isinstance(constraint, StoredMarginal))):
+        if isinstance(table, StoredTable):
+            require_mass(table)
+    if isinstance(reference, StoredTable):
+        yield reference, flat
+        return
+    import dask  # optional, and slow to import
+
+    parent = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
+    folder = Path(tempfile.mkdtemp(prefix="purtensor-", dir=parent))
+    try:
+        stored = store_table(reference, folder / "table.zarr")
+        require_mass(stored)
+        yield stored, flat
+    except BaseException as error:
+        if getattr(error, "projection", None) is None and getattr(error, "diagnosis", None) is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def check_stored_consistency(constraints: Sequence[Constraint]) -> None:
+    """Compare totals and shared marginals; of stored targets only what few combinations of categories tell."""
+    given = [c for c in constraints if isinstance(c, Marginal)]
+    stored = [c for c in constraints if isinstance(c, StoredMarginal)]
+    alike = list(given)
+    done = set()
+    for constraint in stored:
+        others = [set(c.scope) for c in given]
+        others += [set(c.scope) for c in stored if c.table.path != constraint.table.path]
+        wanted = {tuple(n for n in constraint.scope if n in other) for other in others}
+        for names in sorted(wanted or {()}):
+            small = [n for n in names or constraint.scope if constraint.table.domain.select([n]).size <= _MOST_SHARED]
+            if constraint.table.domain.select(names).size > _MOST_SHARED or not names:
+                small = small[:1]
+            if small and (constraint.table.path, tuple(small)) not in done:
+                done.add((constraint.table.path, tuple(small)))
+                alike.append(Marginal(stored_marginal(constraint.table, tuple(small))))
+    if len(alike) > 1:
+        check_consistency(alike)
+
+
+def uncompared(constraints: Sequence[Constraint], inside: Sequence[int], domain: Domain) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of inside constraints that share more than is compared before the table is cut."""
+    found = []
+    for one, two in itertools.combinations(inside, 2):
+        tables = [c.table.path if isinstance(c, StoredMarginal) else None for c in (constraints[one], constraints[two])]
+        shared = [name for name in constraints[one].scope if name in constraints[two].scope]
+        if tables[0] != tables[1] and domain.select(shared).size > _MOST_SHARED:
+            found.append((one, two))
+    return tuple(found)
+
+
+def aligned_target(constraint: Marginal, reference: StoredTable) -> tuple[list[IntArray], FloatArray]:
+    """Return a target in the reference's categories, all checked to be known on both sides."""
+    columns = []
+    coded = constraint.coded
+    for name, known, own in zip(constraint.scope, coded.domain.categories, coded.codes, strict=True):
+        categories = reference.domain.categories[reference.domain.position(name)]
+        columns.append(_checked_map(name, known, categories, reference)[own])
+        lost = columns[-1] < 0
+        if lost.any():
+            raise _unknown(name, known[own[lost][0]], "the target", "the reference", categories)
+    return columns, coded.values
+
+
+def _checked_map(name: str, known: pd.Index[Any], categories: pd.Index[Any], reference: StoredTable) -> IntArray:
+    """Return the codes of a target's categories in the reference; refuse those of the reference that it lacks."""
+    mapping = category_map(known, categories)
+    reached = np.zeros(len(categories), dtype=bool)
+    reached[mapping[mapping >= 0]] = True
+    if not reached.all():
+        mass = stored_marginal(reference, (name,))
+        codes = np.asarray(mass.indexes["profile"].codes[0])
+        lost = codes[~reached[codes]]
+        if len(lost):
+            raise _unknown(name, categories[lost[0]], "the reference", "the target", known)
+    return mapping
+
+
+def _unknown(name: str, category: object, of: str, lacks: str, known: pd.Index[Any]) -> UnknownCategoryError:
+    return UnknownCategoryError(
+        f"{of} has mass in {name}={category}, a category that {lacks} does not have (it has {listed(known[:9])}); "
+        "labels are compared with their types, and a category that must be empty is listed with target 0"
+    )
+
+
+def outer_rows(
+    codes: Sequence[IntArray], targets: FloatArray, sizes: Sequence[int], exponent: int
+) -> tuple[tuple[IntArray, ...], IntArray, FloatArray]:
+    """Return the codes, ascending keys and scaled targets of the rows of an outside constraint."""
+    if math.prod(sizes) > 2**62:
+        raise NoSlabsError(f"a constraint with {math.prod(sizes)} combinations of categories cannot couple slabs")
+    keys = np.zeros(len(targets), dtype=np.int64)
+    for code, size in zip(codes, sizes, strict=True):
+        keys = keys * size + code
+    order = np.argsort(keys)
+    return tuple(np.asarray(c)[order] for c in codes), keys[order], scaled_targets(targets[order], exponent)
+
+
+def scatter_target(
+    constraint: Constraint, reference: StoredTable, folder: Path, key: tuple[str, ...], part_of: IntArray
+) -> None:
+    """Bring an inside target's rows to the parts whose slabs they lie in."""
+    made_folders(folder.parent, (folder.name,))
+    within = [constraint.scope.index(name) for name in key]
+    sizes = [reference.domain.select([name]).size for name in key]
+    if isinstance(constraint, Marginal):
+        codes, values = aligned_target(constraint, reference)
+        part = part_of[bucket_of([codes[k] for k in within], sizes)]
+        write_scattered(folder / "given", codes, values, part, int(part_of[-1]) + 1)
+        return
+    table = constraint.table
+    positions = [table.domain.position(name) for name in constraint.scope]
+    maps = []
+    for name, position in zip(constraint.scope, positions, strict=True):
+        known, categories = table.domain.categories[position], reference.domain.select([name]).categories[0]
+        mapping = _checked_map(name, known, categories, reference)
+        if (mapping < 0).any():
+            lost = known[int(np.argmin(mapping))]
+            raise _unknown(name, lost, "the target", "the reference", categories)
+        maps.append(mapping)
+    map_each(scatter, table.bounds, table.path, folder, positions, maps, within, sizes, part_of)

@@ -1,0 +1,237 @@
+"""Where a run on disk begins when an earlier projection, or its potentials, are given to start from."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.errors import InvalidOptionError
+from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.outofcore.engine import map_each, map_reduce
+from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
+from purtensor.outofcore.part import read_part
+from purtensor.outofcore.partition import bucket_of, gather, write_scattered
+from purtensor.outofcore.parts_space import PartsSpace
+from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.result import StoredProjection
+from purtensor.outofcore.rows_project import RowProjection
+from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.outofcore.unreachable_targets import refuse_bare
+from purtensor.projection.labels import looked_up
+from purtensor.projection.result import Projection
+from purtensor.solving.loop import State, begun
+from purtensor.tables.coded import domain_of, is_sparse, stored_codes
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.translate import category_map
+
+
+def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State:
+    """Return the stand of a run that begins at earlier potentials, scaled so that the masses have the targets' total.
+
+    They serve the constraint of the same scope, row by row by label; rows that they do not know begin at 0.
+
+    Parameters
+    ----------
+    start
+        A StoredProjection, a RowProjection, a Projection, or a sequence of tables of potentials.
+
+    Raises
+    ------
+    InvalidOptionError
+        Something else, or potentials at which the masses are not finite, or all zero.
+    """
+    store = space.store
+    folder = store.folder / "start"
+    token = f"00000000.{space.options['run']}.start"
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        outer, brought = _brought(store, domain, start, folder)
+        mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
+        if not 0.0 < mass < np.inf:
+            raise InvalidOptionError(
+                f"the potentials to start from give a total mass of {mass}; start from the reference"
+            )
+        shift = float(np.log(store.total / mass))
+        if 0 in store.outside:
+            outer[store.outer_blocks[0]] += shift
+        else:
+            map_each(start_pass, store.parts, store, domain, brought, outer, shift, token)
+        return _state(space, domain, token, outer)
+    except BaseException:
+        shutil.rmtree(store.state(token, 0).parent, ignore_errors=True)
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _brought(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[FloatArray, list[Path | None]]:
+    """Return the potentials of the rows that couple the parts, and the folders that have those of the others."""
+    tables = _tables(start)
+    outer = np.zeros(len(store.outer_targets))
+    brought: list[Path | None] = [None] * len(store.scopes)
+    part_of = read_packed(store.folder / "cut").arrays["part_of"]
+    for k, scope in enumerate(store.scopes):
+        table = _of_scope(tables, scope)
+        if k in store.outside and table is not None:
+            codes = store.outer_codes[store.outside.index(k)]
+            outer[store.outer_blocks[k]] = looked_up(table, domain.select(scope), codes)
+        elif k in store.inside:
+            brought[k] = folder / f"{k}"
+            made_folders(folder, (f"{k}",))
+            if table is not None:
+                _scatter_rows(store, domain, k, *_rows(table, domain.select(scope)), folder / f"{k}" / "given", part_of)
+            elif isinstance(start, StoredProjection):
+                _scatter_parts(store, domain, k, start, folder / f"{k}", part_of)
+    outer[~np.isfinite(outer)] = 0.0
+    return outer, brought
+
+
+def _state(space: PartsSpace, domain: Domain, token: str, outer: FloatArray) -> State:
+    point = space.at(token, outer)
+    refuse_bare(space.store, point.tally, domain)
+    state = begun(space, point)
+    space.keep(state)
+    return state
+
+
+def _tables(start: Any) -> list[Table]:
+    """Return the potentials that are in memory."""
+    if isinstance(start, StoredProjection):
+        return list(start.coupling_potentials)
+    tables = start.potentials if isinstance(start, Projection | RowProjection) else start
+    if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
+        raise InvalidOptionError(
+            "start is a StoredProjection, a RowProjection, a Projection or a sequence of tables of potentials, one a "
+            "constraint"
+        )
+    return list(tables)
+
+
+def _of_scope(tables: list[Table], scope: Sequence[str]) -> Table | None:
+    """Return the first table over these attributes, which then serves no other constraint."""
+    for position, table in enumerate(tables):
+        if set(domain_of(table).attributes) == set(scope):
+            return tables.pop(position)
+    return None
+
+
+def _rows(table: Table, onto: Domain) -> tuple[list[IntArray], FloatArray]:
+    """Return the codes in the categories of `onto`, -1 where unknown, and the values of a table of potentials."""
+    own = domain_of(table)
+    values = np.asarray(table.values, dtype=np.float64).reshape(-1)
+    stored = stored_codes(table, own) if is_sparse(table) else np.unravel_index(np.arange(values.size), table.shape)
+    columns = []
+    for name, categories in zip(onto.attributes, onto.categories, strict=True):
+        position = own.position(name)
+        columns.append(category_map(own.categories[position], categories)[stored[position]])
+    return columns, values
+
+
+def _scatter_rows(
+    store: SlabStore,
+    domain: Domain,
+    k: int,
+    columns: Sequence[IntArray],
+    values: FloatArray,
+    path: Path,
+    part_of: IntArray,
+) -> None:
+    """Bring potentials of an inside constraint to the parts whose slabs they belong to; unknown rows are left out."""
+    known = np.all([column >= 0 for column in columns], axis=0)
+    columns = [np.asarray(column[known], dtype=np.int64) for column in columns]
+    scope = store.scopes[k]
+    sizes = domain.select(store.key).sizes
+    part = part_of[bucket_of([columns[scope.index(name)] for name in store.key], sizes)]
+    write_scattered(path, columns, values[known], part, int(part_of[-1]) + 1)
+
+
+def _scatter_parts(
+    store: SlabStore, domain: Domain, k: int, start: StoredProjection, folder: Path, part_of: IntArray
+) -> None:
+    """Bring the potentials of an earlier run's parts to the parts of this one."""
+    scope = store.scopes[k]
+    old = [j for j in start.store.inside if set(start.store.scopes[j]) == set(scope)]
+    if old:
+        map_each(
+            move_potentials,
+            start.store.parts,
+            store,
+            domain,
+            k,
+            start.store,
+            start.reference.domain,
+            old[0],
+            (start.token, start.outer),
+            folder,
+            part_of,
+        )
+
+
+def move_potentials(
+    number: int,
+    store: SlabStore,
+    domain: Domain,
+    k: int,
+    old: SlabStore,
+    old_domain: Domain,
+    old_k: int,
+    point: tuple[str, FloatArray],
+    folder: Path,
+    part_of: IntArray,
+) -> None:
+    """Bring the potentials of one part of an earlier run, of constraint `old_k`, to the parts of this one."""
+    part, potentials = opened_part(old, number, *point)
+    codes = codes_of_rows(old, old_domain, part, labelled_codes(old, number)[0], old_k)
+    columns = []
+    for name in store.scopes[k]:
+        categories = [onto.categories[onto.position(name)] for onto in (old_domain, domain)]
+        columns.append(category_map(*categories)[codes[old.scopes[old_k].index(name)]])
+    values = potentials[part.block(old_k)]
+    _scatter_rows(store, domain, k, columns, values, folder / f"{number:06d}", part_of)
+
+
+def start_pass(
+    number: int,
+    store: SlabStore,
+    domain: Domain,
+    brought: Sequence[Path | None],
+    outer: FloatArray,
+    shift: float,
+    token: str,
+) -> float:
+    """Write the potentials that a part starts from, the first constraint's raised by `shift`; return the mass there."""
+    part = read_part(store.part(number), store.kept)
+    potentials = np.zeros_like(part.targets)
+    codes, _, _ = labelled_codes(store, number)
+    for k in store.inside:
+        folder = brought[k]
+        if folder is not None and any(folder.glob("*.where")):
+            wanted = codes_of_rows(store, domain, part, codes, k)
+            potentials[part.block(k)] = _matched(wanted, *gather(folder, number), domain.select(store.scopes[k]).sizes)
+        if k == 0:
+            potentials[part.block(k)] += shift
+    potentials[~np.isfinite(potentials)] = 0.0
+    potentials[part.outer_rows()] = outer
+    path = store.state(token, number)
+    made_folders(path.parent.parent, (path.parent.name,))
+    write_packed(path, {"potentials": potentials}, {})
+    return float(part.masses(potentials).sum())
+
+
+def _matched(
+    wanted: Sequence[IntArray], codes: Sequence[IntArray], values: FloatArray, sizes: Sequence[int]
+) -> FloatArray:
+    """Return the value of each wanted row, 0 where there is none."""
+    group, distinct = group_profiles([np.concatenate(pair) for pair in zip(wanted, codes, strict=True)], sizes)
+    found = np.zeros(len(distinct[0]))
+    count = len(wanted[0])
+    found[group[count:]] = values
+    matched: FloatArray = found[group[:count]]
+    return matched

@@ -1,0 +1,100 @@
+"""What is computed over all profiles: chunk by chunk, and on several threads where there are many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.ipf.steps import measure, miss, rebuild_range, sum_rows
+from purtensor.kernels.newton.certificate import certify_range, change_masses, weigh_range
+from purtensor.kernels.newton.line_search import bend
+from purtensor.solving.problem import Problem
+from purtensor.solving.threads import Chunk, added_up, chunks_of, for_each_chunk
+
+SMALLEST_IN_CHUNKS = 1 << 18
+"""From so many profiles on they are worked on chunk by chunk."""
+
+PROFILES_PER_CHUNK = 1 << 17
+"""Some 0.3 ms of work: long against the call."""
+
+
+def rebuilt(problem: Problem, potentials: FloatArray) -> FloatArray:
+    """Return reference * exp(C^T potentials), shape (M,)."""
+    masses = np.empty_like(problem.reference)
+    if len(masses) < SMALLEST_IN_CHUNKS:
+        rebuild_range(problem.reference, problem.index, problem.offsets, potentials, 0, len(masses), masses)
+        return masses
+    for_each_chunk(
+        lambda _, begin, end: rebuild_range(
+            problem.reference, problem.index, problem.offsets, potentials, begin, end, masses
+        ),
+        _chunks(problem),
+    )
+    return masses
+
+
+def measured(problem: Problem, masses: FloatArray, sums: FloatArray) -> tuple[float, float]:
+    """Write C masses into `sums`; return the largest miss of a target and the L1 miss of the worst constraint.
+
+    Both are NaN where a sum is no number. The masses may have any sign.
+    """
+    if len(masses) < SMALLEST_IN_CHUNKS:
+        return measure(masses, problem.index, problem.offsets, problem.targets, sums)
+    misses = np.empty((len(problem.index), 2))
+
+    def work(k: int, *_: int) -> None:
+        block = problem.system.block(k)
+        sum_rows(masses, problem.index[k], sums[block])
+        misses[k] = miss(sums[block], problem.targets[block])
+
+    for_each_chunk(work, chunks_of(len(problem.index), 1))
+    largest, l1 = misses.max(axis=0)  # NaN passes on
+    return float(largest), float(l1)
+
+
+def bent(problem: Problem, masses: FloatArray, direction: FloatArray, step: float) -> tuple[float, float]:
+    """Return sum p (exp(z) - 1 - z) with z = step C^T direction, and the largest |C^T direction|."""
+    chunks = _chunks(problem)
+    found = np.empty((len(chunks), 2))
+
+    def work(c: int, begin: int, end: int) -> None:
+        found[c] = bend(masses, problem.index, problem.offsets, direction, step, begin, end)
+
+    for_each_chunk(work, chunks)
+    return float(added_up(found)[0]), float(found[:, 1].max())
+
+
+def changed(problem: Problem, masses: FloatArray, potentials: FloatArray, scale: float, out: FloatArray) -> None:
+    """Write scale masses (1 + w), w = C^T potentials, into `out`."""
+    for_each_chunk(
+        lambda _, begin, end: change_masses(masses, problem.index, problem.offsets, potentials, scale, begin, end, out),
+        _chunks(problem),
+    )
+
+
+def change_sums(problem: Problem, masses: FloatArray, potentials: FloatArray) -> tuple[float, float, float, float]:
+    """Return the sums of the certificate for w = C^T potentials: see purtensor.kernels.newton.certificate."""
+    chunks = _chunks(problem)
+    found = np.empty((len(chunks), 4))
+    for_each_chunk(
+        lambda c, begin, end: certify_range(masses, problem.index, problem.offsets, potentials, begin, end, found[c]),
+        chunks,
+    )
+    _, upper, gap, moved = added_up(found)
+    return float(found[:, 0].min()), float(upper), float(gap), float(moved)
+
+
+def weighed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:
+    """Return the mean over the masses of the sum of each profile's absolute potentials."""
+    weights, chunks = np.abs(potentials), _chunks(problem)
+    found = np.empty((len(chunks), 2))
+    for_each_chunk(
+        lambda c, begin, end: weigh_range(masses, problem.index, problem.offsets, weights, begin, end, found[c]), chunks
+    )
+    weight, mass = added_up(found)
+    return float(weight) / float(mass)
+
+
+def _chunks(problem: Problem) -> tuple[Chunk, ...]:
+    count = len(problem.reference)
+    return chunks_of(count, PROFILES_PER_CHUNK if count >= SMALLEST_IN_CHUNKS else max(1, count))

@@ -1,0 +1,1 @@
+"""How fast the sweeps of a problem converge, and how many are left."""

@@ -1,0 +1,122 @@
+"""The linearised sweep of a problem, on potentials without their gauge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.rank.redundancy import redundant
+from purtensor.kernels.newton.linear_sweep import energy, leave_dependent_rows, linear_sweep
+from purtensor.kernels.spread import spread
+from purtensor.solving.iterate import row_sums
+from purtensor.solving.problem import Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dependencies:
+    """Which rows follow from others: the arguments of `leave_dependent_rows`, and the rows that follow from none."""
+
+    row: IntArray
+    multiplier: FloatArray
+    begins: IntArray
+    others: IntArray
+    weights: FloatArray
+    independent: BoolArray
+
+    @classmethod
+    def of(cls, problem: Problem) -> Dependencies:
+        """Return the dependencies between the rows of a problem.
+
+        Raises
+        ------
+        TooLargeError
+            The exact algebra is beyond the memory.
+        """
+        found = redundant(problem.system)
+        independent = np.ones(problem.system.rows, dtype=bool)
+        row = np.array([one.row for one in found], dtype=np.int64)
+        independent[row] = False
+        none: list[IntArray] = [np.empty(0, dtype=np.int64)]
+        return cls(
+            row,
+            np.array([one.multiplier for one in found], dtype=np.float64),
+            np.cumsum([0, *(len(one.rows) for one in found)]),
+            np.concatenate([one.rows for one in found] or none).astype(np.int64),
+            np.concatenate([one.weights for one in found] or none).astype(np.float64),
+            independent,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearSweep:
+    """One sweep near `masses`, as a linear map of the error of the independent potentials.
+
+    In masses, rounding leaves the family, and a power iteration drifts to what the sweep does not move at all; in
+    potentials the rows that depend on others are the only such directions, and here there are none (notes/rates.md).
+
+    Attributes
+    ----------
+    problem
+        The problem; its index is read, its targets are not.
+    masses
+        Shape (M,): where the sweep is linearised, normally the projection.
+    sums
+        Shape (D,): C masses.
+    order, relaxation
+        Of the sweep, as in `purtensor.IPF`.
+    """
+
+    problem: Problem
+    masses: FloatArray
+    sums: FloatArray
+    dependencies: Dependencies
+    order: IntArray
+    relaxation: float = 1.0
+
+    @classmethod
+    def at(
+        cls,
+        problem: Problem,
+        masses: FloatArray,
+        order: Sequence[int] | None = None,
+        relaxation: float = 1.0,
+        dependencies: Dependencies | None = None,
+    ) -> LinearSweep:
+        """Return the sweep near the masses; dependencies are worked out where they are not given."""
+        known = Dependencies.of(problem) if dependencies is None else dependencies
+        steps = np.arange(len(problem.index)) if order is None else np.asarray(order, dtype=np.int64)
+        return cls(problem, masses, row_sums(problem, masses), known, steps, relaxation)
+
+    @property
+    def size(self) -> int:
+        """The number of independent potentials."""
+        return int(self.dependencies.independent.sum())
+
+    def apply(self, error: FloatArray) -> FloatArray:
+        """Return what a sweep leaves of an error of the independent potentials, shape (size,)."""
+        potentials = np.zeros(self.problem.system.rows)
+        potentials[self.dependencies.independent] = error
+        left = self.swept(potentials)
+        return left[self.dependencies.independent]
+
+    def swept(self, potentials: FloatArray) -> FloatArray:
+        """Return what a sweep leaves of an error of all potentials, shape (D,), zero on dependent rows."""
+        problem, known = self.problem, self.dependencies
+        x = np.ascontiguousarray(potentials, dtype=np.float64).copy()
+        z = self.exponents(x)
+        linear_sweep(self.masses, problem.index, problem.offsets, self.sums, self.order, self.relaxation, x, z)
+        leave_dependent_rows(known.row, known.multiplier, known.begins, known.others, known.weights, x)
+        return x
+
+    def exponents(self, potentials: FloatArray) -> FloatArray:
+        """Return C^T potentials, shape (M,)."""
+        z = np.empty_like(self.masses)
+        spread(self.problem.index, self.problem.offsets, potentials, z)
+        return z
+
+    def norm(self, potentials: FloatArray) -> float:
+        """Return the dual norm of an error of all potentials: the root of sum masses (C^T x)^2 / sum masses."""
+        return float(np.sqrt(energy(self.masses, self.exponents(potentials)) / self.masses.sum()))

@@ -1,0 +1,186 @@
+"""How fast iterative proportional fitting ends: the leading eigenvalues of its linearised sweep."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
+
+from purtensor._typing import FloatArray
+from purtensor.solving.convergence.linear_sweep import LinearSweep
+
+_DENSE = 64
+"""Up to so many independent potentials all eigenvalues are computed."""
+
+_NOTHING = 1e-12
+"""What a sweep may leave, relative to its start, and count as nothing: marginals that have a closed form."""
+
+_FEW_SWEEPS = 4
+
+_BASIS = 40
+"""Vectors that Arnoldi's method keeps between its restarts."""
+
+_GROWTH_SWEEPS = 500
+_GROWTH_FLOOR = 1e-14
+
+Eigenvalues = npt.NDArray[np.complex128]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spectrum:
+    """The leading eigenvalues of a sweep, largest modulus first, and what the first one's error looks like.
+
+    Attributes
+    ----------
+    eigenvalues
+        At most two more than a conjugate pair; zero where a sweep leaves nothing.
+    slowest
+        Shape (D,): an error of the potentials that sweeps shrink by the first eigenvalue; complex where that is.
+    """
+
+    eigenvalues: Eigenvalues
+    slowest: npt.NDArray[np.complex128]
+
+
+def sweeps_per_decade(eigenvalue: complex) -> float:
+    """Return how many sweeps divide an error by ten that each of them multiplies by the eigenvalue; inf from 1 on."""
+    modulus = abs(eigenvalue)
+    if modulus >= 1.0:
+        return math.inf
+    return math.log(10.0) / -math.log(modulus) if modulus > 0.0 else 0.0
+
+
+def spectrum_of(sweep: LinearSweep) -> Spectrum:
+    """Return the leading eigenvalues of a sweep, by Arnoldi's method on the potentials (notes/rates.md, equation 4).
+
+    Accurate to about 1 % of the rate; the same on every call.
+    """
+    size = sweep.size
+    start = np.random.default_rng(0).standard_normal(size)
+    nothing = Spectrum(np.zeros(1, dtype=complex), np.zeros(sweep.problem.system.rows, dtype=complex))
+    if _leaves_nothing(sweep, start):
+        return nothing
+    if size <= _DENSE:
+        matrix = np.stack([sweep.apply(column) for column in np.eye(size)], axis=1)
+        values, vectors = np.linalg.eig(matrix)
+    else:
+        values, vectors = _arnoldi(sweep, start)
+    order = np.argsort(-np.abs(values), kind="stable")[:4]
+    slowest = np.zeros(sweep.problem.system.rows, dtype=complex)
+    slowest[sweep.dependencies.independent] = vectors[:, order[0]]
+    return Spectrum(np.asarray(values[order], dtype=complex), slowest)
+
+
+def _leaves_nothing(sweep: LinearSweep, start: FloatArray) -> bool:
+    """Tell whether a few sweeps bring any error to zero, as they do where there is a closed form."""
+    if sweep.size == 0:
+        return True
+    potentials = np.zeros(sweep.problem.system.rows)
+    potentials[sweep.dependencies.independent] = start
+    before = sweep.norm(potentials)
+    for _ in range(min(_FEW_SWEEPS, len(sweep.order))):
+        potentials = sweep.swept(potentials)
+    return sweep.norm(potentials) <= _NOTHING * before
+
+
+def _arnoldi(sweep: LinearSweep, start: FloatArray) -> tuple[Eigenvalues, Eigenvalues]:
+    """Return the leading eigenvalues and eigenvectors, asked for again more precisely where they are close to 1."""
+    size = sweep.size
+    operator = LinearOperator((size, size), matvec=sweep.apply, dtype=np.float64)
+    tolerance = 1e-4
+    while True:
+        try:
+            values, vectors = eigs(
+                operator, k=3, v0=start, tol=tolerance, ncv=min(_BASIS, size - 1), maxiter=2000, which="LM"
+            )
+        except ArpackNoConvergence as error:
+            if len(error.eigenvalues) == 0:
+                raise
+            return error.eigenvalues, error.eigenvectors
+        needed = 0.003 * (1.0 - float(np.abs(values).max()))
+        if tolerance <= needed or tolerance <= 1e-12:
+            return values, vectors
+        tolerance = max(needed, 1e-12)
+        start = np.real(vectors @ np.ones(3))
+
+
+def distinct_rates(eigenvalues: Sequence[complex] | Eigenvalues) -> list[float]:
+    """Return the sweeps per decade of the eigenvalues, slowest first, a conjugate pair counted once."""
+    rates: list[float] = []
+    for value in eigenvalues:
+        if np.imag(value) < 0.0 and any(np.isclose(value, np.conj(other)) for other in eigenvalues):
+            continue
+        rates.append(sweeps_per_decade(complex(value)))
+    return sorted(rates, reverse=True)
+
+
+def growth(sweep: LinearSweep) -> float:
+    """Return the factor by which late sweeps shrink an error, measured: the spectral radius, whatever the eigenvalues.
+
+    Where over-relaxation is best, many eigenvalues have the same modulus, on which Arnoldi's method is slow.
+    """
+    potentials = np.zeros(sweep.problem.system.rows)
+    potentials[sweep.dependencies.independent] = np.random.default_rng(0).standard_normal(sweep.size)
+    norms = [sweep.norm(potentials)]
+    while len(norms) <= _GROWTH_SWEEPS and norms[-1] > _GROWTH_FLOOR * norms[0]:
+        potentials = sweep.swept(potentials)
+        norms.append(sweep.norm(potentials))
+    half = len(norms) // 2
+    if len(norms) - 1 == half or norms[-1] == 0.0:
+        return 0.0
+    return float((norms[-1] / norms[half]) ** (1.0 / (len(norms) - 1 - half)))
+
+
+def best_relaxation_of(sweep: LinearSweep, plain: complex) -> tuple[float, float]:
+    """Return the relaxation whose sweeps shrink errors fastest, and the factor by which they do.
+
+    Young's formula for two constraints (notes/rates.md, equation 5) is where the search begins; it is by golden
+    section on log(2 - relaxation).
+    """
+    modulus = min(abs(plain), 1.0 - 1e-12)
+    young = 2.0 / (1.0 + math.sqrt(1.0 - modulus))
+
+    def radius(logarithm: float) -> float:
+        return growth(replace(sweep, relaxation=2.0 - math.exp(logarithm)))
+
+    low, high = math.log(2.0 - young) - 0.7, min(0.0, math.log(2.0 - young) + 0.9)
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    one, two = high - ratio * (high - low), low + ratio * (high - low)
+    at_one, at_two = radius(one), radius(two)
+    for _ in range(9):
+        if at_one <= at_two:
+            high, two, at_two = two, one, at_one
+            one = high - ratio * (high - low)
+            at_one = radius(one)
+        else:
+            low, one, at_one = one, two, at_two
+            two = low + ratio * (high - low)
+            at_two = radius(two)
+    best, factor = min(((one, at_one), (two, at_two)), key=lambda pair: pair[1])
+    if factor >= abs(plain):
+        return 1.0, abs(plain)
+    return 2.0 - math.exp(best), factor
+
+
+def orders_up_to_rotation(count: int, most: int, seed: int = 0) -> list[tuple[int, ...]]:
+    """Return orders of the constraints of which no two have the same rate for that reason alone.
+
+    A rotation and a reversal of the order change no eigenvalue (notes/rates.md, equation 6): (count - 1)! / 2 orders
+    are left. Where these are more than `most`, so many are drawn, the order as given among them.
+    """
+    if count <= 3:
+        return [tuple(range(count))]
+    if math.factorial(count - 1) // 2 <= most:
+        rest = (tail for tail in itertools.permutations(range(1, count)) if tail[0] < tail[-1])
+        return [(0, *tail) for tail in rest]
+    rng = np.random.default_rng(seed)
+    found = {tuple(range(count)): None}
+    while len(found) < most:
+        tail = (rng.permutation(count - 1) + 1).tolist()
+        found[(0, *(tail if tail[0] < tail[-1] else tail[::-1]))] = None
+    return list(found)

@@ -1,0 +1,142 @@
+"""Sweeps and iterative scaling in logarithms, for references and targets that span the range of float64.
+
+Factors and sums of other sweeps are float64 numbers, of which there are none beyond 2^1024, and ever fewer digits
+below 2^-1022. These take some ten times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.ipf.log_domain_sweeps import (
+    relaxed_sweep_in_logarithms,
+    scaling_in_logarithms,
+    sweep_in_logarithms,
+)
+from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.lanes import inner_product
+from purtensor.solving.iterate import iterate_at, residual_of
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+
+SMALL = 2.0**-500
+"""Below such a part of the total, products of a few masses and factors leave the range of float64."""
+
+_SECONDS_PER_STEP = 15e-9
+"""Of one profile and one constraint."""
+
+
+def spans_the_range(problem: Problem) -> bool:
+    """Tell whether a mass of the reference, or a target, is so small a part of their total, which is about 1."""
+    return bool(problem.reference.min() < SMALL or problem.targets.min() < SMALL)
+
+
+def _relaxed(relaxation: float, *arguments: Any) -> float:
+    make: Callable[..., float] = relaxed_sweep_in_logarithms
+    return make(*arguments, relaxation)
+
+
+@dataclass(slots=True, eq=False)
+class InLogarithms:
+    """Sweeps in logarithms: the state between two calls is the potentials.
+
+    Attributes
+    ----------
+    make
+        One of the kernels of `purtensor.kernels.ipf.log_domain_sweeps`, or what calls one.
+    """
+
+    problem: Problem
+    order: IntArray
+    make: Callable[..., float]
+    t: FloatArray
+    log_reference: FloatArray
+    log_targets: FloatArray
+    start: float
+    done: int = 0
+    gained: float = 0.0
+
+    @classmethod
+    def at(cls, problem: Problem, order: IntArray, potentials: FloatArray, relaxation: float = 1.0) -> InLogarithms:
+        """Return the sweeps that start at the given potentials."""
+        make = sweep_in_logarithms if relaxation == 1.0 else partial(_relaxed, relaxation)
+        return cls._made(problem, order, potentials, make)
+
+    @classmethod
+    def at_once(cls, problem: Problem, potentials: FloatArray) -> InLogarithms:
+        """Return the iterations of generalised iterative scaling that start at the given potentials."""
+        return cls._made(problem, np.arange(len(problem.index)), potentials, scaling_in_logarithms)
+
+    @classmethod
+    def _made(
+        cls, problem: Problem, order: IntArray, potentials: FloatArray, make: Callable[..., float]
+    ) -> InLogarithms:
+        return cls(
+            problem,
+            order,
+            make,
+            potentials.copy(),
+            np.log(problem.reference),
+            np.log(problem.targets),
+            float(problem.reference.sum()),
+        )
+
+    @property
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+        return _SECONDS_PER_STEP * self.problem.index.size
+
+    @property
+    def total(self) -> float:
+        """The total of the targets."""
+        return self.problem.total
+
+    def potentials(self) -> FloatArray:
+        """Return the potentials after the sweeps made so far."""
+        return self.t.copy()
+
+    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
+        """Make at most `limit` sweeps; return how many, and how many records were written."""
+        return make_sweeps(self, goal, limit, records)
+
+    def sweep_once(self) -> None:
+        """Make one more sweep."""
+        problem = self.problem
+        rows, profiles = len(self.t), len(self.log_reference)
+        self.gained = self.make(
+            self.log_reference,
+            problem.index,
+            problem.offsets,
+            problem.targets,
+            self.log_targets,
+            self.order,
+            self.t,
+            np.empty(profiles),
+            np.empty(rows),
+            np.empty(rows),
+        )
+        self.done += 1
+
+    def may_be_met(self, goal: Goal) -> bool:
+        """Tell that only measuring can say."""
+        return True
+
+    def measured(self, hopeful: bool) -> Measured:
+        """Return the residual over all constraints."""
+        masses = iterate_at(self.problem, self.t).masses
+        residual = residual_of(self.problem, masses)
+        return Measured(residual.largest * self.total, residual.l1 * self.total, float(masses.sum()))
+
+    def gain(self) -> float:
+        """Return what the dual gained by the last sweep."""
+        return self.gained
+
+    def linear(self) -> float:
+        """Return the targets times the potentials."""
+        return inner_product(self.problem.targets, self.t)

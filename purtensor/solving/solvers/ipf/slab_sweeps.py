@@ -1,0 +1,174 @@
+"""Sweeps of iterative proportional fitting in one pass over memory, on slabs of two crossing constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.ipf.slab_runs import (
+    SWEEPS_PER_LOOK,
+    add_logarithms,
+    add_outside_logarithms,
+    gain_of_blocks,
+    has_large_factors,
+    linear_of_blocks,
+    may_be_met,
+    outside_gain,
+    outside_linear,
+    rebuild,
+    residuals,
+    run_crossing_sweeps,
+    worst_block,
+)
+from purtensor.kernels.ipf.slab_sweeps import BOTH, ONLY_A, ONLY_B, State, measure_blocks, outside_step, pass_over
+from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.simd import WIDTH
+from purtensor.solving.solvers.ipf.slab_layout import Crossing
+from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+from purtensor.solving.threads import added_up, for_each_chunk
+
+_SECONDS_PER_CELL = 2e-9
+
+
+@dataclass(slots=True, eq=False)
+class OnePass:
+    """Sweeps over a crossing layout: the state between two calls."""
+
+    crossing: Crossing
+    state: State
+    start: float
+    done: int = 0
+    witness: int = 0
+    gain_before_fold: float | None = None
+
+    @classmethod
+    def at(cls, crossing: Crossing, potentials: FloatArray) -> OnePass:
+        """Return the sweeps that start at the given potentials."""
+        blocks, (rows, columns) = crossing.blocks, crossing.shape
+        state = State(
+            t=potentials.copy(),
+            base=np.empty((blocks, rows, columns, WIDTH)),
+            theta=np.empty((rows, columns)),
+            u=np.empty((2, blocks, rows, WIDTH)),
+            v=np.empty((2, blocks, columns, WIDTH)),
+            w=np.empty((2, len(crossing.layout.outside_rows))),
+            table=np.empty((rows, columns)),
+        )
+        made = cls(crossing, state, float(crossing.source.reference.sum()))
+        made._rebuild()
+        return made
+
+    @property
+    def total(self) -> float:
+        """The total of the targets."""
+        return self.crossing.total
+
+    @property
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+        return _SECONDS_PER_CELL * self.state.base.size
+
+    @property
+    def now(self) -> int:
+        """The half of the factors that the last sweep wrote."""
+        return self.done % 2
+
+    def potentials(self) -> FloatArray:
+        """Return the potentials after the sweeps made so far."""
+        t = self.state.t.copy()
+        self._add_logarithms(t)
+        return t
+
+    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
+        """Make at most `limit` sweeps; return how many, and how many records were written."""
+        if len(self.crossing.chunks) > 1:
+            return make_sweeps(self, goal, limit, records)
+        made, written = run_crossing_sweeps(
+            self.crossing.source, self.crossing.layout, self.state, self.crossing.plan, goal, self.done, limit, records
+        )
+        self.done += made
+        return made, written
+
+    def sweep_once(self) -> None:
+        """Make one more sweep, and fold where factors have grown large."""
+        layout, state, plan = self.crossing.layout, self.state, self.crossing.plan
+        self.done += 1
+        state.w[self.now] = state.w[1 - self.now]
+        for k in range(plan.leading):
+            outside_step(layout, state, self.now, k)
+        self._pass_over(ONLY_B if plan.split else BOTH)
+        for k in range(plan.leading, len(layout.cell_rows)):
+            outside_step(layout, state, self.now, k)
+        if plan.split:
+            self._pass_over(ONLY_A)
+        self.gain_before_fold = None
+        if self.done % SWEEPS_PER_LOOK == 0 and has_large_factors(state, self.now, 0, self.crossing.blocks):
+            self.gain_before_fold = self.gain()
+            self._add_logarithms(state.t)
+            self._rebuild()
+
+    def may_be_met(self, goal: Goal) -> bool:
+        """Tell whether the misses outside, and those of the block that missed most, meet the goal."""
+        return may_be_met(self.crossing.layout, self.state, self.crossing.plan, goal, self.now, self.witness)
+
+    def measured(self, hopeful: bool) -> Measured:
+        """Return the residual over all constraints; a block that raised false hope gives way to the worst one."""
+        table, misses = self._measured()
+        if hopeful:
+            self.witness = worst_block(self.crossing.layout, self.state, self.now, 0, self.crossing.blocks)
+        return Measured(*residuals(self.crossing.layout, table, misses), float(table.sum()))
+
+    def gain(self) -> float:
+        """Return what the dual gained by the last sweep."""
+        if self.gain_before_fold is not None:
+            return self.gain_before_fold
+        layout, state = self.crossing.layout, self.state
+        inside = self._summed(lambda b, e: gain_of_blocks(layout, state, self.now, b, e))
+        return outside_gain(layout, state, self.now) + inside
+
+    def linear(self) -> float:
+        """Return the targets times the potentials."""
+        layout, state = self.crossing.layout, self.state
+        inside = self._summed(lambda b, e: linear_of_blocks(layout, state, self.now, b, e))
+        return outside_linear(self.crossing.source, layout, state, self.now) + inside
+
+    def _pass_over(self, steps: int) -> None:
+        layout, state, chunks = self.crossing.layout, self.state, self.crossing.chunks
+        tables = np.zeros((len(chunks), *state.table.shape))
+        for_each_chunk(lambda c, b, e: pass_over(layout, state, self.now, steps, b, e, tables[c]), chunks)
+        if steps != ONLY_A:
+            state.table[:] = added_up(tables)
+
+    def _measured(self) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of the cells and the misses of A and of B."""
+        layout, state, chunks = self.crossing.layout, self.state, self.crossing.chunks
+        tables = np.empty((len(chunks), *state.table.shape))
+        misses = np.empty((len(chunks), 4))
+        for_each_chunk(lambda c, b, e: measure_blocks(layout, state, self.now, b, e, tables[c], misses[c]), chunks)
+        return added_up(tables), np.concatenate([misses[:, :2].max(axis=0), added_up(misses[:, 2:])])
+
+    def _summed(self, part: Callable[[int, int], float]) -> float:
+        """Return the sum over the chunks, added in their order."""
+        parts = np.empty(len(self.crossing.chunks))
+
+        def work(c: int, b: int, e: int) -> None:
+            parts[c] = part(b, e)
+
+        for_each_chunk(work, self.crossing.chunks)
+        return float(added_up(parts))
+
+    def _add_logarithms(self, t: FloatArray) -> None:
+        layout, state = self.crossing.layout, self.state
+        for_each_chunk(lambda c, b, e: add_logarithms(layout, state, self.now, b, e, t), self.crossing.chunks)
+        add_outside_logarithms(layout, state, self.now, t)
+
+    def _rebuild(self) -> None:
+        """Write the masses at the potentials `t`, and factors 1."""
+        state = self.state
+        for_each_chunk(lambda c, b, e: rebuild(self.crossing.source, state, b, e), self.crossing.chunks)
+        state.w[:] = 1.0
+        state.theta[:] = 1.0
+        state.table[:], _ = self._measured()

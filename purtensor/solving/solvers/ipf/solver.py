@@ -1,0 +1,210 @@
+"""Iterative proportional fitting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from purtensor._options import is_count, is_number
+from purtensor._typing import FloatArray, IntArray
+from purtensor.errors import InvalidOptionError
+from purtensor.kernels.ipf.over_relaxation import run_relaxed_sweeps
+from purtensor.kernels.ipf.steps import sum_rows
+from purtensor.kernels.ipf.sweeps import run_sweeps
+from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.anderson import accelerated_step
+from purtensor.solving.solvers.ipf.first_sweep import first_sweep, is_first
+from purtensor.solving.solvers.ipf.grouped_sweeps import MergedSweeps
+from purtensor.solving.solvers.ipf.grouping import merged_of
+from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
+from purtensor.solving.solvers.ipf.slab_layout import crossing_of
+from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
+from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
+from purtensor.solving.solvers.ipf.sweeper import step_of
+
+_USUAL_DEPTH = 10
+"""The memory of Anderson acceleration where only its name is given."""
+
+_SECONDS_PER_STEP = 1.5e-9
+"""Of one profile and one constraint, where constraints share no pass."""
+
+
+@dataclass(slots=True, eq=False)
+class _Sweeping:
+    """The state between two calls of the kernel: factors since the last fold and the sums of the first constraint."""
+
+    masses: FloatArray
+    t: FloatArray
+    u: FloatArray
+    sums: FloatArray
+    factor: FloatArray
+    order: IntArray
+    done: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IPF:
+    """Iterative proportional fitting: scale to one marginal after the other; one iteration is one sweep over all.
+
+    Parameters
+    ----------
+    order
+        The positions of the constraints in the order of the sweep; as they were given when None.
+    relaxation
+        Each step scales by (target / sum) ** relaxation, in (0, 2); where the dual would fall by that, by the plain
+        factor. Above 1 (over-relaxation) slow problems take fewer sweeps.
+    acceleration
+        Anderson acceleration of the potentials: how many earlier sweeps each extrapolation uses, or "anderson" for
+        10 of them. It is taken where the dual gains by it over the sweep, else the sweep stands and the memory
+        starts anew.
+
+    Raises
+    ------
+    InvalidOptionError
+        An order, a relaxation or an acceleration that is none.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> pt.IPF(order=(2, 0, 1)).order
+    (2, 0, 1)
+    >>> slow = pt.problems.load("b")
+    >>> pt.project(slow.reference, slow.constraints, solver=pt.IPF(acceleration="anderson")).iterations < 1000
+    True
+    """
+
+    order: Sequence[int] | None = None
+    relaxation: float = 1.0
+    acceleration: int | Literal["anderson"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.order is not None:
+            if not _are_positions(self.order):
+                raise InvalidOptionError(
+                    f"order is the positions of the constraints, such as (2, 0, 1), this is {self.order!r}"
+                )
+            object.__setattr__(self, "order", tuple(int(position) for position in self.order))  # equal, and hashable
+        if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
+            raise InvalidOptionError(f"relaxation is an exponent in (0, 2), 1 for none, this is {self.relaxation!r}")
+        object.__setattr__(self, "relaxation", float(self.relaxation))
+        depth = self.acceleration
+        if not (depth is None or (isinstance(depth, str) and depth == "anderson") or (is_count(depth) and depth >= 1)):
+            raise InvalidOptionError(
+                f"acceleration is None, 'anderson', or how many earlier sweeps to use, at least 1, this is {depth!r}"
+            )
+        if is_count(depth):
+            object.__setattr__(self, "acceleration", int(depth))
+
+    def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+        """Return the iterate after at most `budget.iterations` sweeps; accelerated ones are made one at a time."""
+        return self._step(problem, iterate, budget, few=False)
+
+    def few_sweeps(self, problem: Problem, iterate: Iterate, count: int) -> Iterate:
+        """Return the iterate after so few sweeps that laying slabs out for faster ones would cost more than they do."""
+        while count > 0:
+            step = self._step(problem, iterate, Budget(count, 0.0, 0.0), few=True)
+            iterate, count = step.iterate, count - step.iterations
+        return iterate
+
+    def _step(self, problem: Problem, iterate: Iterate, budget: Budget, *, few: bool) -> Step:
+        if problem.emptied is not None and is_first(problem, iterate):
+            return first_sweep(problem, problem.emptied, iterate, self._checked_order(len(problem.index)))
+        if self.acceleration is None:
+            sweeper = self._sweeper(problem, iterate, few=few)
+            return self._swept(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
+        depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration)
+        sweep = self._swept_in_logarithms if spans_the_range(problem) else self._swept
+        return accelerated_step(sweep, depth, problem, iterate)
+
+    def _sweeper(
+        self, problem: Problem, iterate: Iterate, *, few: bool
+    ) -> OnePass | MergedSweeps | InLogarithms | None:
+        """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass a step."""
+        if isinstance(iterate.memory, (OnePass, MergedSweeps, InLogarithms)):
+            return iterate.memory
+        if isinstance(iterate.memory, _Sweeping):
+            return None
+        checked = self._checked_order(len(problem.index))
+        if spans_the_range(problem):
+            return InLogarithms.at(problem, checked, iterate.potentials, self.relaxation)
+        if self.relaxation != 1.0:
+            return None
+        order = tuple(checked.tolist())
+        crossing = None if few else crossing_of(problem, order)
+        if crossing is not None:
+            return OnePass.at(crossing, iterate.potentials)
+        merged = merged_of(problem, order)
+        return None if merged is None else MergedSweeps.at(problem, merged, iterate.potentials)
+
+    def _swept_in_logarithms(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+        order = self._checked_order(len(problem.index))
+        sweeper = InLogarithms.at(problem, order, iterate.potentials, self.relaxation)
+        return step_of(problem, sweeper, budget)
+
+    def _swept(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+        """Return the iterate after the sweeps, all made inside compiled code."""
+        state = iterate.memory
+        if not isinstance(state, _Sweeping):
+            state = self._started(problem, iterate)
+        records = empty_records()
+        arguments = (
+            problem.reference,
+            problem.index,
+            problem.offsets,
+            problem.targets,
+            state.order,
+            state.masses,
+            state.t,
+            state.u,
+            state.sums,
+            state.factor,
+            state.done,
+            budget.iterations,
+            budget.residual * problem.total,
+            budget.residual_l1 * problem.total,
+            records,
+            recorded_per_octave(problem),
+        )
+        if self.relaxation == 1.0:
+            sweeps, written = run_sweeps(*arguments)
+        else:
+            sweeps, written = run_relaxed_sweeps(*arguments, self.relaxation)
+        made = records_of(problem, records[:written], state.done)
+        state.done += sweeps
+        moved = Iterate(lambda: state.t + np.log(state.u), state.masses, state)
+        stalled = bool(made) and is_rounding(problem, made[-1].kl_step)
+        return Step(moved, sweeps, made, stalled=stalled, judged=True)
+
+    def _started(self, problem: Problem, iterate: Iterate) -> _Sweeping:
+        order = self._checked_order(len(problem.index))
+        rows = problem.system.rows
+        sums = np.empty(rows)
+        sum_rows(iterate.masses, problem.index[order[0]], sums[problem.system.block(order[0])])
+        return _Sweeping(iterate.masses.copy(), iterate.potentials.copy(), np.ones(rows), sums, np.empty(rows), order)
+
+    def _checked_order(self, constraints: int) -> IntArray:
+        if self.order is None:
+            return np.arange(constraints)
+        order: Any = self.order
+        if sorted(order) != list(range(constraints)):
+            raise InvalidOptionError(
+                f"order is a permutation of 0 .. {constraints - 1}, one number a constraint, this is {tuple(order)}"
+            )
+        return np.array(order, dtype=np.int64)
+
+
+def _are_positions(order: object) -> bool:
+    if isinstance(order, np.ndarray):
+        order = order.tolist()  # of no axis, a number
+    return isinstance(order, Sequence) and not isinstance(order, str | bytes) and all(map(is_count, order))
+
+
+def sweep_arithmetic(problem: Problem, memory: Any) -> float:
+    """Return the estimated seconds of a sweep's arithmetic, given the memory of the sweeps before it."""
+    if isinstance(memory, (OnePass, MergedSweeps, InLogarithms)):
+        return memory.sweep_arithmetic
+    return _SECONDS_PER_STEP * problem.index.size

@@ -1,0 +1,110 @@
+"""The loop of sweeps that are long enough to be called one by one from Python: it ends, measures and records them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.ipf.steps import is_recorded
+from purtensor.kernels.ipf.stopping import Goal
+from purtensor.solving.chunked import rebuilt
+from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
+
+
+class Measured(NamedTuple):
+    """The residual over all constraints, also in L1, in the units of the targets, and the mass; NaN if not finite."""
+
+    residual: float
+    residual_l1: float
+    mass: float
+
+
+@runtime_checkable
+class Sweeper(Protocol):
+    """Sweeps in arrays of their own.
+
+    Attributes
+    ----------
+    start
+        The total of the reference.
+    done
+        How many sweeps were made.
+    """
+
+    start: float
+    done: int
+
+    @property
+    def total(self) -> float:
+        """The total of the targets."""
+        ...
+
+    def potentials(self) -> FloatArray:
+        """Return the potentials after the sweeps made so far."""
+        ...
+
+    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
+        """Make at most `limit` sweeps; return how many, and how many records were written."""
+        ...
+
+    def sweep_once(self) -> None:
+        """Make one more sweep, and fold where it is due."""
+        ...
+
+    def may_be_met(self, goal: Goal) -> bool:
+        """Tell whether the parts of the residual that cost nothing meet the goal, or are not finite."""
+        ...
+
+    def measured(self, hopeful: bool) -> Measured:
+        """Return the residual over all constraints; `hopeful` says that the parts that cost nothing met the goal."""
+        ...
+
+    def gain(self) -> float:
+        """Return what the dual gained by the last sweep."""
+        ...
+
+    def linear(self) -> float:
+        """Return the targets times the potentials."""
+        ...
+
+
+def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
+    """Return the iterate after at most `budget.iterations` sweeps; its arrays are made when they are asked for."""
+    goal = Goal(
+        budget.residual * problem.total, budget.residual_l1 * problem.total, recorded_per_octave(problem), sweeper.start
+    )
+    records, done = empty_records(), sweeper.done
+    sweeps, written = sweeper.sweep(goal, budget.iterations, records)
+    made = records_of(problem, records[:written], done)
+    potentials = cache(sweeper.potentials)
+    moved = Iterate(potentials, lambda: rebuilt(problem, potentials()), sweeper)
+    return Step(moved, sweeps, made, stalled=bool(made) and is_rounding(problem, made[-1].kl_step), judged=True)
+
+
+def make_sweeps(sweeper: Sweeper, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
+    """Make at most `limit` sweeps; return how many, and how many records were written.
+
+    Ends and records as `purtensor.kernels.ipf.sweeps.run_sweeps` does.
+    """
+    written = 0
+    for n in range(1, limit + 1):
+        sweeper.sweep_once()
+        due = is_recorded(sweeper.done, goal.dense)
+        hopeful = sweeper.may_be_met(goal)
+        if not (due or hopeful):
+            continue
+        residual, residual_l1, mass = sweeper.measured(hopeful)
+        met = residual <= goal.tolerance and residual_l1 <= goal.tolerance_l1
+        ended = met or not np.isfinite(residual_l1)
+        if due or ended:
+            dual = sweeper.linear() / sweeper.total - np.log(mass / goal.start)
+            records[written] = sweeper.done, residual, residual_l1, sweeper.gain(), dual, mass
+            written += 1
+        if ended or written == len(records):
+            return n, written
+    return limit, written

@@ -1,0 +1,191 @@
+"""The paper's study of the Adult data: income projected onto parity, utility and realism.
+
+The response is income, protected are gender and race, unprotected age group, workclass and education. Everything is
+fitted on UCI's train split; the natural classifiers predict on its test split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from purtensor._typing import FloatArray, Profile, Table
+from purtensor.datasets.uci_adult import adult
+from purtensor.errors import InvalidOptionError
+from purtensor.fairness.disparity import disparity_ratio, utility_error
+from purtensor.fairness.predict import predict
+from purtensor.fairness.pur import pur
+from purtensor.information import kl_divergence
+from purtensor.projection.executing import Failure
+from purtensor.projection.interruption import interrupting
+from purtensor.projection.project import project
+from purtensor.projection.result import Projection
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.studies.adult_drawn import Drawing, learn, others, reference, simulated_noise
+from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE, RESPONSE
+from purtensor.studies.adult_study import DISTRIBUTIONS, QUESTIONS, AdultStudy, Cost, Disparity
+from purtensor.studies.population import Population, population_of
+from purtensor.studies.sampling_errors import by_profile, errors_of
+from purtensor.tables.regularize import empirical, regularize, uniform
+
+
+def study_adult(
+    *,
+    strength: float = 1e-4,
+    data_sets: int = 100,
+    seed: int = 0,
+    workers: int = 1,
+    executor: Any = None,
+    folder: Path | None = None,
+    on_step: Callable[[str], object] = lambda step: None,
+    on_member: Callable[[int], object] = lambda done: None,
+) -> AdultStudy:
+    """Return the whole study.
+
+    Parameters
+    ----------
+    strength
+        Lambda of the regularization, the paper's 1e-4 unless given.
+    data_sets
+        How many synthetic data sets are drawn from each distribution, a forest trained on each; none when 0.
+    seed
+        Of all that is drawn; the same seed gives the same numbers, whatever the number of workers.
+    workers
+        How many threads compute.
+    executor
+        What computes in place of threads, as in `purtensor.project_many`.
+    folder
+        Where finished data sets are kept, so that an interrupted study goes on where it was; None keeps nothing.
+    on_step
+        Called with a few words before each step.
+    on_member
+        Called with the number of finished data sets.
+
+    Raises
+    ------
+    InvalidOptionError
+        `data_sets` is negative, or 1, which has no fluctuation.
+    """
+    if data_sets < 0 or data_sets == 1:
+        raise InvalidOptionError(f"data_sets is 2 or more, or 0 for none, this is {data_sets}")
+    train, test = adult(split="train"), adult(split="test")
+    data_of = {"train": empirical(train), "test": empirical(test)}
+    f = regularize(train, strength, response=RESPONSE)
+    projections = {}
+    for name in QUESTIONS:
+        on_step(f"projecting onto {name}")
+        projections[name] = project_adult(f, name)
+    distributions = {DATA: f, **{name: projection.table for name, projection in projections.items()}}
+    predictions = {
+        (name, split): predict(table, data, response=RESPONSE, unseen="drop")
+        for name, table in distributions.items()
+        for split, data in data_of.items()
+    }
+    population = population_of(f, response=RESPONSE, protected=PROTECTED)
+    on_step(f"drawing {data_sets} data sets from each distribution, training forests on them")
+    failures: list[Failure] = []
+    drawing = Drawing(train, test, strength, seed, data_sets, workers, folder, executor, failures.append)
+    learned = learn(drawing, distributions, on_member) if data_sets else {}
+    on_step("simulating training and test sets")
+    noise, utility_noise = simulated_noise(drawing) if data_sets else ({}, float("nan"))
+    return AdultStudy(
+        strength=strength,
+        train=train,
+        test=test,
+        distributions=distributions,
+        projections=projections,
+        disparities=(
+            *_fixed_disparities(distributions, predictions, _standard_errors(f, projections, population, noise)),
+            *_drawn_disparities(learned, population),
+        ),
+        costs=tuple(
+            _cost(f, name, table, projections.get(name), _utility_errors(data_of, name, predictions))
+            for name, table in distributions.items()
+        ),
+        unseen=1.0 - float(predictions[DATA, "test"].sum()),
+        data_sets=data_sets,
+        seed=seed,
+        groups=tuple(group for _, group in others(population)),
+        noise=noise,
+        utility_noise=utility_noise,
+        identity=drawing.identity,
+        failures=tuple(failures),
+    )
+
+
+def project_adult(f: Table, name: str) -> Projection:
+    """Return one of the study's projections of f: "P", "PU", "PUR" or "MaxEnt"."""
+    conditions, reference = QUESTIONS[name]
+    constraints = pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
+    with interrupting():
+        return project(f if reference == DATA else uniform(f), constraints, solver=IPF())  # the paper's solver
+
+
+def ratios(table: Table) -> dict[Profile, float]:
+    """Return p(>50K | s) / p(>50K | male, white) for each protected profile but the reference."""
+    ratio = disparity_ratio(table, response=RESPONSE, protected=PROTECTED, reference=REFERENCE)
+    told: dict[Any, float] = ratio.to_series().to_dict()
+    compared_with = tuple(REFERENCE[name] for name in PROTECTED)
+    return {
+        tuple(protected): value
+        for (income, *protected), value in told.items()
+        if income == POSITIVE and tuple(protected) != compared_with
+    }
+
+
+def _drawn_disparities(learned: Mapping[str, FloatArray], population: Population) -> Iterator[Disparity]:
+    """Yield mean and standard deviation of the disparity ratios of generated data, and of forests trained on them."""
+    for sample, values in learned.items():
+        for d, name in enumerate(DISTRIBUTIONS):
+            for s, (gender, race) in others(population):
+                ratio = values[:, d, s] / values[:, d, reference(population)]
+                yield Disparity(name, sample, gender, race, float(ratio.mean()), float(ratio.std(ddof=1)))
+
+
+def _fixed_disparities(
+    distributions: Mapping[str, Table],
+    predictions: Mapping[tuple[str, str], Table],
+    errors: Mapping[tuple[str, str, Profile], float],
+) -> Iterator[Disparity]:
+    for name, table in distributions.items():
+        tables = {"itself": table, "train": predictions[name, "train"], "test": predictions[name, "test"]}
+        for where, predicted in tables.items():
+            for (gender, race), ratio in ratios(predicted).items():
+                error = errors.get((name, where, (gender, race)))
+                yield Disparity(name, where, gender, race, ratio, standard_error=error)
+
+
+def _standard_errors(
+    f: Table, projections: Mapping[str, Projection], population: Population, noise: Mapping[str, FloatArray]
+) -> dict[tuple[str, str, Profile], float]:
+    """Return the standard errors of ratios by distribution, sample and group, of those that have one."""
+    size = round(f.attrs["total"])
+    told = {}
+    for name, known in errors_of(f, projections, size=size, response=RESPONSE, protected=PROTECTED, data=DATA).items():
+        of_profiles = by_profile(known.disparity_ratio(response=RESPONSE, protected=PROTECTED, reference=REFERENCE))
+        told.update({(name, "itself", group): of_profiles[POSITIVE, *group] for _, group in others(population)})
+    for name, values in noise.items():
+        told.update({(name, "test", group): float(v) for (_, group), v in zip(others(population), values, strict=True)})
+    return told
+
+
+def _cost(f: Table, name: str, table: Table, projection: Projection | None, errors: Mapping[str, float]) -> Cost:
+    return Cost(
+        name,
+        divergence=kl_divergence(table, f),
+        utility_error_train=errors["train"],
+        utility_error_test=errors["test"],
+        residual=None if projection is None else projection.residual,
+        tv_bound=None if projection is None else projection.tv_bound,
+        sweeps=None if projection is None else projection.iterations,
+    )
+
+
+def _utility_errors(
+    data_of: Mapping[str, Table], name: str, predictions: Mapping[tuple[str, str], Table]
+) -> dict[str, float]:
+    return {
+        split: utility_error(data, predictions[name, split], response=RESPONSE, protected=PROTECTED)
+        for split, data in data_of.items()
+    }

@@ -1,0 +1,111 @@
+"""What the Adult study draws: data sets with forests trained on them, and simulated splits for the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, Table
+from purtensor.errors import InvalidTableError
+from purtensor.projection.executing import Failure
+from purtensor.studies.adult_question import PROTECTED, REFERENCE, RESPONSE
+from purtensor.studies.forests import FOREST, Learning
+from purtensor.studies.members import identity, run_members
+from purtensor.studies.population import Population, population_of, regularized
+from purtensor.studies.simulated import ENDINGS, METHOD, MODELS, VERDICTS, Simulation
+
+_SIMULATION = 1
+"""Separates the seed of the simulated splits from that of the data sets."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """What is drawn, how often, and where finished members are kept."""
+
+    train: Table
+    test: Table
+    strength: float
+    seed: int
+    data_sets: int
+    workers: int
+    folder: Path | None
+    executor: Any = None
+    on_failure: Callable[[Failure], object] | None = None
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 of the data and the settings that the drawn numbers depend on."""
+        parts = [population_of(table, response=RESPONSE, protected=PROTECTED) for table in (self.train, self.test)]
+        settings = {
+            "study": "adult",
+            "seed": self.seed,
+            "strength": self.strength,
+            "forest": dict(FOREST),
+            "endings": ENDINGS,
+            "verdicts": VERDICTS,
+            "method": METHOD,
+        }
+        return identity(settings, *(array for p in parts for array in (p.protected, p.unprotected, p.counts)))
+
+    def store(self, name: str) -> Path | None:
+        """Return the file that keeps the members of one simulation."""
+        return None if self.folder is None else self.folder / f"{name}-{self.identity[:16]}.npz"
+
+
+def learn(
+    drawing: Drawing, distributions: Mapping[str, Table], on_member: Callable[[int], object]
+) -> dict[str, FloatArray]:
+    """Return p(>50K | s) of generated data and of forests, shape (data sets, distributions, protected profiles)."""
+    parts = [population_of(table, response=RESPONSE, protected=PROTECTED) for table in distributions.values()]
+    if any(not np.array_equal(part.counts > 0, parts[0].counts > 0) for part in parts):
+        raise InvalidTableError("the projections have lost profiles of f; a stronger regularization keeps them")
+    test = population_of(drawing.test, response=RESPONSE, protected=PROTECTED)
+    size = round(float(drawing.train.sum()))
+    learning = Learning(parts[0], np.stack([part.counts for part in parts]), test, size)
+    return run_members(
+        learning,
+        drawing.data_sets,
+        seed=drawing.seed,
+        workers=drawing.workers,
+        store=drawing.store("data_sets"),
+        executor=drawing.executor,
+        on_member=on_member,
+        on_failure=drawing.on_failure,
+    )
+
+
+def simulated_noise(drawing: Drawing) -> tuple[dict[str, FloatArray], float]:
+    """Return standard deviations over simulated splits: of predicted ratios, by model, and of f's utility error."""
+    population = population_of(drawing.train, response=RESPONSE, protected=PROTECTED)
+    train_size, test_size = (round(float(table.sum())) for table in (drawing.train, drawing.test))
+    f = regularized(population.counts, drawing.strength)
+    simulation = Simulation(population, f, train_size, test_size, drawing.strength)
+    seed = int(np.random.SeedSequence([drawing.seed, _SIMULATION]).generate_state(1)[0])
+    found = run_members(
+        simulation,
+        drawing.data_sets,
+        seed=seed,
+        workers=drawing.workers,
+        store=drawing.store("splits"),
+        executor=drawing.executor,
+        on_failure=drawing.on_failure,
+    )
+    natural = found["natural"][:, :, 1, :]
+    ratios = natural / natural[..., [reference(population)]]
+    groups = [s for s, _ in others(population)]
+    noise = {name: np.nanstd(ratios[:, m, groups], axis=0, ddof=1) for m, name in enumerate(MODELS)}
+    return noise, float(np.nanstd(found["utility_error"][:, MODELS.index("f")], ddof=1))
+
+
+def reference(population: Population) -> int:
+    """Return the number of the protected profile that the others are compared with."""
+    return population.groups.index(tuple(REFERENCE[name] for name in PROTECTED))
+
+
+def others(population: Population) -> list[tuple[int, tuple[str, ...]]]:
+    """Return number and categories of the other protected profiles."""
+    return [(s, group) for s, group in enumerate(population.groups) if s != reference(population)]

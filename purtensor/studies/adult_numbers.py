@@ -1,0 +1,133 @@
+"""The numbers of the Adult study as tidy frames, and what they say of the paper's claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import FloatArray
+from purtensor.studies.adult_question import DATA, POSITIVE
+from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
+from purtensor.studies.claims import (
+    NOISE_WIDTH,
+    Claim,
+    average_claim,
+    lessened_claim,
+    marginals_claim,
+    removed_claim,
+)
+from purtensor.tables.marginal import marginal
+
+
+def disparities(study: AdultStudy) -> pd.DataFrame:
+    """Return all disparity ratios, one a row."""
+    return pd.DataFrame([asdict(row) for row in study.disparities])
+
+
+def costs(study: AdultStudy) -> pd.DataFrame:
+    """Return what each projection costs and how well it is solved, one a row."""
+    return pd.DataFrame([asdict(row) for row in study.costs])
+
+
+def prevalences(study: AdultStudy) -> pd.DataFrame:
+    """Return the share of people in each category of each attribute of the train split."""
+    rows = []
+    for attribute in study.train.indexes["profile"].names:
+        shares = marginal(study.train, (str(attribute),)).to_series() / float(study.train.sum())
+        labels = [label[0] if isinstance(label, tuple) else label for label in shares.index.tolist()]
+        rows += [(attribute, str(label), share) for label, share in zip(labels, shares.tolist(), strict=True)]
+    return pd.DataFrame(rows, columns=["attribute", "category", "share"])
+
+
+def ratios_of(study: AdultStudy, distribution: str, sample: str) -> tuple[FloatArray, FloatArray]:
+    """Return the disparity ratios of one distribution in one sample, and their deviations (NaN where there are none).
+
+    In the order of the study's groups.
+    """
+    found = {(d.gender, d.race): d for d in study.disparities if (d.distribution, d.sample) == (distribution, sample)}
+    told = [found[gender, race] for gender, race in study.groups]
+    return np.array([d.ratio for d in told]), np.array([np.nan if d.deviation is None else d.deviation for d in told])
+
+
+def claims(study: AdultStudy) -> list[Claim]:
+    """Return the paper's claims with their verdicts.
+
+    The standard error of a predicted ratio is its standard deviation over simulated training and test sets; that of
+    a forest has, beside the noise of its training data, that of the test split in it.
+    """
+    told = [_marginals_claim(study)]
+    if study.data_sets:
+        told = [
+            *_natural_claims(study),
+            _utility_claim(study),
+            *_generated_claims(study),
+            *_forest_claims(study),
+            *told,
+        ]
+    return told
+
+
+def _natural_claims(study: AdultStudy) -> Iterator[Claim]:
+    off = {name: ratios_of(study, name, "test")[0] - 1.0 for name in study.noise}
+    statements = {
+        "P": "P alone lessens disparity on test data but does not remove it",
+        "PU": "P and U together lessen disparity on test data but do not remove it",
+    }
+    for name, statement in statements.items():
+        yield lessened_claim(name, statement, off[name], study.noise[name], off[DATA], pairs=_pairs(study))
+    statement = "PUR removes disparity on test data up to sampling noise"
+    yield removed_claim("PUR", statement, off["PUR"], study.noise["PUR"], off[DATA], pairs=_pairs(study))
+
+
+def _pairs(study: AdultStudy) -> list[str]:
+    """Return what each ratio is about, in the order of the study's groups."""
+    return [f"{', '.join(group)} at {POSITIVE}" for group in study.groups]
+
+
+def _utility_claim(study: AdultStudy) -> Claim:
+    error = {cost.distribution: cost.utility_error_test for cost in study.costs}
+    difference = error["PUR"] - error[DATA]
+    return Claim(
+        "The utility-based generalisation error of PUR is close to that of the data's own classifier",
+        holds=difference <= NOISE_WIDTH * study.utility_noise,
+        evidence=f"{error['PUR']:.3e} nats against {error[DATA]:.3e} nats of f on the test split, a difference of "
+        f"{difference:.1e}; over simulated sets that of f fluctuates by {study.utility_noise:.1e}",
+    )
+
+
+def _generated_claims(study: AdultStudy) -> Iterator[Claim]:
+    for name in DISTRIBUTIONS[1:]:
+        ratio, deviation = ratios_of(study, name, "synthetic")
+        statement = f"Data generated from {name} have parity on average"
+        yield average_claim(name, statement, ratio - 1.0, deviation, study.data_sets, pairs=_pairs(study))
+
+
+def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
+    off = {name: ratios_of(study, name, "forest")[0] - 1.0 for name in DISTRIBUTIONS}
+    noise = {name: _forest_noise(study, name) for name in DISTRIBUTIONS}
+    statement = "Random forests trained on data generated from PUR stay within noise of ratio 1 on test data"
+    yield removed_claim("a forest on PUR data", statement, off["PUR"], noise["PUR"], off[DATA], pairs=_pairs(study))
+    widths = np.abs(off[DATA]) / noise[DATA]
+    yield Claim(
+        "Random forests trained on data generated from f do not",
+        holds=bool((widths > NOISE_WIDTH).all()),
+        evidence="ratios "
+        + ", ".join(
+            f"{1 + o:.3f} ({n:.3f}) of {pair}" for o, n, pair in zip(off[DATA], noise[DATA], _pairs(study), strict=True)
+        )
+        + f" with their standard errors; at least {widths.min():.1f} of these from parity",
+    )
+
+
+def _forest_noise(study: AdultStudy, name: str) -> FloatArray:
+    """Return the standard error of a forest's ratio: the noise of its data and of splits, in quadrature."""
+    own = ratios_of(study, name, "forest")[1]
+    return np.hypot(own, study.noise.get(name, study.noise["PUR"]))
+
+
+def _marginals_claim(study: AdultStudy) -> Claim:
+    misses = [projection.residual for projection in study.projections.values()]
+    return marginals_claim(np.array(misses), len(misses))

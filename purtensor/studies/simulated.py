@@ -1,0 +1,225 @@
+"""One member of a simulation: a training and a test set drawn from f, projected, predicted, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from purtensor._typing import FloatArray
+from purtensor.errors import InfeasibleError
+from purtensor.feasibility.verdict import Decision, Verdict, decide, restricted
+from purtensor.sampling.draw import multinomial
+from purtensor.solving.certificate import Certificate, DualCertifier
+from purtensor.solving.loop import Run, run
+from purtensor.solving.problem import Problem
+from purtensor.solving.pur_tables import Union, solve_tables
+from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.stopping import Stopping
+from purtensor.solving.termination import Termination
+from purtensor.studies.members import Member
+from purtensor.studies.population import (
+    Population,
+    conditionals,
+    predicted,
+    regularized,
+    summed,
+    utility_divergence,
+)
+from purtensor.studies.subproblem import subproblem
+
+PROJECTIONS = ("P", "PU", "PUR")
+"""The conditions that each training set is projected onto."""
+
+MODELS = ("f", *PROJECTIONS)
+"""Whose natural classifiers predict on the test set."""
+
+STOPPING = Stopping(tolerance=1e-10, stop_on="tv_bound", max_iterations=300, max_seconds=float("inf"))
+"""A projection is solved when its proved distance to the exact one is within the tolerance; so is its residual then."""
+
+INFEASIBLE = Termination.INFEASIBLE.name.lower()
+ENDINGS: tuple[str, ...] = tuple(ending.name.lower() for ending in Termination)
+"""What can become of a projection; members hold the position in this tuple."""
+
+CONVERGED = ENDINGS.index("converged")
+
+VERDICTS = ("", *(str(verdict) for verdict in Verdict))
+"""What is proved of a projection's conditions; empty where the solver's progress raised no doubt."""
+
+METHOD = "in one call, what raises doubts by Newton's steps from Python"
+"""Part of what kept members depend on: another way leads to the same numbers within the tolerance, not to the bits."""
+
+_FEW_STEPS = 12
+"""Newton's method needs fewer where the solution is positive; on the boundary each step divides the residual by e."""
+
+_NOTHING: MappingProxyType[str, float] = MappingProxyType(
+    {"residual": np.nan, "tv_bound": np.nan, "bound": np.nan, "marginal_miss": np.nan, "iterations": 0}
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """How members are made.
+
+    Attributes
+    ----------
+    population
+        The profiles.
+    f
+        Shape (predictor profiles, responses): the distribution that training and test sets are drawn from.
+    train_size, test_size
+        How many people a training and a test set have.
+    strength
+        Lambda, of the regularization of each training set.
+    """
+
+    population: Population
+    f: FloatArray
+    train_size: int
+    test_size: int
+    strength: float
+
+    def __call__(self, rng: np.random.Generator) -> Member:
+        """Return what one member found.
+
+        Its arrays, with S protected profiles and Y responses: `train` (Y, S), the training set's own p(y | s);
+        `natural` (models, Y, S), what is predicted on the test set; `utility_error` (models,) in nats;
+        `unseen_mass`, the share of test people whose predictor profile was not trained on; `profiles`, the supported
+        ones of the training set; and of each projection `ending`, `verdict`, `iterations`, `residual`, `tv_bound`,
+        `bound` (nats) and `marginal_miss`, total mass 1. Where a projection was not solved, its predictions are NaN:
+        it is infeasible only where that is proved; on the boundary it is solved without its implied zeros.
+        """
+        reference = regularized(self._drawn(rng, self.train_size), self.strength)
+        test = self._drawn(rng, self.test_size)
+        people = test.sum(axis=1) / test.sum()
+        solved = [self._projected(reference, conditions) for conditions in PROJECTIONS]
+        tables = [reference, *(table for table, _ in solved)]
+        found = [self._measured(table, test, people) for table in tables]
+        evidence = {name: np.array([told[name] for _, told in solved]) for name in ("ending", "verdict", *_NOTHING)}
+        return {
+            "train": conditionals(self.population, reference),
+            "natural": np.stack([natural for natural, _ in found]),
+            "utility_error": np.array([error for _, error in found]),
+            "unseen_mass": np.array(people[reference.sum(axis=1) == 0].sum()),
+            "profiles": np.array(np.count_nonzero(reference)),
+            **evidence,
+        }
+
+    def _drawn(self, rng: np.random.Generator, size: int) -> FloatArray:
+        drawn = np.zeros(self.f.size)
+        cells = np.flatnonzero(self.f)
+        drawn[cells] = multinomial(self.f.reshape(-1)[cells], size, rng)
+        return drawn.reshape(self.f.shape)
+
+    def _projected(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, dict[str, Any]]:
+        """Return the projection, None where it was not solved, and its evidence."""
+        at_once = self._at_once(reference, conditions)
+        if at_once is not None:
+            return at_once
+        try:
+            problem, cells = subproblem(self.population, reference, conditions)
+        except InfeasibleError:  # a pair that needs mass has no profile: that is the proof
+            return None, {"ending": ENDINGS.index(INFEASIBLE), "verdict": VERDICTS.index("infeasible"), **_NOTHING}
+        doubt = _Doubt(problem)
+        outcome, certificate = _solved(problem, doubt.is_hopeless)
+        if not outcome.termination.converged:
+            verdict = doubt.decided.verdict
+            if verdict is Verdict.INFEASIBLE:
+                return None, {"ending": ENDINGS.index(INFEASIBLE), "verdict": doubt.number, **_NOTHING}
+            if verdict is Verdict.BOUNDARY:
+                kept = ~doubt.decided.zeros
+                cells = cells[kept]
+                outcome, certificate = _solved(restricted(problem, kept))
+        q = np.zeros(reference.size)
+        q[cells] = outcome.iterate.masses
+        table = q.reshape(reference.shape)
+        told = {
+            "ending": ENDINGS.index(outcome.termination.name.lower()),
+            "verdict": doubt.number,
+            "residual": outcome.residual.largest,
+            "tv_bound": certificate.tv_bound,
+            "bound": certificate.bound,
+            "marginal_miss": marginal_miss(self.population, reference, table, conditions),
+            "iterations": outcome.iterations,
+        }
+        return (table if outcome.termination is Termination.CONVERGED else None), told
+
+    def _at_once(self, reference: FloatArray, conditions: str) -> tuple[FloatArray, dict[str, Any]] | None:
+        """Return the projection as one compiled call finds it, without labels; None where it raises doubts."""
+        union = Union.of(self.population.protected, self.population.unprotected, self.population.responses)
+        solved = solve_tables(
+            union, reference[None], conditions=conditions, tolerance=STOPPING.tolerance, most=_FEW_STEPS
+        )
+        if not solved.converged[0]:
+            return None
+        told = {
+            "ending": CONVERGED,
+            "verdict": VERDICTS.index(""),
+            "residual": solved.residual[0],
+            "tv_bound": solved.tv_bound[0],
+            "bound": solved.bound[0],
+            "marginal_miss": marginal_miss(self.population, reference, solved.masses[0], conditions),
+            "iterations": int(solved.steps[0]),
+        }
+        return solved.masses[0], told
+
+    def _measured(
+        self, q: FloatArray | None, test: FloatArray, people: FloatArray
+    ) -> tuple[npt.NDArray[np.float64], float]:
+        """Return what the natural classifier of q predicts on the test set, p(y | s), and its utility error."""
+        if q is None:
+            groups = len(self.population.protected_codes[0])
+            return np.full((self.population.responses, groups), np.nan), np.nan
+        prediction, _ = predicted(q, people)
+        return conditionals(self.population, prediction), utility_divergence(self.population, test, prediction)
+
+
+@dataclass(slots=True, eq=False)
+class _Doubt:
+    """The verdict on one problem, found at most once, when the solver's progress asks for it."""
+
+    problem: Problem
+    decision: Decision | None = None
+
+    @property
+    def decided(self) -> Decision:
+        """The verdict with its witness, which was checked in exact numbers."""
+        if self.decision is None:
+            self.decision = decide(self.problem)
+        return self.decision
+
+    @property
+    def number(self) -> int:
+        """The position in `VERDICTS`."""
+        return 0 if self.decision is None else VERDICTS.index(str(self.decision.verdict))
+
+    def is_hopeless(self) -> bool:
+        """Tell whether it is proved that no positive solution exists."""
+        return self.decided.verdict in (Verdict.BOUNDARY, Verdict.INFEASIBLE)
+
+
+def _solved(problem: Problem, is_hopeless: Callable[[], bool] | None = None) -> tuple[Run, Certificate]:
+    certifier = DualCertifier(problem)
+    outcome = run(problem, Newton(), STOPPING, certifier, is_hopeless=is_hopeless)
+    if outcome.termination is Termination.INTERRUPTED:  # no member: it must not be kept
+        raise KeyboardInterrupt
+    return outcome, outcome.certificate or certifier.certify(outcome.iterate)
+
+
+def marginal_miss(population: Population, f: FloatArray, q: FloatArray, conditions: str) -> float:
+    """Return the largest miss of a marginal that `conditions` state, worked out anew from the tables; total mass 1."""
+    groups, slabs = len(population.protected_codes[0]), int(population.unprotected.max()) + 1
+    misses = []
+    if "P" in conditions:
+        of_pairs = summed(q, population.protected, groups)
+        of_groups = np.bincount(population.protected, f.sum(axis=1), groups)
+        misses.append(np.abs(of_pairs - np.outer(of_groups, f.sum(axis=0))).max())
+    if "U" in conditions:
+        misses.append(np.abs(summed(q - f, population.unprotected, slabs)).max())
+    if "R" in conditions:
+        misses.append(np.abs((q - f).sum(axis=1)).max())
+    return float(max(misses))

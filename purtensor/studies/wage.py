@@ -1,0 +1,237 @@
+"""The paper's study of wages: five wage ranges projected onto parity, utility and realism.
+
+Protected are gender and race, unprotected age group, education and sector. Training and test sets of the observed
+size are drawn from f; each training set is projected, and its natural classifiers predict on the test set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from purtensor._typing import FloatArray, Table
+from purtensor.errors import InvalidOptionError, UnknownCategoryError
+from purtensor.fairness.pur import pur
+from purtensor.projection.executing import Failure
+from purtensor.projection.interruption import interrupting
+from purtensor.projection.project import project
+from purtensor.projection.result import Projection
+from purtensor.solving.solvers.newton import Newton
+from purtensor.studies.members import identity, run_members
+from purtensor.studies.population import Population, population_of, regularized
+from purtensor.studies.simulated import ENDINGS, METHOD, PROJECTIONS, STOPPING, VERDICTS, Simulation
+from purtensor.tables.marginal import marginal
+from purtensor.tables.regularize import regularize, uniform
+
+RESPONSE = "wage_range"
+PROTECTED = ("gender", "race4")
+REFERENCE: Mapping[str, str] = MappingProxyType({"gender": "male", "race4": "white"})
+"""The protected profile that the others are compared with."""
+
+MAX_ENT = "MaxEnt"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WageStudy:
+    """The study of one survey, computed.
+
+    Attributes
+    ----------
+    survey
+        What the data are, such as "CPS 2013".
+    strength, seed, sets
+        Lambda of the regularization, the seed of the simulation, the number of simulated pairs of sets.
+    counts, f
+        The data, and their regularized distribution.
+    projections
+        Of f itself: P, PU, PUR, and MaxEnt-PUR from the uniform reference.
+    population
+        The data as a matrix.
+    members
+        What the simulated sets found, stacked: see `purtensor.studies.simulated.Simulation`.
+    generated
+        For each projection and f, p(y | s) of data generated from it, shape (sets, responses, protected profiles).
+    identity
+        SHA-256 of the data and the settings that the members depend on.
+    failures
+        The simulated pairs that ended in an error, which `members` do not hold.
+    """
+
+    survey: str
+    strength: float
+    seed: int
+    sets: int
+    counts: Table
+    f: Table
+    projections: Mapping[str, Projection]
+    population: Population
+    members: Mapping[str, npt.NDArray[Any]]
+    generated: Mapping[str, FloatArray]
+    identity: str
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def member_numbers(self) -> list[int]:
+        """The numbers of the simulated pairs that `members` hold, in their order."""
+        failed = {failure.member for failure in self.failures}
+        return [number for number in range(self.sets) if number not in failed]
+
+    @property
+    def distributions(self) -> dict[str, Table]:
+        """The regularized f and its projections, by name."""
+        return {"f": self.f, **{name: projection.table for name, projection in self.projections.items()}}
+
+    @property
+    def reference(self) -> int:
+        """The number of the protected profile that the others are compared with."""
+        return self.population.groups.index(tuple(REFERENCE[name] for name in PROTECTED))
+
+    @property
+    def others(self) -> list[int]:
+        """The numbers of the other protected profiles."""
+        return [s for s in range(len(self.population.groups)) if s != self.reference]
+
+    def compared(self, conditional: FloatArray) -> FloatArray:
+        """Return attributable disparities p(y | s) - p(y | s0) of the other profiles, by the last two dimensions."""
+        return np.asarray(conditional[..., self.others] - conditional[..., [self.reference]])
+
+
+def study_wage(
+    counts: Table,
+    survey: str,
+    *,
+    strength: float = 1e-4,
+    sets: int = 1000,
+    seed: int = 0,
+    workers: int = 1,
+    executor: Any = None,
+    folder: Path | None = None,
+    on_member: Callable[[int], object] = lambda done: None,
+) -> WageStudy:
+    """Return the study of one survey.
+
+    Parameters
+    ----------
+    counts
+        The survey, over `wage_range`, `gender`, `race4` and the unprotected attributes.
+    survey
+        What it is called.
+    strength
+        Lambda of the regularization, the paper's 1e-4 unless given.
+    sets
+        How many pairs of a training and a test set are simulated; three projections each.
+    seed
+        Of the simulation; the same seed gives the same numbers, whatever the number of workers.
+    workers
+        How many threads compute.
+    executor
+        What computes in place of threads, as in `purtensor.project_many`.
+    folder
+        Where finished members are kept, so that an interrupted study goes on where it was; None keeps nothing.
+    on_member
+        Called with the number of finished members.
+
+    Raises
+    ------
+    UnknownAttributeError, UnknownCategoryError
+        The survey has no such attribute, or no white men to compare with.
+    InvalidOptionError
+        `sets` or `workers` is too small.
+    NotConvergedError, InfeasibleError
+        The survey itself has no projection.
+    """
+    if sets < 2:
+        raise InvalidOptionError(f"sets is at least 2, so that there is a fluctuation to tell; this is {sets}")
+    population = population_of(counts, response=RESPONSE, protected=PROTECTED)
+    if tuple(REFERENCE.values()) not in population.groups:
+        raise UnknownCategoryError(f"the survey has nobody of {dict(REFERENCE)} to compare with")
+    f = regularize(counts, strength, response=RESPONSE)
+    projections = project_wage(f)
+    size = round(float(counts.sum()))
+    simulation = Simulation(population, regularized(population.counts, strength), size, size, strength)
+    settings = {
+        "study": "wage",
+        "seed": seed,
+        "strength": strength,
+        "size": size,
+        "tolerance": STOPPING.tolerance,
+        "endings": ENDINGS,
+        "verdicts": VERDICTS,
+        "method": METHOD,
+    }
+    key = identity(settings, population.protected, population.unprotected, population.counts)
+    failures: list[Failure] = []
+    members = run_members(
+        simulation,
+        sets,
+        seed=seed,
+        workers=workers,
+        executor=executor,
+        on_member=on_member,
+        on_failure=failures.append,
+        store=None if folder is None else folder / f"members-{key[:16]}.npz",
+    )
+    tables = {"f": f, **{name: projection.table for name, projection in projections.items()}}
+    return WageStudy(
+        survey,
+        strength,
+        seed,
+        sets,
+        counts,
+        f,
+        projections,
+        population,
+        members,
+        generated_conditionals(tables, population, size=size, sets=sets, seed=seed),
+        key,
+        tuple(sorted(failures, key=lambda failure: failure.member)),
+    )
+
+
+def project_wage(f: Table) -> dict[str, Projection]:
+    """Return the study's projections of f by name: P, PU, PUR, and MaxEnt-PUR from the uniform reference."""
+    questions = {**{name: (name, f) for name in PROJECTIONS}, MAX_ENT: ("PUR", uniform(f))}
+    with interrupting():
+        return {
+            name: project(
+                reference, pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions), solver=Newton()
+            )
+            for name, (conditions, reference) in questions.items()
+        }
+
+
+def generated_conditionals(
+    distributions: Mapping[str, Table], population: Population, *, size: int, sets: int, seed: int
+) -> dict[str, FloatArray]:
+    """Return p(y | s) of data sets generated from distributions, shape (sets, responses, protected profiles) each.
+
+    The counts of (y, s) of a data set are multinomial on their own. NaN where a set has nobody of s.
+    """
+    streams = np.random.SeedSequence([seed, len(distributions)]).spawn(len(distributions))
+    return {
+        name: _drawn_conditionals(pair_masses(table, population), size, sets, np.random.default_rng(stream))
+        for (name, table), stream in zip(distributions.items(), streams, strict=True)
+    }
+
+
+def _drawn_conditionals(pairs: FloatArray, size: int, sets: int, rng: np.random.Generator) -> FloatArray:
+    drawn = rng.multinomial(size, pairs.reshape(-1) / pairs.sum(), size=sets).reshape(sets, *pairs.shape)
+    of_groups = drawn.sum(axis=1, keepdims=True)
+    return np.asarray(drawn / np.where(of_groups > 0, of_groups, np.nan))
+
+
+def pair_masses(table: Table, population: Population) -> FloatArray:
+    """Return a table's marginal over (response, protected), shape (responses, protected profiles)."""
+    roles = population.roles
+    pairs = marginal(table, (roles.response, *roles.protected)).to_series()
+    masses = np.zeros((population.responses, len(population.groups)))
+    responses, groups = population.response_categories, population.groups
+    for (y, *s), mass in zip(pairs.index.tolist(), pairs.tolist(), strict=True):
+        masses[responses.index(str(y)), groups.index(tuple(map(str, s)))] = mass
+    return masses

@@ -1,0 +1,291 @@
+"""The numbers of the wage study as tidy frames, and what they say of the paper's claims."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import FloatArray
+from purtensor.studies.claims import (
+    Claim,
+    average_claim,
+    lessened_claim,
+    marginals_claim,
+    removed_claim,
+    utility_claim,
+)
+from purtensor.studies.members import failed_members
+from purtensor.studies.sampling_errors import by_profile, errors_of
+from purtensor.studies.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
+from purtensor.studies.wage import PROTECTED, REFERENCE, RESPONSE, WageStudy, pair_masses
+from purtensor.tables.marginal import marginal
+
+
+def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
+    """Return every figure's and table's numbers by name, one observation a row."""
+    return {
+        "prevalences": prevalences(study),
+        "conditionals": own_conditionals(study),
+        "own_disparities": own_disparities(study),
+        "disparities": disparities(study),
+        "natural_predictions": natural_predictions(study),
+        "generated": generated(study),
+        "utility_errors": utility_errors(study),
+        "certificates": certificates(study),
+        "left_out": left_out(study),
+    }
+
+
+def prevalences(study: WageStudy) -> pd.DataFrame:
+    """Return the share of people in each category of each attribute."""
+    rows = []
+    for attribute in study.population.domain.attributes:
+        shares = marginal(study.counts, (attribute,)).to_series() / float(study.counts.sum())
+        rows += [(attribute, str(label[0] if isinstance(label, tuple) else label), v) for label, v in shares.items()]
+    return pd.DataFrame(rows, columns=["attribute", "category", "share"])
+
+
+def own_conditionals(study: WageStudy) -> pd.DataFrame:
+    """Return p(y | s) of f and of its projections."""
+    tables = {name: pair_masses(table, study.population) for name, table in study.distributions.items()}
+    return _by_pair(study, {name: pairs / pairs.sum(axis=0) for name, pairs in tables.items()})
+
+
+def own_disparities(study: WageStudy) -> pd.DataFrame:
+    """Return attributable disparities in f and in its projections, with the delta method's standard errors."""
+    found = errors_of(
+        study.f,
+        study.projections,
+        size=round(float(study.counts.sum())),
+        response=RESPONSE,
+        protected=PROTECTED,
+        data="f",
+    )
+    rows = []
+    for name, table in study.distributions.items():
+        pairs = pair_masses(table, study.population)
+        off = study.compared(pairs / pairs.sum(axis=0))
+        known = found[name].attributable_disparity(response=RESPONSE, protected=PROTECTED, reference=REFERENCE)
+        errors = {tuple(map(str, profile)): error for profile, error in by_profile(known).items()}
+        for y, response in enumerate(study.population.response_categories):
+            for at, s in enumerate(study.others):
+                group = study.population.groups[s]
+                rows.append((name, response, ", ".join(group), off[y, at], errors[response, *group]))
+    return pd.DataFrame(rows, columns=["model", "response", "group", "disparity", "standard_error"])
+
+
+def disparities(study: WageStudy) -> pd.DataFrame:
+    """Return attributable disparities over the simulated sets: of the training data, and predicted on test data."""
+    found = {"train": study.members["train"]}
+    found |= {name: study.members["natural"][:, m] for m, name in enumerate(MODELS)}
+    return _summarised(study, {name: study.compared(values) for name, values in found.items()}, study.others)
+
+
+def natural_predictions(study: WageStudy) -> pd.DataFrame:
+    """Return p(y | s) as the natural classifiers predict it on the simulated test sets, beside f(y)."""
+    everyone = list(range(len(study.population.groups)))
+    found = {name: study.members["natural"][:, m] for m, name in enumerate(MODELS)}
+    frame = _summarised(study, found, everyone)
+    of_response = dict(zip(study.population.response_categories, response_shares(study), strict=True))
+    return frame.assign(f_of_response=frame["response"].map(of_response))
+
+
+def generated(study: WageStudy) -> pd.DataFrame:
+    """Return attributable disparities of data that were generated from f and from its projections."""
+    return _summarised(study, {name: study.compared(values) for name, values in study.generated.items()}, study.others)
+
+
+def utility_errors(study: WageStudy) -> pd.DataFrame:
+    """Return the utility error of each natural classifier on each simulated test set, in nats."""
+    errors = study.members["utility_error"]
+    frame = pd.DataFrame(errors, columns=list(MODELS)).rename_axis("member").reset_index()
+    return frame.melt("member", var_name="model", value_name="nats").dropna()
+
+
+def certificates(study: WageStudy) -> pd.DataFrame:
+    """Return how well the projections of the simulated sets are solved, a row for each set of conditions."""
+    rows = []
+    for c, name in enumerate(PROJECTIONS):
+        ending = study.members["ending"][:, c]
+        solved = ending == CONVERGED
+        told = {key: study.members[key][solved, c] for key in ("residual", "marginal_miss", "tv_bound", "iterations")}
+        infeasible = int((ending == ENDINGS.index(INFEASIBLE)).sum())
+        rows.append(
+            {
+                "projection": name,
+                "sets": len(ending),
+                "solved": int(solved.sum()),
+                "infeasible, proved": infeasible,
+                "on a face": int(((study.members["verdict"][:, c] == VERDICTS.index("boundary")) & solved).sum()),
+                "not converged": len(ending) - int(solved.sum()) - infeasible,
+                "largest residual": _largest(told["residual"]),
+                "largest miss of a marginal": _largest(told["marginal_miss"]),
+                "largest TV bound": _largest(told["tv_bound"]),
+                "certified": int((told["tv_bound"] < 1).sum()),
+                "most Newton steps": _largest(told["iterations"]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def left_out(study: WageStudy) -> pd.DataFrame:
+    """Return the projections of simulated sets that have no answer or were not solved, one a row, with what is proved.
+
+    The conditions of a set with the verdict "infeasible" cannot be met, by a certificate that was checked.
+    """
+    rows = [
+        (
+            study.member_numbers[member],
+            PROJECTIONS[c],
+            ENDINGS[study.members["ending"][member, c]],
+            VERDICTS[study.members["verdict"][member, c]] or "not asked",
+        )
+        for member, c in np.argwhere(study.members["ending"] != CONVERGED)
+    ]
+    return pd.DataFrame(rows, columns=["member", "projection", "ending", "verdict"])
+
+
+def facts(study: WageStudy) -> dict[str, str]:
+    """Return what was computed from what, in words."""
+    profiles, unseen = study.members["profiles"], study.members["unseen_mass"]
+    told = _left_out_in_words(study)
+    return {
+        "people": f"{float(study.counts.sum()):,.0f}",
+        "profiles": f"{int(study.f.size):,} supported; {int(profiles.min()):,} to {int(profiles.max()):,} in a set",
+        "lambda": f"{study.strength:g}, washed out {study.f.attrs['washed_out_share']:.3g} (lambda * profiles / N)",
+        "simulated": f"{study.sets:,} training and test sets, {len(PROJECTIONS) * study.sets:,} projections, "
+        f"seed {study.seed}",
+        "unseen": f"{100 * unseen.mean():.2f} % (at most {100 * unseen.max():.2f} %) of the test people have a profile "
+        "that the training set never saw: predicted by q(y)",
+        "left out": told or "no set: all projections were solved",
+        **failed_members(study.failures),
+        "SHA-256 of counts and settings": study.identity,
+    }
+
+
+def _left_out_in_words(study: WageStudy) -> str:
+    """Return how many sets of each projection were left out, and of how many that is proved to be right."""
+    told = []
+    for c, name in enumerate(PROJECTIONS):
+        ending = study.members["ending"][:, c]
+        count, infeasible = int((ending != CONVERGED).sum()), int((ending == ENDINGS.index(INFEASIBLE)).sum())
+        if count:
+            told.append(f"{count} of {name} ({infeasible} proved infeasible)")
+    return ", ".join(told)
+
+
+def claims(study: WageStudy) -> list[Claim]:
+    """Return the paper's claims with their verdicts.
+
+    The standard error of a disparity is its standard deviation over the simulated sets.
+    """
+    off, noise = {}, {}
+    for m, name in enumerate(MODELS):
+        off[name], noise[name], _ = _mean_and_deviation(study.compared(study.members["natural"][:, m]))
+    about = _pairs(study)
+    told = [
+        lessened_claim(
+            "P",
+            "P alone lessens disparity on test data but does not remove it",
+            off["P"],
+            noise["P"],
+            off["f"],
+            pairs=about,
+        ),
+        lessened_claim(
+            "PU",
+            "P and U together lessen disparity on test data but do not remove it",
+            off["PU"],
+            noise["PU"],
+            off["f"],
+            pairs=about,
+        ),
+        removed_claim(
+            "PUR",
+            "PUR removes disparity on test data up to sampling noise",
+            off["PUR"],
+            noise["PUR"],
+            off["f"],
+            pairs=about,
+        ),
+    ]
+    pairs = study.members["utility_error"][:, [MODELS.index("PUR"), MODELS.index("f")]]
+    some = pairs[np.isfinite(pairs).all(axis=1)]
+    if len(some) > 1:
+        told.append(utility_claim(some[:, 0], some[:, 1]))
+    return [*told, *_generated_claims(study), _marginals_claim(study)]
+
+
+def _generated_claims(study: WageStudy) -> Iterator[Claim]:
+    for name, values in study.generated.items():
+        if name != "f":
+            mean, deviation, _ = _mean_and_deviation(study.compared(values))
+            statement = f"Data generated from {name} have parity on average"
+            yield average_claim(name, statement, mean, deviation, len(values), pairs=_pairs(study))
+
+
+def _pairs(study: WageStudy) -> list[str]:
+    """Return what each disparity is about: response category and group, by rows."""
+    groups = [", ".join(study.population.groups[s]) for s in study.others]
+    return [f"{group} at {response}" for response in study.population.response_categories for group in groups]
+
+
+def _marginals_claim(study: WageStudy) -> Claim:
+    simulated = study.members["marginal_miss"][study.members["ending"] == CONVERGED]
+    own = [projection.residual for projection in study.projections.values()]
+    return marginals_claim(np.append(simulated, own), len(simulated) + len(own))
+
+
+def response_shares(study: WageStudy) -> FloatArray:
+    """Return f(y)."""
+    pairs = pair_masses(study.f, study.population)
+    return np.asarray(pairs.sum(axis=1))
+
+
+def _by_pair(study: WageStudy, found: Mapping[str, FloatArray]) -> pd.DataFrame:
+    rows = [
+        (name, response, ", ".join(group), values[y, s])
+        for name, values in found.items()
+        for y, response in enumerate(study.population.response_categories)
+        for s, group in enumerate(study.population.groups)
+    ]
+    return pd.DataFrame(rows, columns=["model", "response", "group", "probability"])
+
+
+def _summarised(study: WageStudy, found: Mapping[str, FloatArray], groups: list[int]) -> pd.DataFrame:
+    rows = []
+    for name, values in found.items():
+        mean, deviation, sets = _mean_and_deviation(values)
+        for y, response in enumerate(study.population.response_categories):
+            for at, s in enumerate(groups):
+                rows.append(
+                    (
+                        name,
+                        response,
+                        ", ".join(study.population.groups[s]),
+                        mean[y, at],
+                        deviation[y, at],
+                        deviation[y, at] / np.sqrt(sets[y, at]),
+                        sets[y, at],
+                    )
+                )
+    columns = ["model", "response", "group", "mean", "deviation", "standard_error", "sets"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _mean_and_deviation(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, standard deviation and number of the sets that have a value; NaN where none has."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # no set at all: NaN is what that is
+        return (
+            np.nanmean(values, axis=0),
+            np.nanstd(values, axis=0, ddof=1),
+            np.isfinite(values).sum(axis=0),
+        )
+
+
+def _largest(values: FloatArray) -> float:
+    return float(values.max()) if len(values) else float("nan")

@@ -1,0 +1,89 @@
+"""Tables in files: the ending of the name says which kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import xarray as xr
+
+from purtensor._typing import Table
+from purtensor.errors import FileFormatError, InvalidOptionError
+from purtensor.tables.io.delimited import read_csv, write_csv
+from purtensor.tables.io.netcdf import read_dataset, require_netcdf4, write_dataset
+from purtensor.tables.io.parquet import read_parquet, require_pyarrow, write_parquet
+from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
+
+_WRITERS: dict[str, Callable[[Table, str | os.PathLike[str]], None]] = {
+    ".nc": lambda table, path: write_dataset(table_to_dataset(table), path),
+    ".csv": write_csv,
+    ".csv.gz": write_csv,
+    ".parquet": write_parquet,
+}
+_READERS: dict[str, Callable[[str | os.PathLike[str]], Table]] = {
+    ".nc": lambda path: table_of(read_dataset(path), path),
+    ".csv": read_csv,
+    ".csv.gz": read_csv,
+    ".parquet": read_parquet,
+}
+_REQUIRED: dict[str, Callable[[], None]] = {".nc": require_netcdf4, ".parquet": require_pyarrow}
+
+
+def save_table(table: Table, path: str | os.PathLike[str]) -> None:
+    """Write a table to a file, whole or not at all: .nc, .csv, .csv.gz or .parquet.
+
+    NetCDF and Parquet keep everything: values to the last bit, labels with their types and order, categories without
+    mass, the layout, the name, and `attrs` of numbers, text and lists. A CSV keeps the profiles, their labels and
+    their values, and refuses labels that it would change.
+
+    Raises
+    ------
+    InvalidOptionError
+        Another ending.
+    InvalidTableError
+        Something that this kind of file cannot keep.
+    """
+    _WRITERS[ending(path)](table, path)
+
+
+def load_table(path: str | os.PathLike[str]) -> Table:
+    """Return the table of a file: .nc, .csv, .csv.gz or .parquet.
+
+    Raises
+    ------
+    InvalidOptionError
+        Another ending.
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
+    FileFormatError
+        It is damaged, or holds no table.
+    """
+    return _READERS[ending(path)](path)
+
+
+def require_packages(path: str | os.PathLike[str]) -> None:
+    """Refuse a kind of file whose package is not installed, before there is anything to write.
+
+    Raises
+    ------
+    ImportError
+        It is not; the message says how to get it.
+    """
+    _REQUIRED.get(os.path.splitext(os.fspath(path))[1].lower(), lambda: None)()
+
+
+def ending(path: str | os.PathLike[str]) -> str:
+    """Return the ending of a file's name, one of those that purtensor knows."""
+    name = os.fspath(path).lower()
+    for known in sorted(_WRITERS, key=len, reverse=True):
+        if name.endswith(known):
+            return known
+    raise InvalidOptionError(f"{os.fspath(path)!r} ends in none of {', '.join(_WRITERS)}, which say the kind of file")
+
+
+def table_of(dataset: xr.Dataset, path: str | os.PathLike[str]) -> Table:
+    """Return the table of a dataset that was read from `path`, which errors name."""
+    try:
+        return dataset_to_table(dataset)
+    except FileFormatError as error:
+        raise FileFormatError(f"{os.fspath(path)}: {error}") from error

@@ -1,0 +1,187 @@
+"""What goes wrong while a file is read, as errors of purtensor: what libraries raise, and what memory does not take."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+from purtensor.errors import FileFormatError, PurtensorError, TooLargeError
+from purtensor.tables.io.path_checks import require_file, unreadable
+from purtensor.tables.memory import available_memory, readable, require_memory
+
+_PART = 1 << 20
+_DUCKDB_S_MEMORY_ERROR = "OutOfMemoryException"
+_ADVICE_OF_DUCKDB = re.compile(r" Possible (?:fixes|solutions?): .*? file = (.+?) delimiter = .*", re.IGNORECASE)
+"""What it says of its own options, which users do not set, and among them the file."""
+_PER_BYTE = 12
+"""Bytes in memory for each byte of text, at least: 14 to 36 were measured. Without memory the parser of pandas may end
+the process."""
+_AT_LEAST = 16 << 20
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], what: str = "a table") -> Iterator[None]:
+    """Turn whatever is raised while the file is read into an error of purtensor that names the file.
+
+    A package that is missing stays the built-in error.
+
+    Raises
+    ------
+    UnreadableFileError
+        The file is not there, is a folder, or may not be opened.
+    FileFormatError
+        A library found the file damaged, in whichever words.
+    TooLargeError
+        There was not enough memory.
+    """
+    name = os.fspath(path)
+    try:
+        yield
+    except (PurtensorError, ImportError):
+        raise
+    except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
+        if error.filename is not None and error.filename in (path, name):
+            raise unreadable(error, name, what) from error
+        raise  # of another file
+    except Exception as error:  # libraries raise anything on damaged files
+        if isinstance(error, MemoryError) or type(error).__name__ == _DUCKDB_S_MEMORY_ERROR:
+            raise _too_large(name, error) from error
+        raise _damaged(name, what, error) from error
+
+
+def _damaged(name: str, what: str, error: Exception) -> FileFormatError:
+    return FileFormatError(f"{name} is damaged, or not {what}: {_in_one_line(error)}")
+
+
+def _too_large(name: str, error: Exception) -> TooLargeError:
+    available = available_memory()
+    told = f"{name} needs more memory than it gets, or is damaged: {_in_one_line(error)}"
+    told = f"{told}; {readable(available)} are available"
+    return TooLargeError(told, available + 1, available)  # how much more, nobody says
+
+
+def _in_one_line(error: Exception) -> str:
+    told = " ".join(str(error).split()) or type(error).__name__
+    return _ADVICE_OF_DUCKDB.sub(r" (\1)", told)
+
+
+def require_room(path: str | os.PathLike[str], what: str = "a table") -> None:
+    """Refuse a text file, compressed or not, that is not there or that memory would not take, before it is read.
+
+    Raises
+    ------
+    UnreadableFileError
+        It is not there, is a folder, or may not be opened.
+    TooLargeError
+        Its text, counted without keeping it, needs more than there is.
+    FileFormatError
+        It is compressed and damaged.
+    """
+    require_file(path, what)
+    name = os.fspath(path)
+    size, available = os.stat(path).st_size, available_memory()
+    if is_gzip(path):
+        with reading(path), gzip.open(path) as file:
+            size = 0
+            while size * _PER_BYTE <= available and (part := file.read(_PART)):
+                size += len(part)
+    require_memory(_AT_LEAST + size * _PER_BYTE, f"reading {name}")
+
+
+def is_gzip(path: str | os.PathLike[str]) -> bool:
+    """Tell whether the name of a file says that it is compressed."""
+    return os.fspath(path).lower().endswith(".gz")
+
+
+def first_line(path: Path, longest: int = 1 << 20) -> str:
+    """Return the first line of a text file in UTF-8, compressed or not, without reading on.
+
+    Raises
+    ------
+    FileFormatError
+        It is no text, damaged, or has no line end within `longest` characters.
+    """
+    with (
+        reading(path),
+        gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+        if is_gzip(path)
+        else path.open(encoding="utf-8-sig", newline="") as file,
+    ):
+        line = file.readline(longest)
+    if len(line) == longest:
+        raise FileFormatError(f"{path} has no line end in its first {longest} characters: it is no table")
+    if "\0" in line:
+        raise FileFormatError(f"{path} has a null character in its first line: it is damaged, or no text in UTF-8")
+    return line
+
+
+def require_even_rows(path: str | os.PathLike[str], separator: str = ",") -> None:
+    """Refuse a text file, compressed or not, with a row of more or fewer cells than its first line has.
+
+    What reads tables in pieces or by column fills rows up, or cuts them, without a word, and cells with null characters
+    too. Empty lines are no rows.
+
+    Raises
+    ------
+    FileFormatError
+        There is such a row, which the message tells, or a quote that is never closed, or closed inside of a cell.
+    """
+    opened = gzip.open if is_gzip(path) else open
+    with reading(path), opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+        widths = _widths(_whole(lines, os.fspath(path)), separator, os.fspath(path))
+        named = next(widths, 0)
+        for row, width in enumerate(widths, start=1):
+            if width != named:
+                raise FileFormatError(
+                    f"{os.fspath(path)} has {width} cells in row {row} (its first line being row 0) where {named} are "
+                    "named: a line was cut, or lost its end"
+                )
+
+
+def _widths(lines: Iterator[str], separator: str, name: str) -> Iterator[int]:
+    """Yield the number of cells of each row; only those with a quote in them have to be parsed."""
+    blanks = " \t".replace(separator, "")
+    before = ""
+    for line in lines:
+        if before.endswith("\r") and line.startswith(separator):
+            raise FileFormatError(
+                f"{name} has a line that ends with a carriage return alone before an empty cell, which pandas leaves "
+                "out: end lines with a line feed"
+            )
+        before = line
+        if '"' in line:
+            yield len(next(csv.reader(chain([line], lines), delimiter=separator, strict=True)))
+        elif line.rstrip("\r\n").strip(blanks):
+            yield line.count(separator) + 1
+
+
+def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
+    """Yield the lines, refusing a null character: it ends cells for pandas 2."""
+    for line in lines:
+        if "\0" in line:
+            raise FileFormatError(f"{name} has a null character: it is damaged, or no text in UTF-8")
+        yield line
+
+
+def require_short_lines(path: Path, longest: int) -> None:
+    """Refuse a text file, compressed or not, with a line of more than `longest` bytes.
+
+    Raises
+    ------
+    FileFormatError
+        There is such a line, or the file is compressed and damaged.
+    """
+    length = 0
+    with reading(path), gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+        while part := file.read(min(_PART, longest)):
+            end = max(part.rfind(b"\n"), part.rfind(b"\r"))
+            before = length + (len(part) if end < 0 else min(k for k in (part.find(b"\n"), part.find(b"\r")) if k >= 0))
+            length = length + len(part) if end < 0 else len(part) - end - 1
+            if before > longest:
+                raise FileFormatError(f"{path} has a line of more than {longest} bytes: it is no table")

@@ -1,0 +1,1 @@
+"""Tables on disk that do not fit in memory, in Zarr."""

@@ -1,0 +1,272 @@
+"""Tables that stay on disk, in a Zarr store: written chunk by chunk, never held whole.
+
+What reads them is `stored_table` and `stored_format`; it can be imported from here too.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from purtensor._options import is_count
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError
+from purtensor.tables.coded import described, domain_of, encode, is_sparse, stored_codes
+from purtensor.tables.domain import PROFILE, Domain
+from purtensor.tables.io.path_checks import path_text
+from purtensor.tables.labels import encode_labels
+from purtensor.tables.masses import as_masses
+from purtensor.tables.store.atomic_folder import begun_beside, given_up, is_there, moved_into, moved_over
+from purtensor.tables.store.format import Facts, code_dtype, labels_hash, read_profiles
+from purtensor.tables.store.table import StoredTable, open_table, stored_marginal, stored_matches
+
+__all__ = [
+    "CHUNK",
+    "StoredTable",
+    "TableWriter",
+    "open_table",
+    "read_profiles",
+    "store_table",
+    "stored_marginal",
+    "stored_matches",
+]
+
+CHUNK = 1 << 20
+"""Profiles of one chunk, unless asked otherwise."""
+
+_WHOLE: Any = {"write_empty_chunks": True}
+"""Every chunk has a file, also where it holds nothing but zeros: one that is missing is damage."""
+
+
+def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *, chunk: int = CHUNK) -> StoredTable:
+    """Write a table into a Zarr store, chunk by chunk, and return it as it lies there.
+
+    Parameters
+    ----------
+    table
+        A table, also a sparse one whose values are a dask array; or an iterable of sparse tables, its pieces, which
+        share their categories and no profile.
+    path
+        A new folder; xarray's `open_zarr` reads it too.
+    chunk
+        How many profiles make one chunk of the store.
+
+    Raises
+    ------
+    InvalidTableError
+        A value that is no mass, pieces of different domains, or no piece at all.
+    InvalidOptionError
+        A chunk of no profile.
+    StoreError
+        The folder exists already, or the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
+    >>> stored = pt.store_table(counts, tempfile.mkdtemp() + "/counts.zarr")
+    >>> stored.profiles, stored.total
+    (3, 3.0)
+    """
+    pieces = _pieces(table) if isinstance(table, Table) else _encoded(table)
+    first = next(pieces, None)
+    if first is None:
+        raise InvalidTableError("there is no piece to store")
+    writer = TableWriter(path, first[0], chunk=chunk)
+    try:
+        writer.append(*first[1:])
+        for domain, codes, values in pieces:
+            if not _is_same(domain, writer.domain):
+                raise InvalidTableError("the pieces of one table have the same attributes and categories; these differ")
+            writer.append(codes, values)
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+class TableWriter:
+    """Writes a stored table piece by piece; nothing is at its path before `close`, or what was there with `replaces`.
+
+    Until then it lies beside its path under a name of its own, so that two writers do not meet.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], domain: Domain, *, chunk: int = CHUNK, replaces: bool = False
+    ) -> None:
+        if importlib.util.find_spec("zarr") is None:
+            raise ImportError("stored tables need the package zarr: pip install 'purtensor[distributed]'")
+        import zarr  # optional, and slow to import
+
+        if not (is_count(chunk) and chunk >= 1):
+            raise InvalidOptionError(f"chunk is a number of profiles, 1 or more; this is {chunk!r}")
+        self.path, self.domain, self.chunk = Path(path_text(path)), domain, int(chunk)
+        if is_there(self.path) and not replaces:
+            raise StoreError(f"{self.path} exists already: give a new folder, or remove it first")
+        self._move = moved_over if replaces else moved_into
+        self._partial = begun_beside(self.path)
+        self._written, self._total = 0, 0.0
+        self._waiting: list[tuple[tuple[IntArray, ...], FloatArray]] = []
+        self._kinds: list[str] = []
+        self._labels: list[str] = []
+        try:
+            with _writing(self.path):
+                self._group = zarr.open_group(self._partial, mode="w", zarr_format=3)
+                for k in range(len(domain.attributes)):
+                    self._store_labels(k)
+                self._values, *self._codes = self._made_arrays()
+        except BaseException:
+            self.abandon()
+            raise
+
+    def _store_labels(self, k: int) -> None:
+        labels, kind = encode_labels(self.domain.categories[k])
+        dtype = str if labels.dtype == object else labels.dtype
+        name = self.domain.attributes[k]
+        told: dict[str, Any] = {"table": "", "role": "categories", "attribute": name, "position": k, "kind": kind}
+        array = self._group.create_array(
+            f"categories_{k}",
+            shape=labels.shape,
+            dtype=dtype,
+            attributes=told,
+            chunks=(max(1, len(labels)),),
+            dimension_names=[name],
+            config=_WHOLE,
+        )
+        array[:] = labels
+        self._kinds.append(kind)
+        self._labels.append(labels_hash(labels))
+
+    def _made_arrays(self) -> list[Any]:
+        """Return empty arrays in the store: of values, and of the codes of each attribute."""
+        from zarr.codecs import Crc32cCodec  # optional, and slow to import
+
+        settings: Any = {
+            "shape": (0,),
+            "chunks": (self.chunk,),
+            "dimension_names": [PROFILE],
+            "compressors": [Crc32cCodec()],
+            "config": _WHOLE,
+        }
+        told: dict[str, Any] = {
+            "table": "",
+            "role": "values",
+            "layout": "sparse",
+            "table_name": "null",
+            "table_attrs": "{}",
+        }
+        create = self._group.create_array
+        arrays = [create("values", dtype="f8", fill_value=np.nan, attributes=told, **settings)]
+        for k, (name, size) in enumerate(zip(self.domain.attributes, self.domain.sizes, strict=True)):
+            kind = code_dtype(size)
+            told = {"table": "", "role": "codes", "attribute": name}
+            fill = int(np.iinfo(kind).max)
+            arrays.append(create(f"codes_{k}", dtype=kind, fill_value=fill, attributes=told, **settings))
+        return arrays
+
+    def append(self, codes: Sequence[IntArray], values: FloatArray) -> None:
+        """Add profiles; they are written as soon as they make a chunk."""
+        self._waiting.append((tuple(codes), values))
+        while sum(len(values) for _, values in self._waiting) >= self.chunk:
+            self._write(self.chunk)
+
+    def _write(self, most: int) -> None:
+        values = np.concatenate([values for _, values in self._waiting])
+        codes = [np.concatenate(column) for column in zip(*(codes for codes, _ in self._waiting), strict=True)]
+
+        def fail(position: int, what: str) -> NoReturn:
+            raise InvalidTableError(f"profile ({described(self.domain, [c[position] for c in codes])}) {what}")
+
+        values = as_masses(values, fail)
+        self._check_codes(codes)
+        begin, end = self._written, self._written + min(most, len(values))
+        with _writing(self.path):
+            for array, column in zip([self._values, *self._codes], [values, *codes], strict=True):
+                array.resize((end,))
+                array[begin:end] = column[: end - begin]
+        self._total += float(values[: end - begin].sum())
+        rest = end - begin
+        self._waiting = [(tuple(column[rest:] for column in codes), values[rest:])] if rest < len(values) else []
+        self._written = end
+
+    def _check_codes(self, codes: Sequence[IntArray]) -> None:
+        for name, size, code in zip(self.domain.attributes, self.domain.sizes, codes, strict=True):
+            if len(code) and not (int(code.min()) >= 0 and int(code.max()) < size):
+                raise InvalidTableError(f"a profile has a category of {name!r} that is missing, or none of its {size}")
+
+    def close(self) -> StoredTable:
+        """Write what is left, bring the store to its place, and return it.
+
+        Raises
+        ------
+        StoreError
+            Another writer was the first to put something there, or the disk is full.
+        """
+        if self._waiting:
+            self._write(self.chunk)
+        if not np.isfinite(self._total):
+            raise InvalidTableError("the total mass is beyond what float64 can hold; divide the table by a constant")
+        facts = Facts(
+            self.domain.attributes,
+            tuple(self.domain.sizes),
+            tuple(self._kinds),
+            tuple(self._labels),
+            self._written,
+            self.chunk,
+            self._total,
+        )
+        with _writing(self.path):
+            self._group.attrs.update(facts.as_json())
+            self._move(self._partial, self.path)
+        return StoredTable(self.path, self.domain, self._written, self.chunk, self._total, Path(f"{self.path}.work"))
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        given_up(self._partial)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn errors of the disk into StoreError."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except (OSError, RuntimeError) as error:  # the latter of zarr, where there is no memory for one more thread
+        raise StoreError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _pieces(table: Table) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
+    """Yield a table's domain, codes and values; chunk by chunk where its values are a dask array."""
+    if not (is_sparse(table) and table.chunks):
+        coded = encode(table, allow_empty=True)
+        yield coded.domain, coded.codes, coded.values
+        return
+    domain = domain_of(table)
+    columns = stored_codes(table, domain)
+    begin = 0
+    for length in table.chunks[0]:
+        end = begin + length
+        yield domain, tuple(c[begin:end] for c in columns), np.asarray(table.data[begin:end])
+        begin = end
+
+
+def _encoded(tables: Iterable[Table]) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
+    if not isinstance(tables, Iterable) or getattr(tables, "shape", None) == ():
+        raise InvalidTableError(f"what is stored is a table, or several, this is {type(tables).__qualname__}")
+    for table in tables:
+        coded = encode(table, allow_empty=True)
+        yield coded.domain, coded.codes, coded.values
+
+
+def _is_same(one: Domain, other: Domain) -> bool:
+    return one.attributes == other.attributes and all(
+        a is b or (a.dtype == b.dtype and a.equals(b)) for a, b in zip(one.categories, other.categories, strict=True)
+    )

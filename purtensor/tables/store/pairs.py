@@ -1,0 +1,188 @@
+"""Tables on disk on the same profiles: matched by label, a share of the profiles at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.errors import InvalidTableError, UnknownCategoryError
+from purtensor.kernels.sums import group_sums
+from purtensor.tables.coded import encode
+from purtensor.tables.domain import Domain, listed
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.paired_tables import SharedProfiles, Total, exact_sum, require_same_attributes, share_profiles
+from purtensor.tables.store.format import read_profiles
+from purtensor.tables.store.table import StoredTable, require_mass
+from purtensor.tables.translate import category_map
+
+ROWS_AT_ONCE = 1 << 22
+"""Profiles that are matched at once; of more, each pass over the tables takes a share."""
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """A table wherever it lies, its profiles with mass read piece by piece."""
+
+    table: Table | StoredTable
+
+    @property
+    def domain(self) -> Domain:
+        """Attributes and categories."""
+        if isinstance(self.table, StoredTable):
+            return self.table.domain
+        return encode(self.table, allow_empty=True).domain
+
+    @property
+    def profiles(self) -> int:
+        """How many there are at most."""
+        return self.table.profiles if isinstance(self.table, StoredTable) else int(self.table.size)
+
+    def pieces(self) -> Iterator[tuple[Sequence[IntArray], FloatArray]]:
+        """Yield codes and masses of profiles with mass."""
+        if not isinstance(self.table, StoredTable):
+            coded = encode(self.table, allow_empty=True)
+            yield coded.codes, coded.values
+            return
+        for begin, end in self.table.bounds:
+            codes, values = read_profiles(self.table.path, begin, end)
+            on = values > 0
+            yield [np.asarray(code, dtype=np.int64)[on] for code in codes], values[on]
+
+    def total(self) -> Total:
+        """Return the mass to about 32 digits.
+
+        Raises
+        ------
+        InvalidTableError
+            There is none.
+        """
+        if isinstance(self.table, StoredTable):
+            require_mass(self.table)
+        sums: list[float] = []
+        for _, values in self.pieces():
+            high = exact_sum(values)
+            sums += [high, exact_sum(np.append(values, -high))]
+        whole = math.fsum(sums)
+        if not whole > 0.0:
+            raise InvalidTableError("the table is empty: no profile has positive mass")
+        exponent = math.frexp(whole)[1]
+        low = math.fsum([*sums, -whole])
+        return Total(math.ldexp(whole, -exponent), math.ldexp(low, -exponent), exponent)
+
+
+def shared_batches(
+    p: Table | StoredTable, q: Table | StoredTable, attributes: Sequence[str] | None = None
+) -> Iterator[SharedProfiles]:
+    """Yield two tables on the profiles of either, all at once where both lie in memory, else share by share.
+
+    Parameters
+    ----------
+    attributes
+        Over which the tables are summed; all of them when None.
+
+    Raises
+    ------
+    UnknownAttributeError, UnknownCategoryError
+        As for `share_profiles`.
+    InvalidTableError
+        A table without mass.
+    """
+    if attributes is None and not any(isinstance(table, StoredTable) for table in (p, q)):
+        yield share_profiles(encode(p), encode(q))  # type: ignore[arg-type]  # both are in memory
+        return
+    reads = [Read(p), Read(q)]
+    totals = [read.total() for read in reads]
+    for _, (one, other) in matched(reads, ("p", "q"), attributes):
+        yield SharedProfiles(one, other, *totals)
+
+
+def matched(
+    reads: Sequence[Read], names: Sequence[str], attributes: Sequence[str] | None = None
+) -> Iterator[tuple[tuple[IntArray, ...], list[FloatArray]]]:
+    """Yield the codes of profiles, in the first table's categories, and the masses of all tables on them.
+
+    Raises
+    ------
+    UnknownAttributeError, UnknownCategoryError
+        The tables are not over the same attributes, or one has mass in a category that another does not list.
+    """
+    domains = [read.domain for read in reads]
+    if attributes is None:
+        require_same_attributes(domains, names)
+    scope = tuple(domains[0].attributes if attributes is None else attributes)
+    domain = domains[0].select(scope)
+    maps = [_maps(own, domains, names, at, scope) for at, own in enumerate(domains)]
+    passes = max(1, -(-sum(read.profiles for read in reads) // ROWS_AT_ONCE))
+    for share in range(passes):
+        columns: list[list[IntArray]] = [[] for _ in scope]
+        values: list[FloatArray] = []
+        ends = [0]
+        for read, own, ways in zip(reads, domains, maps, strict=True):
+            count = 0
+            for codes, masses in read.pieces():
+                here = [way.of(codes[own.position(name)]) for name, way in zip(scope, ways, strict=True)]
+                taken = slice(None) if passes == 1 else hashed(here) % np.uint64(passes) == share
+                for column, code in zip(columns, here, strict=True):
+                    column.append(code[taken])
+                values.append(masses[taken])
+                count += len(values[-1])
+            ends.append(ends[-1] + count)
+        joint = [np.concatenate(column) for column in columns]
+        if ends[-1]:
+            group, distinct = group_profiles(joint, domain.sizes)
+            everything = np.concatenate(values)
+            rows = len(distinct[0])
+            yield tuple(distinct), [group_sums(everything[a:b], group[a:b], rows) for a, b in pairwise(ends)]
+
+
+def hashed(columns: Iterable[IntArray]) -> IntArray:
+    """Return a 64-bit hash of each row of these columns."""
+    mixed: IntArray | None = None
+    with np.errstate(over="ignore"):
+        for column in columns:
+            own = np.asarray(column).astype(np.uint64)
+            mixed = own * _FACTOR if mixed is None else (mixed ^ own) * _FACTOR
+            mixed ^= mixed >> np.uint64(29)
+    if mixed is None:
+        raise AssertionError("unreachable: a profile has an attribute")
+    return mixed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Way:
+    """The codes of one attribute of one table in the first table's categories, refused where a table lacks one."""
+
+    mapping: IntArray
+    refused: Mapping[int, str]
+
+    def of(self, codes: IntArray) -> IntArray:
+        codes = np.asarray(codes, dtype=np.int64)
+        if self.refused:
+            for code in np.unique(codes).tolist():
+                if code in self.refused:
+                    raise UnknownCategoryError(self.refused[code])
+        return self.mapping[codes]
+
+
+def _maps(own: Domain, domains: Sequence[Domain], names: Sequence[str], at: int, scope: Sequence[str]) -> list[_Way]:
+    ways = []
+    for name in scope:
+        categories = own.categories[own.position(name)]
+        refused: dict[int, str] = {}
+        for other, domain in zip(names, domains, strict=True):
+            known = domain.categories[domain.position(name)]
+            for code in np.flatnonzero(category_map(categories, known) < 0).tolist():
+                refused[code] = (
+                    f"{names[at]} has mass in {name}={categories[code]}, a category that {other} does not list (it has "
+                    f"{listed(known)}); labels are compared with their types"
+                )
+        first = domains[0].categories[domains[0].position(name)]
+        ways.append(_Way(category_map(categories, first), refused))
+    return ways

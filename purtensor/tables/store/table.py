@@ -1,0 +1,170 @@
+"""A table that stays on disk: opened without its profiles, which are read chunk by chunk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from purtensor._typing import Attributes, FloatArray, IntArray, Table
+from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
+from purtensor.kernels.sums import group_sums
+from purtensor.tables.coded import described, encode, sparse_table
+from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.grouping import first_repeated, group_profiles
+from purtensor.tables.io.path_checks import path_text, require_store
+from purtensor.tables.store.format import read_facts, read_labels, read_profiles
+from purtensor.tables.translate import translated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTable:
+    """A sparse table in a Zarr store: attributes and categories are known, profiles are read when they are needed.
+
+    `project`, `pur`, `marginals_of` and `marginal` take it in place of a table.
+
+    Attributes
+    ----------
+    path
+        The folder of the store.
+    domain
+        Attributes and their categories.
+    profiles, chunk
+        How many profiles are stored, and how many make one chunk.
+    total
+        The mass of the whole table.
+    workspace
+        The folder where projections of this table keep their slabs and checkpoints.
+    """
+
+    path: Path
+    domain: Domain = field(repr=False)
+    profiles: int
+    chunk: int
+    total: float
+    workspace: Path = field(repr=False)
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """Where each chunk begins and ends."""
+        return [(at, min(at + self.chunk, self.profiles)) for at in range(0, self.profiles, self.chunk)]
+
+    def chunks(self) -> Iterator[Table]:
+        """Yield the table chunk by chunk, as sparse tables that share one domain."""
+        for begin, end in self.bounds:
+            codes, values = read_profiles(self.path, begin, end)
+            yield sparse_table(self.domain, codes, values)
+
+    def to_table(self) -> Table:
+        """Return the whole table in memory.
+
+        Raises
+        ------
+        InvalidTableError
+            A profile is stored twice, or a value is no mass.
+        TooLargeError
+            It does not fit.
+        StoreError
+            The store is damaged.
+        """
+        codes, values = read_profiles(self.path, 0, self.profiles)
+        again = first_repeated(codes, self.domain.sizes)
+        if again is not None:
+            profile = described(self.domain, [code[again] for code in codes])
+            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values into one")
+        return sparse_table(self.domain, codes, values)
+
+
+def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str] | None = None) -> StoredTable:
+    """Return the table that `store_table` wrote, without reading its profiles.
+
+    Parameters
+    ----------
+    workspace
+        Where projections of this table keep their slabs and checkpoints; beside the store unless given.
+
+    Raises
+    ------
+    InvalidOptionError
+        What is no path.
+    MissingStoreError
+        Nothing is there.
+    StoreError
+        It is no stored table, it is not whole, or it is encoded in a way that is not trusted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import purtensor as pt
+    >>> path = tempfile.mkdtemp() + "/counts.zarr"
+    >>> stored = pt.store_table(pt.tabulate({"sex": ["f", "m", "m"]}), path)
+    >>> pt.open_table(path).to_table().values
+    array([1., 2.])
+    """
+    require_store(path)
+    folder = Path(path)
+    facts = read_facts(folder)
+    domain = Domain(facts.attributes, read_labels(folder, facts))
+    place = Path(f"{folder}.work") if workspace is None else Path(path_text(workspace))
+    return StoredTable(folder, domain, facts.profiles, facts.chunk, facts.total, place)
+
+
+def require_mass(stored: StoredTable) -> None:
+    """Refuse a stored table without mass, of which nothing can be computed.
+
+    Raises
+    ------
+    InvalidTableError
+        Its total is 0.
+    """
+    if not stored.total > 0.0:
+        raise InvalidTableError(f"the table {stored.path} is empty: no profile has positive mass")
+
+
+def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
+    """Return a marginal of a stored table as a table in memory, summed chunk by chunk."""
+    require_mass(stored)
+    names = named_attributes(attributes, stored.domain)
+    if not names:
+        raise InvalidOptionError("a marginal over no attribute is the total, which a stored table tells: table.total")
+    domain = stored.domain.select(names)
+    where = [stored.domain.position(name) for name in names]
+    codes: tuple[IntArray, ...] = tuple(np.empty(0, dtype=np.int64) for _ in names)
+    sums = np.empty(0)
+    for begin, end in stored.bounds:
+        read, values = read_profiles(stored.path, begin, end)
+        joint = [np.concatenate([old, read[k].astype(np.int64)]) for old, k in zip(codes, where, strict=True)]
+        group, codes = group_profiles(joint, domain.sizes)
+        sums = group_sums(np.concatenate([sums, values]), group, len(codes[0]))
+    positive = sums > 0
+    return sparse_table(domain, [code[positive] for code in codes], sums[positive], name="marginal")
+
+
+def stored_matches(stored: StoredTable, table: Table, attributes: Sequence[str]) -> Table:
+    """Return the profiles of a stored table that agree with one of `table` on these attributes, in memory."""
+    require_mass(stored)
+    coded = encode(table)
+    domain = stored.domain.select(attributes)
+    known = [n for n in attributes if n in coded.domain.attributes]
+    if len(known) < len(attributes):
+        raise UnknownAttributeError.among(
+            next(n for n in attributes if n not in known), coded.domain.attributes, "the table to match"
+        )
+    wanted = translated(coded, domain)
+    asked = np.all([code >= 0 for code in wanted], axis=0)
+    wanted = tuple(code[asked] for code in wanted)
+    where = [stored.domain.position(name) for name in attributes]
+    found: list[tuple[tuple[IntArray, ...], FloatArray]] = []
+    for begin, end in stored.bounds:
+        codes, values = read_profiles(stored.path, begin, end)
+        joint = [np.concatenate([own, codes[k].astype(np.int64)]) for own, k in zip(wanted, where, strict=True)]
+        group, distinct = group_profiles(joint, domain.sizes)
+        is_wanted = np.zeros(len(distinct[0]) if distinct else 1, dtype=bool)
+        is_wanted[group[: len(wanted[0])]] = True
+        here = is_wanted[group[len(wanted[0]) :]]
+        found.append((tuple(code[here].astype(np.int64) for code in codes), values[here]))
+    columns = [np.concatenate(column) for column in zip(*(codes for codes, _ in found), strict=True)]
+    return sparse_table(stored.domain, columns, np.concatenate([values for _, values in found]))

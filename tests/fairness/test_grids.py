@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import purtensor as pt
+from purtensor.fairness.grids import steps_given
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0, 0.5, True], (0, 0.5, 1), np.array([0, 0.5, 1]), pd.Series([0, 0.5, 1]), iter([0, 0.5, 1])],
+    ids=lambda values: type(values).__name__,
+)
+def test_steps_given__come_as_float64_in_their_order(values) -> None:
+    steps = steps_given("slacks", values)
+    assert steps.dtype == np.float64
+    assert steps.tolist() == [0.0, 0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ("12", "slacks are numbers, these are '12'"),
+        (["1", 2], "slacks are numbers, these are"),
+        (0.5, "slacks are numbers, these are 0.5"),
+        (np.array(0.5), "slacks are numbers, these are array"),
+        (None, "slacks are numbers, these are None"),
+        ([10**400], "slacks are numbers"),
+        ([[1], [1, 2]], "slacks are numbers"),
+        ([], "slacks are one or more numbers in a row"),
+        ([[1.0, 2.0]], "slacks are one or more numbers in a row"),
+    ],
+    ids=str,
+)
+def test_steps_given__refuses_what_is_no_row_of_numbers(values, told) -> None:
+    with pytest.raises(pt.InvalidOptionError, match=told):
+        steps_given("slacks", values)

@@ -1,0 +1,55 @@
+"""The simplex method in whole numbers, against the oracle and where floating point is blind."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import purtensor as pt
+from purtensor.feasibility import verdict
+from purtensor.feasibility.exact_simplex import exact_answer
+from purtensor.feasibility.farkas import spread_whole
+from purtensor.feasibility.finding import find
+from tests.feasibility.drawn import KINDS, drawn
+from tests.feasibility.many import faults
+from tests.feasibility.oracle import decide
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_exact_answer__decides_alone(kind, seed, monkeypatch):
+    problem = drawn(seed, kind)
+    answer = decide(*problem.rows())
+    for other in ("_refuting_cut", "_searched", "_by_programs"):
+        monkeypatch.setattr(verdict, other, lambda problem, targets: None)
+    diagnosis = pt.diagnose(problem.reference, problem.constraints)
+    assert [*faults(problem, answer, diagnosis)] == []
+
+
+def table(values, **categories):
+    return xr.DataArray(np.array(values, dtype=float), coords=categories, dims=list(categories))
+
+
+def test_exact_answer__gives_weights_or_shares():
+    rows, columns = pt.Marginal(table([1, 2], r=[0, 1])), pt.Marginal(table([2, 1], c=[0, 1]))
+    full = find(table([[1, 1], [1, 1]], r=[0, 1], c=[0, 1]), [rows, columns])
+    found = exact_answer(full.system, full.settled.targets)
+    assert found.weights is None
+    assert min(found.shares) > 0
+    for k, index in enumerate(full.system.index):
+        sums = [sum((share for share, own in zip(found.shares, index) if own == row), Fraction(0)) for row in range(2)]
+        assert sums == [[Fraction(1, 3), Fraction(2, 3)], [Fraction(2, 3), Fraction(1, 3)]][k]
+    stair = find(table([[1, 1], [0, 1]], r=[0, 1], c=[0, 1]), [rows, columns])
+    found = exact_answer(stair.system, stair.settled.targets)
+    assert found.shares is None
+    assert spread_whole(stair.system, found.weights).min() >= 0
+    assert stair.settled.targets.dot(found.weights) < 0
+
+
+def test_exact_answer__large_questions_are_left_to_others():
+    problem = pt.problems.load("b_lam0")
+    finding = find(problem.reference, problem.constraints)
+    assert exact_answer(finding.system, finding.settled.targets) is None

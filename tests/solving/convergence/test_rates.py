@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+import purtensor as pt
+from purtensor.solving.convergence.linear_sweep import Dependencies, LinearSweep
+from purtensor.solving.convergence.observed import observed_sweeps_per_decade
+from purtensor.solving.convergence.rates import (
+    best_relaxation_of,
+    distinct_rates,
+    growth,
+    orders_up_to_rotation,
+    spectrum_of,
+    sweeps_per_decade,
+)
+from purtensor.solving.iterate import Budget, iterate_at
+from purtensor.solving.loop import run
+from purtensor.solving.problem import build_problem
+from purtensor.solving.stopping import Stopping
+from tests.constraints.exact import dense_matrix
+from tests.solving.drawn import PROBLEMS, arrays_of, labelled_problem
+
+
+@cache
+def solved(name):
+    """A problem, and the iterate at its projection to rounding."""
+    problem = build_problem(*labelled_problem(name)).arrays if name in PROBLEMS else arrays_of(name)
+    ended = run(problem, pt.Newton(), Stopping(0.0, "residual", 100, math.inf))
+    return problem, ended.iterate
+
+
+def product_of_means(problem, masses, order):
+    """The sweep as a dense matrix on profiles: (I - E_K) ... (I - E_1)."""
+    matrix = dense_matrix(problem.system)
+    product = np.eye(len(masses))
+    for k in order:
+        rows = matrix[problem.system.block(k)]
+        product = product - rows.T @ ((rows * masses) / (rows @ masses)[:, None]) @ product
+    return product
+
+
+@pytest.mark.parametrize("name", ["PUR without regularisation", "binary, all pairs", "cube", "records"])
+def test_spectrum_of__has_the_leading_eigenvalues_of_the_dense_sweep(name):
+    problem, limit = solved(name)
+    order = range(len(problem.index))
+    product = product_of_means(problem, limit.masses, order)
+    basis = np.linalg.svd(dense_matrix(problem.system).T, full_matrices=False)
+    span = basis.U[:, 1e-9 * basis.S[0] < basis.S]
+    expected = np.linalg.eigvals(span.T @ product @ span)  # the span is invariant
+    expected = expected[np.argsort(-np.abs(expected))]
+    found = spectrum_of(LinearSweep.at(problem, limit.masses))
+    assert np.abs(found.eigenvalues[:2]) == pytest.approx(np.abs(expected[:2]), rel=1e-3)
+    assert 0.01 < abs(found.eigenvalues[0]) < 1.0
+
+
+@pytest.mark.parametrize("name", ["PUR without regularisation", "binary, all pairs"])
+def test_spectrum_of__slowest_error_is_shrunk_by_the_eigenvalue(name):
+    problem, limit = solved(name)
+    sweep = LinearSweep.at(problem, limit.masses)
+    found = spectrum_of(sweep)
+    slowest, value = found.slowest, found.eigenvalues[0]
+    swept = sweep.swept(slowest.real) + 1j * sweep.swept(slowest.imag)
+    assert swept == pytest.approx(value * slowest, rel=1e-2, abs=1e-3 * np.abs(slowest).max())
+
+
+def test_spectrum_of__two_constraints_have_squared_canonical_correlations():
+    rng = np.random.default_rng(5)
+    masses = rng.gamma(0.5, 1.0, (4, 6)) + 0.01
+    counts = pt.tabulate(
+        {"a": np.repeat(np.arange(4), 6), "b": np.tile(np.arange(6), 4)}, weights=masses.reshape(-1).tolist()
+    )
+    problem = build_problem(counts, pt.marginals_of(counts, ["a", "b"])).arrays
+    scaled = masses / np.sqrt(np.outer(masses.sum(axis=1), masses.sum(axis=0)))
+    correlations = np.linalg.svd(scaled, compute_uv=False)  # the first is 1, of the total
+    found = spectrum_of(LinearSweep.at(problem, problem.reference))
+    assert found.eigenvalues[:3].real == pytest.approx(correlations[1:4] ** 2, rel=1e-9)
+
+
+def test_spectrum_of__is_zero_where_there_is_a_closed_form():
+    counts = pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0]})
+    problem = build_problem(pt.uniform(pt.to_dense(counts)), pt.marginals_of(pt.to_dense(counts), "a | b")).arrays
+    assert spectrum_of(LinearSweep.at(problem, problem.reference)).eigenvalues.tolist() == [0.0]
+
+
+def test_linear_sweep__is_the_derivative_of_the_real_sweep():
+    problem, limit = solved("PUR without regularisation")
+    sweep = LinearSweep.at(problem, limit.masses)
+    error = np.random.default_rng(6).standard_normal(sweep.size)
+    potentials = np.zeros(problem.system.rows)
+    potentials[sweep.dependencies.independent] = error
+    step = 1e-6
+    moved = pt.IPF().step(problem, iterate_at(problem, limit.potentials + step * potentials), Budget(1, -1.0, -1.0))
+    real = sweep.exponents(moved.iterate.potentials - limit.potentials) / step
+    assert sweep.exponents(sweep.swept(potentials)) == pytest.approx(real, rel=1e-4, abs=1e-4)
+
+
+def test_dependencies__emptying_rows_changes_no_exponent():
+    problem, limit = solved("binary, all pairs")
+    sweep = LinearSweep.at(problem, limit.masses)
+    known = Dependencies.of(problem)
+    assert 0 < known.independent.sum() < problem.system.rows
+    x = np.random.default_rng(7).standard_normal(problem.system.rows)
+    kept = LinearSweep.at(problem, limit.masses, order=(0,), dependencies=known)
+    once = kept.swept(x)
+    assert once[~known.independent].tolist() == [0.0] * int((~known.independent).sum())
+    first = dense_matrix(problem.system)[problem.system.block(0)]
+    z = sweep.exponents(x)
+    mean = first.T @ ((first @ (limit.masses * z)) / (first @ limit.masses))
+    assert sweep.exponents(once) == pytest.approx(z - mean, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["a", "b_lam0", "b", "binary, all pairs", "cube"])
+def test_sweeps_per_decade__are_those_of_the_real_sweeps(name):
+    problem, limit = solved(name)
+    observed = observed_sweeps_per_decade(problem, pt.IPF(), limit.potentials)
+    rates = distinct_rates(spectrum_of(LinearSweep.at(problem, limit.masses)).eigenvalues)
+    assert observed == pytest.approx(rates[0], rel=0.1)
+
+
+def test_growth__is_the_spectral_radius():
+    problem, limit = solved("b_lam0")
+    sweep = LinearSweep.at(problem, limit.masses)
+    assert growth(sweep) == pytest.approx(abs(spectrum_of(sweep).eigenvalues[0]), rel=2e-3)
+
+
+def test_best_relaxation_of__two_constraints_follow_young():
+    rng = np.random.default_rng(8)
+    masses = np.diag(rng.uniform(0.5, 1.0, 12)) + 0.02
+    codes = np.indices(masses.shape).reshape(2, -1)
+    counts = pt.tabulate({"a": codes[0], "b": codes[1]}, weights=masses.reshape(-1).tolist())
+    problem = build_problem(counts, pt.marginals_of(counts, ["a", "b"])).arrays
+    sweep = LinearSweep.at(problem, problem.reference)
+    leading = spectrum_of(sweep).eigenvalues[0]
+    young = 2.0 / (1.0 + math.sqrt(1.0 - abs(leading)))
+    relaxation, factor = best_relaxation_of(sweep, leading)
+    assert relaxation == pytest.approx(young, abs=0.05)
+    assert factor == pytest.approx(young - 1.0, abs=0.05)
+
+
+def test_best_relaxation_of__makes_real_sweeps_few():
+    problem, limit = solved("b")
+    sweep = LinearSweep.at(problem, limit.masses)
+    relaxation, factor = best_relaxation_of(sweep, spectrum_of(sweep).eigenvalues[0])
+    assert sweeps_per_decade(factor) < 100
+    stopping = Stopping(1e-10, "residual", 10_000, math.inf)
+    assert run(problem, pt.IPF(relaxation=relaxation), stopping).iterations < 600 < 7066
+
+
+def test_orders_up_to_rotation__no_two_are_rotations_or_reversals():
+    orders = orders_up_to_rotation(5, 60)
+    assert len(orders) == 12
+    classes = set()
+    for order in orders:
+        turned = [order[n:] + order[:n] for n in range(5)]
+        classes.add(frozenset([*turned, *(one[::-1] for one in turned)]))
+    assert len(classes) == 12
+    assert set(itertools.permutations(range(5))) == set().union(*classes)
+
+
+def test_orders_up_to_rotation__draws_where_there_are_too_many():
+    orders = orders_up_to_rotation(9, 7)
+    assert len(set(orders)) == 7
+    assert orders[0] == tuple(range(9))
+    assert all(sorted(order) == list(range(9)) for order in orders)
+
+
+@pytest.mark.parametrize("order", [(1, 2, 0), (2, 1, 0), (1, 0, 2)])
+def test_spectrum_of__three_constraints_end_equally_fast_in_every_order(order):
+    problem, limit = solved("PUR without regularisation")
+    plain = spectrum_of(LinearSweep.at(problem, limit.masses)).eigenvalues[0]
+    turned = spectrum_of(LinearSweep.at(problem, limit.masses, order=order)).eigenvalues[0]
+    assert abs(turned) == pytest.approx(abs(plain), rel=1e-4)
+
+
+def test_sweeps_per_decade__of_known_factors():
+    assert sweeps_per_decade(0.1) == pytest.approx(1.0)
+    assert sweeps_per_decade(0.01j) == pytest.approx(0.5)
+    assert sweeps_per_decade(1.0) == math.inf
+    assert sweeps_per_decade(0.0) == 0.0
+
+
+def test_distinct_rates__counts_conjugates_once():
+    assert distinct_rates([0.06 + 0.08j, 0.06 - 0.08j, 0.01]) == pytest.approx([1.0, 0.5])

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from purtensor.kernels.newton.line_search import curvature
+from purtensor.solving import chunked as over_profiles
+from purtensor.solving.chunked import bent, change_sums, changed, measured, rebuilt, weighed
+from tests.solving.drawn import arrays_of, coefficients
+
+
+@pytest.fixture(params=["whole", "in chunks"])
+def problem(request, monkeypatch):
+    if request.param == "in chunks":
+        monkeypatch.setattr(over_profiles, "SMALLEST_IN_CHUNKS", 1)
+        monkeypatch.setattr(over_profiles, "PROFILES_PER_CHUNK", 50)
+    return arrays_of("a")
+
+
+@pytest.fixture
+def potentials(problem):
+    return np.random.default_rng(1).normal(size=problem.system.rows)
+
+
+def test_rebuilt__is_the_member_of_the_family(problem, potentials):
+    wanted = problem.reference * np.exp(coefficients(problem).T @ potentials)
+    assert rebuilt(problem, potentials) == pytest.approx(wanted, rel=1e-14)
+
+
+def test_measured__by_the_worst_constraint(problem):
+    sums = np.full(problem.system.rows, np.nan)
+    largest, l1 = measured(problem, problem.reference, sums)
+    misses = np.abs(coefficients(problem) @ problem.reference - problem.targets)
+    assert sums == pytest.approx(coefficients(problem) @ problem.reference, rel=1e-14)
+    assert largest == pytest.approx(misses.max(), rel=1e-12)
+    assert l1 == pytest.approx(max(misses[problem.system.block(k)].sum() for k in range(3)), rel=1e-12)
+
+
+def test_measured__tells_of_what_is_no_number(problem):
+    spoilt = problem.reference.copy()
+    spoilt[7] = np.nan
+    assert np.isnan(measured(problem, spoilt, np.empty(problem.system.rows))).all()
+
+
+def test_bent__along_a_direction(problem, potentials):
+    change = coefficients(problem).T @ potentials
+    loss, largest = bent(problem, problem.reference, potentials, 0.1)
+    assert loss == pytest.approx(curvature(problem.reference, change, 0.1), rel=1e-12)
+    assert largest == pytest.approx(np.abs(change).max(), rel=1e-14)
+
+
+def test_changed_and_change_sums__of_the_same_change(problem, potentials):
+    w = coefficients(problem).T @ (0.05 * potentials)
+    found = np.full_like(problem.reference, np.nan)
+    changed(problem, problem.reference, 0.05 * potentials, 2.0, found)
+    assert found == pytest.approx(2.0 * problem.reference * (1.0 + w), rel=1e-14)
+    lowest, upper, _, moved = change_sums(problem, problem.reference, 0.05 * potentials)
+    assert lowest == pytest.approx(w.min(), rel=1e-13)
+    assert upper == pytest.approx(float(problem.reference @ ((1 + w) * np.log1p(w) - w)), rel=1e-10)
+    assert moved == pytest.approx(float(problem.reference @ np.abs(w)), rel=1e-13)
+
+
+def test_all__have_the_same_bits_for_any_number_of_threads(monkeypatch):
+    problem = arrays_of("b")
+    potentials = np.random.default_rng(2).normal(scale=0.1, size=problem.system.rows)
+    monkeypatch.setattr(over_profiles, "SMALLEST_IN_CHUNKS", 1)
+    monkeypatch.setattr(over_profiles, "PROFILES_PER_CHUNK", 100)
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("PURTENSOR_THREADS", threads)
+        sums = np.empty(problem.system.rows)
+        masses = rebuilt(problem, potentials)
+        found.append(
+            [
+                masses,
+                measured(problem, masses, sums),
+                sums,
+                bent(problem, masses, potentials, 1.0),
+                change_sums(problem, masses, potentials),
+            ]
+        )
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_weighed__is_the_mean_of_what_the_potentials_weigh(problem, potentials):
+    masses = rebuilt(problem, potentials)
+    wanted = masses @ (coefficients(problem).T @ np.abs(potentials)) / masses.sum()
+    assert weighed(problem, masses, potentials) == pytest.approx(wanted, rel=1e-13)

@@ -1,0 +1,72 @@
+"""Verdicts on the Adult study, and what turns them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from purtensor.studies.adult import study_adult
+from purtensor.studies.adult_numbers import claims, costs, disparities, prevalences, ratios_of
+from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
+
+
+@pytest.fixture(scope="module")
+def study() -> AdultStudy:
+    return study_adult(data_sets=6, seed=2, workers=2)
+
+
+def verdicts(study: AdultStudy) -> dict[str, bool]:
+    return {claim.statement: claim.holds for claim in claims(study)}
+
+
+def feed_f(study: AdultStudy, name: str) -> AdultStudy:
+    """The study with the numbers of f told as those of another distribution."""
+    kept = [d for d in study.disparities if d.distribution != name]
+    fed = [replace(d, distribution=name) for d in study.disparities if d.distribution == "f"]
+    return replace(study, disparities=(*kept, *fed), noise={**study.noise, name: study.noise["f"]})
+
+
+def test_claims__all_hold(study: AdultStudy) -> None:
+    found = verdicts(study)
+    assert len(found) == 11
+    assert all(found.values()), found
+
+
+def test_claims__with_f_in_place_of_pur_they_do_not_hold(study: AdultStudy) -> None:
+    found = verdicts(feed_f(study, "PUR"))
+    assert {statement for statement, holds in found.items() if not holds} == {
+        "PUR removes disparity on test data up to sampling noise",
+        "Data generated from PUR have parity on average",
+        "Random forests trained on data generated from PUR stay within noise of ratio 1 on test data",
+    }
+
+
+def test_claims__with_f_in_place_of_p_nothing_is_lessened(study: AdultStudy) -> None:
+    assert not verdicts(feed_f(study, "P"))["P alone lessens disparity on test data but does not remove it"]
+
+
+def test_claims__without_data_sets_only_the_marginals_are_judged() -> None:
+    assert list(verdicts(study_adult(data_sets=0))) == ["The projections have exactly the marginals that were stated"]
+
+
+def test_ratios_of__in_the_order_of_the_groups(study: AdultStudy) -> None:
+    ratio, deviation = ratios_of(study, "f", "forest")
+    for value, spread, (gender, race) in zip(ratio, deviation, study.groups):
+        row = next(
+            d
+            for d in study.disparities
+            if (d.distribution, d.sample, d.gender, d.race) == ("f", "forest", gender, race)
+        )
+        assert (row.ratio, row.deviation) == (value, spread)
+    assert np.isnan(ratios_of(study, "f", "test")[1]).all()
+
+
+def test_frames__one_row_a_number(study: AdultStudy) -> None:
+    assert len(disparities(study)) == len(study.disparities)
+    assert costs(study)["distribution"].tolist() == list(DISTRIBUTIONS)
+    sums = prevalences(study).groupby("attribute")["share"].sum()
+    assert sums.to_numpy() == pytest.approx(np.ones(6))
+    share = prevalences(study).set_index(["attribute", "category"])["share"]["income", ">50K"]
+    assert share == pytest.approx(float(study.train.sel(income=">50K").sum()) / 30_725)
