@@ -10,7 +10,7 @@ import pytest
 from purtensor.kernels.ipf.slab_runs import fold, has_large_factors
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.solving.iterate import iterate_at
-from purtensor.solving.solvers.ipf.solver import slab_layout as layouts
+from purtensor.solving.solvers.ipf import slab_layout as layouts
 from tests.solving.solvers.ipf.test_slab_sweeps import drawn, one_pass_at
 from tests.solving.solvers.plain import plain_run
 

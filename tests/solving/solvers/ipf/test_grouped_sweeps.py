@@ -7,16 +7,16 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
+from purtensor.kernels.ipf import grouped_sweeps as kernels
 from purtensor.kernels.ipf.steps import COPIES
-from purtensor.kernels.ipf.steps import grouped_sweeps as kernels
 from purtensor.kernels.simd import WIDTH
 from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
 from purtensor.solving.problem import build_problem
+from purtensor.solving.solvers.ipf import grouping as merging
+from purtensor.solving.solvers.ipf import solver as ipf
 from purtensor.solving.solvers.ipf.grouped_sweeps import SWEEPS_PER_FOLD, MergedSweeps
 from purtensor.solving.solvers.ipf.grouping import merged_of
-from purtensor.solving.solvers.ipf.solver import grouping as merging
-from purtensor.solving.solvers.ipf.solver import solver as ipf
 from purtensor.solving.threads import VARIABLE
 from tests.kernels.drawn import plain
 from tests.solving.drawn import arrays_of, coefficients, solved

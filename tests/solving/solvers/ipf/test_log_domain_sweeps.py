@@ -8,8 +8,8 @@ import pytest
 import purtensor as pt
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers import gis
+from purtensor.solving.solvers.ipf import solver as ipf
 from purtensor.solving.solvers.ipf.log_domain_sweeps import spans_the_range
-from purtensor.solving.solvers.ipf.solver import solver as ipf
 from purtensor.solving.termination import Termination
 from tests.solving.drawn import arrays_of, solved, variation
 from tests.strategies import table_from

@@ -13,7 +13,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf.sweeps import run_sweeps
 from purtensor.problems.classical import proxy
 from purtensor.solving.iterate import Budget, iterate_at, starting_potentials
-from purtensor.solving.solvers.ipf.solver import solver as module
+from purtensor.solving.solvers.ipf import solver as module
 from tests import oracles
 from tests.solving.drawn import arrays_of, coefficients, labelled_from, labels_of, single_sweeps, solved, variation
 from tests.strategies import cases, random_case
