@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from purtensor.cli.arguments import build_parser
 from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, PurtensorError, TooLargeError
+
+OUTPUTS = ("out",)
+"""The options that name what is written."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = build_parser().parse_args(arguments)
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
-        ending = import_module(f"purtensor.cli.{parsed.command}").run(parsed)
+        run = import_module(f"purtensor.cli.{parsed.command}").run
+        ending = keeping_inputs(run, parsed)
         sys.stdout.flush()
         return DONE if ending is None else int(ending)
     except BrokenPipeError:  # the reader of our output went away, as `head` does
@@ -49,6 +54,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"purtensor: {told}", file=sys.stderr)
         return exit_code(error)
     return DONE
+
+
+def keeping_inputs(run: Callable[[argparse.Namespace], int | None], parsed: argparse.Namespace) -> int | None:
+    """Run a command so that nothing is written over a file that it reads, and say which other files it replaced."""
+    files = import_module("purtensor.tables.io.atomic")  # stands on numpy
+    inputs = input_paths(parsed)
+    for name in OUTPUTS:
+        if getattr(parsed, name, None) is not None:
+            files.require_other_file(getattr(parsed, name), inputs)
+    with files.keep_files(inputs) as written:
+        ending = run(parsed)
+    if written.replaced:
+        print(f"\nreplaced, having been there before: {', '.join(map(str, written.replaced))}")
+    return ending
+
+
+def input_paths(parsed: argparse.Namespace) -> list[str]:
+    """Return every word but those of outputs that is the path of something there, wildcards expanded."""
+    words: list[str] = []
+    for name, value in vars(parsed).items():
+        if name not in OUTPUTS:
+            words += [str(word) for word in (value if isinstance(value, list) else [value]) if word]
+    return [path for word in words for path in ([word] if os.path.exists(word) else sorted(glob.glob(word)))]
 
 
 def missing_package(error: ImportError) -> str | None:

@@ -11,7 +11,7 @@ from purtensor.cli.stored_question import STORE, is_stored, stored_question
 from purtensor.projection.files import save
 from purtensor.projection.project import project
 from purtensor.solving.solvers.by_name import solver_named
-from purtensor.tables.io.files import ending
+from purtensor.tables.io.files import ending, require_writable_labels
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -22,6 +22,8 @@ def run(arguments: argparse.Namespace) -> None:
         ending(arguments.out)  # refuses what could not be written later
     require_writable(arguments.out)
     question = stored_question(arguments) if on_disk else read_question(arguments)
+    if not on_disk:
+        require_writable_labels(question.reference, arguments.out)
     show_facts("data", question.facts)
     result = project(
         question.reference,

@@ -12,7 +12,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.projection.files import save
 from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import Relaxation
-from purtensor.tables.io.files import ending
+from purtensor.tables.io.files import ending, require_writable_labels
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -21,6 +21,7 @@ def run(arguments: argparse.Namespace) -> None:
     require_writable(arguments.out)
     soft = _positions(arguments.conditions, arguments.soft)
     question = read_question(arguments)
+    require_writable_labels(question.reference, arguments.out)
     show_facts("data", question.facts)
     result = relax(
         question.reference,

@@ -5,11 +5,64 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from purtensor.errors import NotAFileError
-from purtensor.tables.io.path_checks import missing_folder
+from purtensor.errors import InvalidOptionError, NotAFileError
+from purtensor.tables.io.path_checks import STORE_MARK, missing_folder
+
+
+@dataclass(slots=True)
+class WrittenFiles:
+    """What happens to files while `keep_files` holds.
+
+    Attributes
+    ----------
+    kept
+        The files and folders that are read, and that nothing may be written over.
+    replaced
+        The files that were there before and have been replaced.
+    """
+
+    kept: tuple[Path, ...]
+    replaced: list[Path] = field(default_factory=list)
+
+
+_written: WrittenFiles | None = None
+"""Of the process, not of a thread or a context: files are written by whichever thread has them."""
+
+
+@contextlib.contextmanager
+def keep_files(kept: Iterable[str | os.PathLike[str]]) -> Iterator[WrittenFiles]:
+    """Refuse to write over the files in `kept` while the block runs, and list the files that are replaced."""
+    global _written
+    before, _written = _written, WrittenFiles(tuple(Path(path) for path in kept))
+    try:
+        yield _written
+    finally:
+        _written = before
+
+
+def require_other_file(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse to write to a path that is one of `inputs`, or lies in one, whichever links and names lead there.
+
+    Raises
+    ------
+    InvalidOptionError
+        It is; the message names both paths.
+    """
+    target = Path(os.path.realpath(path))
+    for source in inputs:
+        if not os.path.exists(source):
+            continue
+        inside = os.path.isdir(source) and Path(os.path.realpath(source)) in target.parents
+        is_store = inside and os.path.exists(os.path.join(source, STORE_MARK))
+        if (target.exists() and (os.path.samefile(target, source) or (inside and target.is_file()))) or is_store:
+            raise InvalidOptionError(
+                f"{os.fspath(path)} would be written over {os.fspath(source)}, which is read: give another path to "
+                "write to"
+            )
 
 
 @contextlib.contextmanager
@@ -24,18 +77,25 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         The folder is not there.
     NotAFileError
         There is a folder at `path`.
+    InvalidOptionError
+        It is a file that `keep_files` keeps.
     """
     target = Path(os.path.realpath(path))  # a link stays a link: what it points to is replaced
     if not target.parent.is_dir():
         raise missing_folder(target.parent, target.name)
     if target.is_dir():
         raise NotAFileError(f"{target} is a folder, and no file can take its place: give the name of a file")
+    if _written is not None:
+        require_other_file(path, _written.kept)
+    is_new = not target.exists()
     temporary = target.with_name(f".purtensor-{secrets.token_hex(8)}.tmp")
     try:
         yield temporary
         with temporary.open("r+b") as file:
             os.fsync(file.fileno())
         os.replace(temporary, target)
+        if _written is not None and not is_new:
+            _written.replaced.append(Path(path))
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

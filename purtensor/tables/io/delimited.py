@@ -7,7 +7,7 @@ import gzip
 import io
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -46,13 +46,7 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
         more digits than float64.
     """
     domain = domain_of(table)
-    for name in domain.attributes:
-        _check_cell(name, "the attribute")
-        if name in VALUE_COLUMNS:
-            raise InvalidTableError(f"an attribute of a CSV cannot be called {name!r}, the column of values is")
-    shape = table.shape
-    codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), shape)
-    texts = [_cells(*parts) for parts in zip(domain.attributes, domain.categories, codes, strict=True)]
+    codes, texts = label_texts(table)
     values = _as_float(storable_values(table).reshape(-1))
     numbers = values.astype(np.int64) if _is_whole(values) else values
     with replaced_file(path) as temporary, _opened(temporary, is_gzip(path)) as file:
@@ -62,6 +56,24 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
             part = slice(start, start + _CHUNK)
             columns = [text[code[part]].tolist() for text, code in zip(texts, codes, strict=True)]
             writer.writerows(zip(*columns, map(repr, numbers[part].tolist()), strict=True))
+
+
+def label_texts(table: Table) -> tuple[Sequence[IntArray], list[npt.NDArray[Any]]]:
+    """Return the codes of a table's profiles, and the text of each category, all checked to come back as they are.
+
+    Raises
+    ------
+    InvalidTableError
+        A label, or the name of an attribute, that would not.
+    """
+    domain = domain_of(table)
+    for name in domain.attributes:
+        _check_cell(name, "the attribute")
+        if name in VALUE_COLUMNS:
+            raise InvalidTableError(f"an attribute of a CSV cannot be called {name!r}, the column of values is")
+    shape = table.shape
+    codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), shape)
+    return codes, [_cells(*parts) for parts in zip(domain.attributes, domain.categories, codes, strict=True)]
 
 
 def _as_float(raw: npt.NDArray[Any]) -> FloatArray:

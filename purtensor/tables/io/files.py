@@ -9,7 +9,8 @@ import xarray as xr
 
 from purtensor._typing import Table
 from purtensor.errors import FileFormatError, InvalidOptionError
-from purtensor.tables.io.delimited import read_csv, write_csv
+from purtensor.tables.io.atomic import require_other_file
+from purtensor.tables.io.delimited import label_texts, read_csv, write_csv
 from purtensor.tables.io.netcdf import read_dataset, require_netcdf4, write_dataset
 from purtensor.tables.io.parquet import read_parquet, require_pyarrow, write_parquet
 from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
@@ -39,10 +40,14 @@ def save_table(table: Table, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     InvalidOptionError
-        Another ending.
+        Another ending, or the file that a lazy table is read from.
     InvalidTableError
         Something that this kind of file cannot keep.
     """
+    if (
+        isinstance(table, xr.DataArray) and table.chunks is not None and "source" in table.encoding
+    ):  # its values are still to be read from there
+        require_other_file(path, [table.encoding["source"]])
     _WRITERS[ending(path)](table, path)
 
 
@@ -59,6 +64,18 @@ def load_table(path: str | os.PathLike[str]) -> Table:
         It is damaged, or holds no table.
     """
     return _READERS[ending(path)](path)
+
+
+def require_writable_labels(table: Table, path: str | os.PathLike[str]) -> None:
+    """Refuse labels that the kind of file at `path` cannot keep, before what is to be written is computed.
+
+    Raises
+    ------
+    InvalidTableError
+        There is such a label.
+    """
+    if ending(path).startswith(".csv"):
+        label_texts(table)
 
 
 def require_packages(path: str | os.PathLike[str]) -> None:
