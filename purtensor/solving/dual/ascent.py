@@ -1,0 +1,222 @@
+"""Semi-smooth Newton ascent of the dual, with a proximal point method on slacks whose cost is linear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from purtensor._typing import FloatArray
+from purtensor.solving.dual.columns.composite import CompositeColumns
+from purtensor.solving.dual.equations import Equations
+from purtensor.solving.dual.problem import DualProblem
+from purtensor.solving.dual.watch import Ending, Watch
+
+_LENT = (0.0, 1e-8, 1e-4, 1e-2, 1.0)
+"""Shares of their curvature that columns at their bounds may lend, where the others leave directions without any."""
+
+_SUFFICIENT = 1e-4
+_SHORTEST_STEP = 1e-9
+_STEADY_STEPS = 6
+_MOST_ROUNDS = 60
+_WIDEST = 1e3
+"""Proximal widths beyond this many times mass over cost lose digits of the misses to rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DualPoint:
+    """A state of the dual: potentials with the columns that answer them.
+
+    Attributes
+    ----------
+    potentials
+        Shape (rows,), of the scaled rows.
+    z
+        A^T potentials.
+    x, give
+        The columns' responses and their derivatives.
+    columns
+        The columns with the proximal terms that the responses are of.
+    missing
+        targets - A x.
+    """
+
+    potentials: FloatArray
+    z: FloatArray
+    x: FloatArray
+    give: FloatArray
+    columns: CompositeColumns
+    missing: FloatArray
+
+    def residual(self, mass: float) -> float:
+        """Return the largest miss, the total mass being 1."""
+        return float(np.abs(self.missing).max(initial=0.0)) / mass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phase:
+    """Where a phase ended, after how many Newton steps and proximal rounds."""
+
+    point: DualPoint
+    ending: Ending
+    residual: float
+    rounds: int = 0
+    way: str = ""
+
+
+@dataclass(slots=True)
+class AscentOptions:
+    """How an ascent goes: `sigma` is the first proximal width in units of the slack's own, grown tenfold a round.
+
+    `softening` adds softening/2 |y|^2 to the dual, `once` ends after one proximal round, `slack` is where the proximal
+    terms begin.
+    """
+
+    tolerance: float = 1e-13
+    most_steps: int = 400
+    sigma: float = 1.0
+    softening: float = 0.0
+    once: bool = False
+    slack: FloatArray | None = field(default=None, repr=False)
+
+
+def point_at(
+    problem: DualProblem, columns: CompositeColumns, potentials: FloatArray, softening: float = 0.0
+) -> DualPoint:
+    """Return the state at these potentials."""
+    z = problem.back(potentials)
+    x, give = columns.respond(z)
+    missing = problem.targets - problem.times(x)
+    if softening:
+        missing = missing - softening * potentials
+    return DualPoint(potentials, z, x, give, columns, missing)
+
+
+def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOptions, watch: Watch) -> Phase:
+    """Return the state where every row is met to the tolerance and every slack of linear cost stands still."""
+    potentials = np.zeros(problem.rows) if start is None else start
+    columns, own = problem.columns, problem.columns.linear_slice
+    linear = columns.linear
+    anchor = np.empty(0)
+    width = widest = np.empty(0)
+    if linear is not None:
+        anchor = np.clip(0.0 if options.slack is None else options.slack[own], linear.lower, linear.upper)
+        width = np.minimum(linear.upper - linear.lower, problem.mass)
+        widest = _WIDEST * problem.mass / np.maximum(1.0, linear.cost)
+    tolerance, sigma = options.tolerance, options.sigma
+    inner = tolerance if linear is None or options.once else max(tolerance, 1e-2)
+    used = rounds = 0
+    while True:
+        proximal = np.minimum(sigma * width, widest)
+        columns = columns.anchored(anchor, proximal)
+        point = point_at(problem, columns, potentials, options.softening)
+        point, ending, steps = _met(problem, point, inner, options.most_steps - used, options.softening, watch)
+        used, potentials = used + steps, point.potentials
+        residual = point.residual(problem.mass)
+        rounded = ending is Ending.STALLED and residual <= _rounding(point)
+        if ending is not Ending.CONVERGED and not rounded:
+            return Phase(point, ending, residual, rounds)
+        rounds += 1
+        if options.once or linear is None:
+            return Phase(point, Ending.CONVERGED, residual, rounds)
+        # what the slacks' own conditions lack, in nats a unit
+        unrest = float((np.abs(point.x[own] - anchor) / proximal).max(initial=0.0))
+        anchor = point.x[own]
+        still = unrest <= 1e-13 * (1.0 + np.abs(potentials).max(initial=0.0))
+        if inner <= tolerance and (still or rounded or rounds > _MOST_ROUNDS):
+            return Phase(point, Ending.CONVERGED, residual, rounds)
+        inner, sigma = max(tolerance, 1e-3 * inner), 10.0 * sigma
+
+
+def _rounding(point: DualPoint) -> float:
+    """Return below which residual a run that no longer falls counts as met: rounding of masses at these potentials."""
+    return min(1e-8, 1e-13 * (1.0 + float(np.abs(point.z).max(initial=0.0))))
+
+
+def _met(
+    problem: DualProblem, point: DualPoint, tolerance: float, most: int, softening: float, watch: Watch
+) -> tuple[DualPoint, Ending, int]:
+    """Return the state that meets the rows to the tolerance over fixed columns, how it ended, and the steps taken."""
+    lowest, since, steps = np.inf, 0, 0
+    while True:
+        residual = point.residual(problem.mass)
+        since = 0 if residual < 0.5 * lowest else since + 1
+        lowest = min(lowest, residual)
+        if residual <= tolerance:
+            return point, Ending.CONVERGED, steps
+        if not np.isfinite(residual) or (since > _STEADY_STEPS and lowest < _rounding(point)):
+            return point, Ending.STALLED, steps
+        if steps >= most:
+            return point, Ending.LIMIT, steps
+        watch.before_step(residual)
+        steps += 1
+        moved = _step(problem, point, softening)
+        if moved is None:
+            return point, Ending.STALLED, steps
+        point = moved
+
+
+def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint | None:
+    """Return the best state that a Newton direction leads to; None where none rises.
+
+    Columns at a bound have no curvature. Where the others leave the equations singular or the step short, they lend
+    some of theirs, more and more; the direction that gains most is taken.
+    """
+    equations = problem.equations(point.give)
+    if softening:
+        equations = equations.plus(softening, _identity(problem, equations))
+    lending: Equations | None = None
+    best: tuple[float, float, FloatArray] | None = None
+    for share in _LENT:
+        if share and lending is None:
+            lending = problem.equations(_lent(problem, point))
+        try:
+            solve = (equations if lending is None or not share else equations.plus(share, lending)).solver()
+        except np.linalg.LinAlgError:
+            continue
+        direction = solve(point.missing)
+        found = _searched(problem, point, direction, softening)
+        if found is None:
+            continue
+        gain, step = found
+        if best is None or gain > best[0]:
+            best = gain, step, direction
+        left = np.abs(equations.times(direction) - point.missing).max()
+        if step > 0.05 and left <= 0.1 * np.abs(point.missing).max():
+            break
+    if best is None:
+        return None
+    _, step, direction = best
+    return point_at(problem, point.columns, point.potentials + step * direction, softening)
+
+
+def _identity(problem: DualProblem, like: Equations) -> Equations:
+    made = sparse.eye_array(problem.rows, format="csr") if sparse.issparse(like.matrix) else np.eye(problem.rows)
+    return Equations(made, like.solver)
+
+
+def _lent(problem: DualProblem, point: DualPoint) -> FloatArray:
+    """Return the curvature that columns at their bounds would have without these."""
+    floor = np.maximum(point.x, 1e-12 * problem.mass)
+    floor[problem.cells :] = point.x[problem.cells :]
+    return np.where(point.give > 0.0, 0.0, point.columns.give(floor))
+
+
+def _searched(
+    problem: DualProblem, point: DualPoint, direction: FloatArray, softening: float
+) -> tuple[float, float] | None:
+    """Return the gain of the dual and the step of Armijo's rule along a direction, None where it does not rise."""
+    slope = float(point.missing @ direction)
+    if not (np.isfinite(slope) and slope > 0.0):
+        return None
+    change = problem.back(direction)
+    bend = 0.5 * softening * float(direction @ direction)
+    step = 1.0
+    while step > _SHORTEST_STEP:
+        with np.errstate(over="ignore", invalid="ignore"):
+            gain = step * slope - point.columns.loss(point.z, step * change, point.x) - bend * step * step
+        if gain >= _SUFFICIENT * step * slope:
+            return gain, step
+        step *= 0.5
+    return None

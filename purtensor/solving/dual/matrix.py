@@ -1,0 +1,143 @@
+"""The coefficients of the rows on the cells, dense or sparse, and the products that the solver takes with them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import blas
+
+from purtensor._typing import FloatArray
+from purtensor.solving.dual.equations import Equations, dense_equations, sparse_equations
+
+_DENSE_SHARE = 0.2
+"""From this share of nonzeros on a dense copy is as small, and its products are several times faster."""
+
+_DENSE_ROWS = 400
+_BLOCK = 1 << 17
+"""So many coefficients are scaled at a time: they and their product stay in the processor's cache."""
+
+
+class Matrix(Protocol):
+    """C of the dual: rows by cells."""
+
+    shape: tuple[int, int]
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return C x."""
+        ...
+
+    def back(self, y: FloatArray) -> FloatArray:
+        """Return C^T y."""
+        ...
+
+    def size_times(self, x: FloatArray) -> FloatArray:
+        """Return |C| x, what rounding errors of C x are measured by."""
+        ...
+
+    def size_back(self, y: FloatArray) -> FloatArray:
+        """Return |C|^T y."""
+        ...
+
+    def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
+        """Return C diag(weights) C^T + diag(diagonal), ready to be factored."""
+        ...
+
+    def to_sparse(self) -> sparse.csr_array:
+        """Return C as a sparse array."""
+        ...
+
+
+def matrix_of(coefficients: sparse.csr_array) -> Matrix:
+    """Return the form in which products with these coefficients are fast."""
+    rows, cells = coefficients.shape
+    if coefficients.nnz >= _DENSE_SHARE * rows * cells:
+        return DenseMatrix(coefficients.toarray(order="F"))
+    return SparseMatrix(coefficients)
+
+
+class DenseMatrix:
+    """Coefficients of which few are zero, cell by cell in memory."""
+
+    def __init__(self, values: FloatArray) -> None:
+        self.values = np.asfortranarray(values)
+        self.shape: tuple[int, int] = values.shape
+        self._sizes: FloatArray | None = None
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return C x."""
+        return np.asarray(self.values @ x)
+
+    def back(self, y: FloatArray) -> FloatArray:
+        """Return C^T y."""
+        return np.asarray(self.values.T @ y)
+
+    def size_times(self, x: FloatArray) -> FloatArray:
+        """Return |C| x."""
+        return np.asarray(np.abs(self.values) @ x)
+
+    def size_back(self, y: FloatArray) -> FloatArray:
+        """Return |C|^T y."""
+        return np.asarray(np.abs(self.values).T @ y)
+
+    def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
+        """Return C diag(weights) C^T + diag(diagonal), summed in blocks of cells that fit the cache."""
+        rows, cells = self.shape
+        roots = np.sqrt(weights)
+        total = np.zeros((rows, rows), order="F")
+        step = max(1, _BLOCK // max(rows, 1))
+        for begin in range(0, cells, step):
+            own = slice(begin, begin + step)
+            scaled = np.multiply(self.values[:, own], roots[own], order="F")
+            total = blas.dsyrk(1.0, scaled, beta=1.0, c=total, overwrite_c=1)
+        upper = np.triu(total)
+        full = upper + np.triu(total, 1).T
+        full[np.diag_indices(rows)] += diagonal
+        return dense_equations(full)
+
+    def to_sparse(self) -> sparse.csr_array:
+        """Return C as a sparse array."""
+        return sparse.csr_array(self.values)
+
+
+class SparseMatrix:
+    """Coefficients of which most are zero."""
+
+    def __init__(self, values: sparse.csr_array) -> None:
+        self.values = values
+        self.transposed = values.T.tocsr()
+        self.shape: tuple[int, int] = values.shape
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return C x."""
+        return np.asarray(self.values @ x)
+
+    def back(self, y: FloatArray) -> FloatArray:
+        """Return C^T y."""
+        return np.asarray(self.transposed @ y)
+
+    def size_times(self, x: FloatArray) -> FloatArray:
+        """Return |C| x."""
+        return np.asarray(abs(self.values) @ x)
+
+    def size_back(self, y: FloatArray) -> FloatArray:
+        """Return |C|^T y."""
+        return np.asarray(abs(self.transposed) @ y)
+
+    def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
+        """Return C diag(weights) C^T + diag(diagonal)."""
+        scaled = sparse.csr_array(
+            (self.transposed.data * np.repeat(weights, np.diff(self.transposed.indptr)), self.transposed.indices,
+             self.transposed.indptr), shape=self.transposed.shape,
+        )  # fmt: skip
+        product = self.values @ scaled
+        if self.shape[0] <= _DENSE_ROWS or product.nnz > _DENSE_SHARE * self.shape[0] ** 2:
+            full = product.toarray()
+            full[np.diag_indices(self.shape[0])] += diagonal
+            return dense_equations(full)
+        return sparse_equations(product + sparse.diags_array(diagonal))
+
+    def to_sparse(self) -> sparse.csr_array:
+        """Return C as a sparse array."""
+        return self.values

@@ -1,0 +1,179 @@
+"""The problem that the dual solver sees: cells and slacks as columns, every row an equality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.solving.dual.columns.composite import CompositeColumns
+from purtensor.solving.dual.columns.entropy import EntropyColumns
+from purtensor.solving.dual.columns.kind import ColumnKind
+from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
+from purtensor.solving.dual.columns.squares import SquareColumns
+from purtensor.solving.dual.equations import Equations
+from purtensor.solving.dual.matrix import Matrix, matrix_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowCosts:
+    """What is asked of the rows: lower <= C x <= upper, and what it costs to miss that.
+
+    All arrays have one entry a row.
+
+    Attributes
+    ----------
+    coefficients
+        C, shape (rows, cells).
+    lower, upper
+        The interval that costs nothing; equal for a target.
+    absolute
+        The cost per unit of a miss; infinite where it is forbidden (or costs by `variance` alone).
+    variance
+        A miss r costs r^2 / (2 variance); 0 where it does not. With a finite `absolute` beside it the two make Huber's
+        penalty, quadratic up to absolute * variance.
+    divergence
+        The row pays divergence * KL(C x || upper); NaN where it does not.
+    """
+
+    coefficients: sparse.csr_array
+    lower: FloatArray
+    upper: FloatArray
+    absolute: FloatArray
+    variance: FloatArray
+    divergence: FloatArray
+
+    @classmethod
+    def hard(cls, coefficients: sparse.csr_array, lower: FloatArray, upper: FloatArray) -> RowCosts:
+        """Return rows that must hold."""
+        count = len(lower)
+        return cls(coefficients, lower, upper, np.full(count, np.inf), np.zeros(count), np.full(count, np.nan))
+
+    @property
+    def soft(self) -> BoolArray:
+        """Whether missing a row is allowed, one a row."""
+        return np.asarray(np.isfinite(self.absolute) | (self.variance > 0.0) | ~np.isnan(self.divergence))
+
+    def scaled(self, by: FloatArray) -> RowCosts:
+        """Return the same question of rows times positive numbers."""
+        return RowCosts(
+            (sparse.diags_array(by) @ self.coefficients).tocsr(),
+            self.lower * by,
+            self.upper * by,
+            self.absolute / by,
+            self.variance * by**2,
+            self.divergence / by,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DualProblem:
+    """Minimise the sum of h_j(x_j) over x with A x = targets, A = [C | S], S of one nonzero a column.
+
+    Attributes
+    ----------
+    matrix
+        C on the cells, rows scaled to a largest coefficient of 1.
+    row_scales
+        What the rows were multiplied by.
+    slack_rows, slack_signs
+        For each slack column the row that it stands in, and its coefficient, 1 or -1.
+    targets
+        Right-hand sides of the scaled rows.
+    columns
+        The cells, then the slacks.
+    mass
+        What misses are measured by: the total mass.
+    """
+
+    matrix: Matrix
+    row_scales: FloatArray
+    slack_rows: IntArray
+    slack_signs: FloatArray
+    targets: FloatArray
+    columns: CompositeColumns
+    mass: float
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.targets)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells, which are the first columns."""
+        return self.matrix.shape[1]
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return A x."""
+        slacks = np.bincount(self.slack_rows, self.slack_signs * x[self.cells :], self.rows)
+        return self.matrix.times(x[: self.cells]) + slacks
+
+    def size_times(self, x: FloatArray) -> FloatArray:
+        """Return |A| |x|."""
+        slacks = np.bincount(self.slack_rows, np.abs(x[self.cells :]), self.rows)
+        return self.matrix.size_times(np.abs(x[: self.cells])) + slacks
+
+    def back(self, y: FloatArray) -> FloatArray:
+        """Return A^T y."""
+        return np.concatenate([self.matrix.back(y), self.slack_signs * y[self.slack_rows]])
+
+    def equations(self, weights: FloatArray) -> Equations:
+        """Return A diag(weights) A^T."""
+        diagonal = np.bincount(self.slack_rows, weights[self.cells :], self.rows).astype(np.float64, copy=False)
+        return self.matrix.equations(weights[: self.cells], diagonal)
+
+    def with_columns(self, columns: CompositeColumns) -> DualProblem:
+        """Return the same rows over other costs."""
+        return replace(self, columns=columns)
+
+
+def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float) -> DualProblem:
+    """Return the problem of these cells and rows: what may be missed becomes slack columns (notes/one_dual.md, 2)."""
+    largest = np.asarray(abs(asked.coefficients).max(axis=1).todense()).reshape(-1)
+    scales = 1.0 / np.where(largest > 0.0, largest, 1.0)
+    rows = asked.scaled(scales)
+    held = ~np.isnan(rows.divergence)
+    base = np.where(rows.lower == rows.upper, rows.lower, np.clip(0.0, rows.lower, rows.upper))
+    base = np.where(held, 0.0, base)
+    blocks: list[ColumnKind] = [cells]
+    places: list[IntArray] = []
+    signs: list[FloatArray] = []
+
+    def add(where: BoolArray, sign: float) -> IntArray:
+        at = np.flatnonzero(where)
+        places.append(at)
+        signs.append(np.full(len(at), sign))
+        return at
+
+    at = add(held & (rows.upper > 0.0), -1.0)
+    if len(at):
+        zero, infinite = np.zeros(len(at)), np.full(len(at), np.inf)
+        blocks.append(EntropyColumns(rows.upper[at], rows.divergence[at], zero, infinite))
+    at = add(rows.variance > 0.0, -1.0)
+    if len(at):
+        infinite = np.full(len(at), np.inf)
+        blocks.append(SquareColumns(np.zeros(len(at)), rows.variance[at], -infinite, infinite))
+    interval = add((rows.lower < rows.upper) & ~held, -1.0)
+    short, over = add(np.isfinite(rows.absolute), 1.0), add(np.isfinite(rows.absolute), -1.0)
+    if len(interval) + len(short):
+        nothing = np.zeros(len(interval))
+        zeros, infinite = np.zeros(2 * len(short)), np.full(2 * len(short), np.inf)
+        blocks.append(
+            LinearCostColumns(
+                np.concatenate([nothing, rows.absolute[short], rows.absolute[over]]),
+                np.concatenate([(rows.lower - base)[interval], zeros]),
+                np.concatenate([(rows.upper - base)[interval], infinite]),
+            )
+        )
+    return DualProblem(
+        matrix=matrix_of(rows.coefficients),
+        row_scales=scales,
+        slack_rows=np.concatenate(places),
+        slack_signs=np.concatenate(signs),
+        targets=base,
+        columns=CompositeColumns(blocks),
+        mass=mass,
+    )

@@ -1,0 +1,113 @@
+"""The whole run: plain ascent first, and what else is tried where it lingers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.solving.dual.ascent import AscentOptions, DualPoint, Phase, ascend
+from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
+from purtensor.solving.dual.interior import interior_phase
+from purtensor.solving.dual.problem import DualProblem
+from purtensor.solving.dual.watch import Ending, Watch
+
+_PATIENCE = 25
+_POLISHING = 60
+_MANY_KINKS = 10
+_STRONG = 10.0
+"""Absolute penalties stronger than this many nats a unit are reached by way of weaker ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DualRun:
+    """Where a run ended: the state, whether it converged, its residual, and the way that led there."""
+
+    point: DualPoint
+    converged: bool
+    residual: float
+    way: str
+
+
+def solve(problem: DualProblem, watch: Watch, *, tolerance: float = 1e-13, start: FloatArray | None = None) -> DualRun:
+    """Return the optimum of the dual.
+
+    Plain ascent takes most problems; conflicting absolute penalties and answers with very many active bounds go by way
+    of an interior point, of weaker penalties, or of softened rows, and every way ends with an ascent of the problem as
+    it was asked.
+    """
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        phase = _phases(problem, watch, tolerance, start)
+    return DualRun(phase.point, phase.ending is Ending.CONVERGED, phase.residual, phase.way)
+
+
+def _phases(problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None) -> Phase:
+    linear = problem.columns.linear
+    kinks = 0 if linear is None else len(linear.cost)
+    best: Phase | None = None
+    if kinks < _MANY_KINKS or start is not None:
+        best = ascend(problem, start, AscentOptions(tolerance=tolerance, most_steps=_PATIENCE), watch)
+        if best.ending is Ending.CONVERGED:
+            return best
+    inner = interior_phase(problem, watch)
+    if inner.usable:
+        polish = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x)
+        best = _better(best, replace(ascend(problem, inner.potentials, polish, watch), way="interior"))
+        if best.ending is Ending.CONVERGED:
+            return best
+    if linear is not None and linear.cost.max(initial=0.0) > _STRONG:
+        best = _better(best, _up_the_strengths(problem, linear, tolerance, watch))
+        if best.ending is Ending.CONVERGED:
+            return best
+    return _better(best, _down_the_softness(problem, tolerance, watch))
+
+
+def _better(one: Phase | None, other: Phase) -> Phase:
+    if one is None or other.ending is Ending.CONVERGED or other.residual < one.residual:
+        return other
+    return one
+
+
+def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance: float, watch: Watch) -> Phase:
+    """Return the ascent at the full strengths, reached by strengths that grow fourfold."""
+    strength, slack = _STRONG, None
+    known: list[tuple[float, FloatArray]] = []
+    while True:
+        weaker = LinearCostColumns(np.minimum(linear.cost, strength), linear.lower, linear.upper)
+        own = problem.with_columns(problem.columns.with_linear(weaker))
+        start = _extrapolated(known, strength)
+        found = ascend(
+            own, start, AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=slack), watch
+        )
+        if found.ending is not Ending.CONVERGED:
+            again = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, slack=slack)
+            found = ascend(own, known[-1][1] if known else None, again, watch)
+        reached = strength >= linear.cost.max()
+        if found.ending is not Ending.CONVERGED or reached:
+            ending = found.ending if reached else Ending.LIMIT
+            return replace(found, way=f"strengths from {_STRONG:g} on", ending=ending)
+        known.append((strength, found.point.potentials))
+        slack, strength = found.point.x, min(4.0 * strength, float(linear.cost.max()))
+
+
+def _extrapolated(known: list[tuple[float, FloatArray]], strength: float) -> FloatArray | None:
+    """Return potentials at a strength along the line through the last two that are known."""
+    if len(known) < 2:
+        return known[-1][1] if known else None
+    (before, first), (last, second) = known[-2:]
+    return np.asarray(second + (strength - last) / (last - before) * (second - first))
+
+
+def _down_the_softness(problem: DualProblem, tolerance: float, watch: Watch) -> Phase:
+    """Return the ascent of the problem as asked, reached by rows that are softened less and less."""
+    potentials: FloatArray | None = None
+    for exponent in np.arange(0.0, 13.1, 0.5):
+        softened = AscentOptions(
+            tolerance=1e-6, most_steps=_POLISHING, softening=float(10.0**-exponent) * problem.mass, once=True
+        )
+        found = ascend(problem, potentials, softened, watch)
+        if found.ending is Ending.CONVERGED:
+            potentials = found.point.potentials
+    last = ascend(problem, potentials, AscentOptions(tolerance=tolerance, most_steps=_POLISHING), watch)
+    return replace(last, way="softened rows")

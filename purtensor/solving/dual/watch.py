@@ -1,0 +1,70 @@
+"""What ends a run from outside of its mathematics: limits, callbacks and Ctrl-C, and the lines of its trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Ending(Enum):
+    """How a phase of the solver ended."""
+
+    CONVERGED = "converged"
+    LIMIT = "its share of steps is used up"
+    STALLED = "rounding leaves no better step"
+
+
+class StoppedError(Exception):
+    """Raised inside of a phase when the run must end; `why` is "iterations", "seconds" or "callback"."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """One line of the trace: steps so far, the largest miss (total mass 1), seconds so far."""
+
+    iteration: int
+    residual: float
+    seconds: float
+
+
+@dataclass(slots=True)
+class Watch:
+    """Counts Newton steps over all phases of a run, and ends it where it was asked to.
+
+    Attributes
+    ----------
+    max_iterations, max_seconds
+        The limits.
+    tell
+        Called with every line; returning True ends the run.
+    """
+
+    max_iterations: int
+    max_seconds: float = float("inf")
+    tell: Callable[[StepLine], bool] | None = None
+    lines: list[StepLine] = field(default_factory=list)
+    iterations: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """The time since the watch was made."""
+        return time.perf_counter() - self.started
+
+    def before_step(self, residual: float) -> None:
+        """Note where the run stands and raise StoppedError where it must end; else count the step that follows."""
+        line = StepLine(self.iterations, residual, self.seconds)
+        self.lines.append(line)
+        if self.tell is not None and self.tell(line):
+            raise StoppedError("callback")
+        if self.iterations >= self.max_iterations:
+            raise StoppedError("iterations")
+        if line.seconds >= self.max_seconds:
+            raise StoppedError("seconds")
+        self.iterations += 1

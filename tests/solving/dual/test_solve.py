@@ -1,0 +1,94 @@
+"""The dual solver on rows of every kind: its answers meet the conditions of optimality, and its proofs hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from purtensor.solving.dual.ascent import point_at
+from purtensor.solving.dual.certificate import certify
+from purtensor.solving.dual.columns.entropy import EntropyColumns
+from purtensor.solving.dual.columns.logit import LogitColumns
+from purtensor.solving.dual.columns.squares import SquareColumns
+from purtensor.solving.dual.problem import RowCosts, dual_problem
+from purtensor.solving.dual.solve import solve
+from purtensor.solving.dual.watch import StoppedError, Watch
+from tests.solving.dual.mixed import draw_mixed, lack
+
+
+@given(st.integers(0, 10**6))
+def test_solve__mixed_rows_meet_the_conditions_of_optimality(seed):
+    mixed = draw_mixed(seed)
+    problem = mixed.problem()
+    run = solve(problem, Watch(2000))
+    assert run.converged
+    proof = certify(problem, run.point)
+    assert proof.distance <= 1e-7 * mixed.mass  # a tiny standard error beside a large total costs digits
+    potentials = proof.potentials * problem.row_scales
+    assert lack(mixed, run.point.x[: problem.cells], potentials) <= 1e-7
+
+
+@given(st.integers(0, 10**6), st.floats(1e-6, 0.3))
+def test_certify__a_bound_of_any_state_holds(seed, noise):
+    mixed = draw_mixed(seed)
+    problem = mixed.problem()
+    run = solve(problem, Watch(2000))
+    exact = certify(problem, run.point)
+    rng = np.random.default_rng(seed)
+    moved = run.point.potentials * (1.0 + noise * rng.normal(size=problem.rows))
+    other = point_at(problem, run.point.columns, moved)
+    proof = certify(problem, other)
+    apart = np.abs(other.x - run.point.x)[: problem.cells].sum()
+    assert apart <= proof.distance + exact.distance
+
+
+def _three_cells(cells, lower=0.0):
+    coefficients = sparse.csr_array(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
+    rows = RowCosts.hard(coefficients, np.array([6.0, 3.0]), np.array([6.0, 3.0]))
+    problem = dual_problem(cells, rows, 6.0)
+    run = solve(problem, Watch(100))
+    assert run.converged
+    return run.point.x
+
+
+def test_solve__chi_squared_cells_move_on_a_line():
+    reference = np.array([2.0, 2.0, 2.0])
+    x = _three_cells(SquareColumns(reference, reference, np.full(3, -np.inf), np.full(3, np.inf)))
+    np.testing.assert_allclose(x, [3.0, 1.5, 1.5], rtol=1e-13)
+
+
+def test_solve__logit_cells_stay_inside_of_their_bounds():
+    reference = np.array([2.0, 2.0, 2.0])
+    x = _three_cells(LogitColumns(reference, 0.7 * reference, 1.6 * reference))
+    np.testing.assert_allclose(x, [3.0, 1.5, 1.5], rtol=1e-12)
+
+
+def test_solve__bounded_cells_are_exactly_at_their_bounds():
+    reference = np.array([2.0, 1.0, 3.0])
+    x = _three_cells(EntropyColumns(reference, 1.0, np.array([0.0, 1.2, 0.0]), np.full(3, np.inf)))
+    np.testing.assert_allclose(x, [3.0, 1.2, 1.8], rtol=1e-13)
+    assert x[1] == 1.2
+
+
+def test_solve__absolute_penalties_on_conflicting_targets_takes_few_steps():
+    rng = np.random.default_rng(0)
+    c = (rng.random((30, 60)) < 0.3).astype(float)
+    reference = rng.random(60) + 0.5
+    targets = c @ reference * np.exp(rng.normal(0, 0.5, 30))
+    rows = RowCosts(sparse.csr_array(c), targets, targets, np.full(30, 1.0), np.zeros(30), np.full(30, np.nan))
+    problem = dual_problem(EntropyColumns(reference, 1.0, np.zeros(60), 2 * reference), rows, reference.sum())
+    watch = Watch(200)
+    run = solve(problem, watch)
+    assert run.converged
+    assert watch.iterations <= 30
+    assert certify(problem, run.point).distance <= 1e-9 * problem.mass
+
+
+def test_watch__ends_a_run_at_its_limit_with_the_reason():
+    mixed = draw_mixed(3)
+    with pytest.raises(StoppedError) as caught:
+        solve(mixed.problem(), Watch(1))
+    assert caught.value.why == "iterations"
