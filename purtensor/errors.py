@@ -26,6 +26,10 @@ class UndefinedRatioWarning(PurtensorWarning):
     """A ratio with nothing to compare to: its denominator is 0, and the ratio is NaN."""
 
 
+class UnfairDecisionsWarning(PurtensorWarning):
+    """Decisions that do not keep the parity of the probabilities that they are taken from."""
+
+
 class _KeyedError(PurtensorError, KeyError):
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return str(self.args[0]) if self.args else ""

@@ -13,10 +13,8 @@ from matplotlib.patheffects import withStroke
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
+from purtensor.fairness.rates import FOUR_FIFTHS
 from purtensor.plots.style import GREY, INK, colours_of, verbatim
-
-FOUR_FIFTHS = 0.8
-"""The rule of thumb of United States employment law: a ratio below four fifths is taken as adverse impact."""
 
 _FAINT = "#c9c9c9"
 _SHADE = "#f6e9e4"

@@ -18,6 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import purtensor as pt
 
+pytestmark = pytest.mark.filterwarnings("ignore:the likeliest classes do not keep")
+
 ESTIMATORS = [
     pt.sklearn.PURClassifier(protected=[0], conditions="PR"),
     pt.sklearn.PURClassifier(protected=[0], conditions="P", unseen="marginal", bins=2),

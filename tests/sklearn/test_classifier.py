@@ -18,6 +18,8 @@ import purtensor as pt
 from purtensor.sklearn import Binner, PURClassifier
 from tests.sklearn.people import PROTECTED, adult_rows, drawn_people
 
+pytestmark = pytest.mark.filterwarnings("ignore:the likeliest classes do not keep")
+
 
 def test_predict_proba__is_the_natural_classifier_of_the_library() -> None:
     X, y = adult_rows("train")

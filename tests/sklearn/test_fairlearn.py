@@ -19,6 +19,8 @@ from threadpoolctl import threadpool_limits
 from purtensor.sklearn import PURClassifier, PURReweigher
 from tests.sklearn.people import PROTECTED, adult_rows
 
+pytestmark = pytest.mark.filterwarnings("ignore:the likeliest classes do not keep")
+
 TUTORIAL = Path(__file__).resolve().parents[2] / "notes" / "tutorials" / "scikit_learn.md"
 
 

@@ -1,0 +1,198 @@
+"""Decisions taken from probabilities: which of them are fair, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from purtensor._options import check_choice, is_number
+from purtensor._typing import Attributes, FloatArray, IntArray, Table
+from purtensor.errors import InvalidOptionError, UnknownCategoryError
+from purtensor.fairness.assignment import best_assignment
+from purtensor.fairness.predict import predict
+from purtensor.fairness.roles import roles_of
+from purtensor.tables.coded import CodedTable, encode, like
+from purtensor.tables.domain import Domain, listed
+from purtensor.tables.grouping import group_profiles
+
+RULES = ("likeliest", "draw", "fair")
+"""The likeliest category, a draw from the probabilities, or the least-loss decision at one rate for all groups."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """A rule of decision, applied to the people that it was made for.
+
+    Attributes
+    ----------
+    rule
+        "likeliest", "draw" or "fair".
+    table
+        Over (response, protected, unprotected): how many of the people with each (s, x) get each y. Its conditional
+        d(y | s, x) is the rule, so `purtensor.predict(found.table, others, response=...)` applies it to other people,
+        and with `unseen="marginal"` gives those of unknown profiles y at the rate of the whole.
+    accuracy
+        The share of decisions that agree with the response, as the probabilities have it.
+    gap
+        Of the fair rule: how much more accurate, at most, any other decisions at these rates could be.
+    """
+
+    rule: str
+    table: Table
+    accuracy: float
+    gap: float = 0.0
+
+
+def decide(
+    q: Table,
+    people: Table | None = None,
+    *,
+    response: str,
+    protected: Attributes,
+    rule: str = "fair",
+    rate: Mapping[Any, float] | None = None,
+    unseen: str = "raise",
+) -> Decisions:
+    """Return decisions for people, taken from the probabilities q(y | s, x) by a rule.
+
+    Probabilities that keep parity do not make decisions that do: the likeliest category cuts them at one half, and
+    groups differ in how many they have on either side. Draws from them keep parity on average. The fair rule gives
+    each protected profile the same rates, and of all rules that do it agrees best with the response; it is
+    deterministic but for at most (responses - 1) profiles in each group, which are drawn.
+
+    Parameters
+    ----------
+    q
+        A distribution over the response and the predictors, such as a projection.
+    people
+        Counts or probabilities of (s, x), over the response or not; those of q where None.
+    response, protected
+        The names of one attribute, and of one or more others.
+    rule
+        "likeliest" (of several, the first in category order), "draw" or "fair".
+    rate
+        Of the fair rule: the share of each category, the same for every protected profile; q(y) when None.
+    unseen
+        What happens to people of whom q knows nothing, as in `predict`.
+
+    Raises
+    ------
+    InvalidOptionError
+        Another rule, rates that are no shares of sum 1, or attributes that do not fit together.
+    UnknownAttributeError, UnknownCategoryError
+        As `predict`; a rate of a category that q does not have, or none for one that it has.
+
+    Notes
+    -----
+    notes/fair_decisions.md derives the fair rule. For two categories it is a threshold in each group (Hardt, Price and
+    Srebro 2016); for several it solves the transport problem of Xian, Yin and Zhao (2023) at a rate that is stated.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> from purtensor.fairness.decisions import decide
+    >>> q = pt.tabulate({"hired": ["no", "yes"] * 3, "sex": ["f", "f", "m", "m", "m", "m"],
+    ...                  "degree": ["no", "no", "no", "no", "yes", "yes"]}, weights=[60, 40, 40, 10, 20, 30])
+    >>> for rule in ("likeliest", "draw", "fair"):
+    ...     found = decide(q, response="hired", protected="sex", rule=rule)
+    ...     hired = pt.marginal(found.table, ["hired", "sex"]).to_series()["yes"].to_dict()
+    ...     print(rule, hired, round(found.accuracy, 3))
+    likeliest {'m': 50.0} 0.65
+    draw {'f': 40.0, 'm': 40.0} 0.56
+    fair {'f': 40.0, 'm': 40.0} 0.6
+    """
+    check_choice("rule", rule, RULES)
+    prediction = predict(q, q if people is None else people, response=response, unseen=unseen)
+    coded = encode(prediction)
+    roles = roles_of(coded.domain, response, protected)
+    names = (*roles.protected, *roles.unprotected)
+    place, profiles = group_profiles(coded.columns(names), coded.domain.select(names).sizes)
+    joint = np.zeros((len(profiles[0]), coded.domain.select((response,)).size))
+    joint[place, coded.columns((response,))[0]] = coded.values
+    masses = joint.sum(axis=1)
+    probabilities = joint / masses[:, None]
+    of_group = profiles[: len(roles.protected)]
+    group, _ = group_profiles(of_group, coded.domain.select(roles.protected).sizes)
+    rates = marginal_rates(q, response) if rate is None else stated_rates(rate, coded.domain, response)
+    shares, gap = shares_by(rule, probabilities, masses, group, rates)
+    table = _joint_table(coded, (response, *names), profiles, shares * masses[:, None])
+    return Decisions(rule, table, float(masses @ (shares * probabilities).sum(axis=1) / masses.sum()), gap)
+
+
+def shares_by(
+    rule: str, probabilities: FloatArray, masses: FloatArray, group: IntArray, rates: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return d(y | profile) by a rule, shape (profiles, responses), and the largest gap to the best of its kind.
+
+    Parameters
+    ----------
+    probabilities
+        Shape (profiles, responses), rows of sum 1.
+    masses, group
+        Shape (profiles,): how many people have the profile, and the number of its protected profile.
+    rates
+        Shape (responses,): of the fair rule.
+    """
+    if rule == "draw":
+        return probabilities, 0.0
+    shares = np.zeros_like(probabilities)
+    if rule == "likeliest":
+        shares[np.arange(len(shares)), probabilities.argmax(axis=1)] = 1.0
+        return shares, 0.0
+    gaps = []
+    for one in range(int(group.max()) + 1):
+        rows = np.flatnonzero(group == one)
+        best = best_assignment(masses[rows], probabilities[rows], rates)
+        shares[rows] = best.shares
+        gaps.append(best.gap)
+    return shares, max(gaps)
+
+
+def marginal_rates(q: Table, response: str) -> FloatArray:
+    """Return q(y) in category order, total 1, 0 for categories without mass."""
+    coded = encode(q)
+    (y,) = coded.columns((response,))
+    rates = np.bincount(y, coded.values, coded.domain.select((response,)).size)
+    return np.asarray(rates / rates.sum())
+
+
+def stated_rates(rate: Mapping[Any, float], domain: Domain, response: str) -> FloatArray:
+    """Return rates in category order, checked.
+
+    Raises
+    ------
+    InvalidOptionError
+        No mapping, a rate that is no share, or a sum that is not 1.
+    UnknownCategoryError
+        A category that is not known, or one without a rate.
+    """
+    if not isinstance(rate, Mapping):
+        raise InvalidOptionError(f"rate must map each category to its share, such as {{'yes': 0.25}}; got {rate!r}")
+    wrong = [value for value in rate.values() if not (is_number(value) and 0 <= value <= 1)]
+    if wrong:
+        raise InvalidOptionError(f"a rate must be a share between 0 and 1, got {wrong[0]!r}")
+    categories = domain.select((response,)).categories[0]
+    rates = np.full(len(categories), np.nan)
+    for category, share in rate.items():
+        rates[domain.code(response, category)] = share
+    if np.isnan(rates).any():
+        raise UnknownCategoryError(f"no rate for {response} {listed(categories[np.isnan(rates)])}; give one for each")
+    if abs(rates.sum() - 1.0) > 1e-9:
+        raise InvalidOptionError(f"the rates must sum to 1, got {rates.sum():g}")
+    return np.asarray(rates / rates.sum())
+
+
+def _joint_table(
+    coded: CodedTable, names: tuple[str, ...], profiles: tuple[IntArray, ...], masses: FloatArray
+) -> Table:
+    """Return masses, shape (profiles, responses), as a table in the layout and the attribute order of another."""
+    row, y = np.nonzero(masses)
+    columns = dict(zip(names, (y, *(code[row] for code in profiles)), strict=True))
+    codes = [columns[name] for name in coded.domain.attributes]
+    group, ordered = group_profiles(codes, coded.domain.sizes)
+    values = np.empty(len(group))
+    values[group] = masses[row, y]
+    return like(coded.template, coded.domain, ordered, values, name="decision")
