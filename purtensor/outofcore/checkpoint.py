@@ -28,10 +28,10 @@ class PartsPoint:
     token: str
     outer: FloatArray
     tally: Tally
-    memory: Any = None
+    memory: object = None
 
 
-def keep(store: SlabStore, state: State, options: dict[str, Any]) -> None:
+def keep(store: SlabStore, state: State[PartsPoint], options: dict[str, Any]) -> None:
     """Write where the run stands, then remove the states of earlier points.
 
     Raises
@@ -39,7 +39,7 @@ def keep(store: SlabStore, state: State, options: dict[str, Any]) -> None:
     StoreError
         The disk is full; the checkpoint before is still whole.
     """
-    point: PartsPoint = state.point
+    point = state.point
     arrays: dict[str, FloatArray] = {"outer": point.outer}
     numbers: dict[str, float] = {}
     for name, value in point.tally.sums.items():
@@ -57,7 +57,7 @@ def keep(store: SlabStore, state: State, options: dict[str, Any]) -> None:
         "iterations": state.iterations,
         "doubtful": state.doubtful,
         "asked": state.asked,
-        "memory": None if point.memory is None else asdict(point.memory),
+        "memory": asdict(point.memory) if isinstance(point.memory, NewtonMemory) else None,
         "notes": state.notes,
         "options": options,
         "numbers": list(numbers),
@@ -69,7 +69,7 @@ def keep(store: SlabStore, state: State, options: dict[str, Any]) -> None:
             shutil.rmtree(there, ignore_errors=True)
 
 
-def recalled(store: SlabStore) -> tuple[State, dict[str, Any]]:
+def recalled(store: SlabStore) -> tuple[State[PartsPoint], dict[str, Any]]:
     """Return where the last run stands, and its options.
 
     Raises
@@ -95,7 +95,7 @@ def recalled(store: SlabStore) -> tuple[State, dict[str, Any]]:
     return state, options
 
 
-def _state_of(arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[State, dict[str, Any]]:
+def _state_of(arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[State[PartsPoint], dict[str, Any]]:
     sums: dict[str, Any] = dict(zip(facts["numbers"], arrays["numbers"].tolist(), strict=True))
     sums.update({name.removeprefix("tally_"): own for name, own in arrays.items() if name.startswith("tally_")})
     logs = {name.removeprefix("logs_"): own for name, own in arrays.items() if name.startswith("logs_")}

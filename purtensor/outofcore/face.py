@@ -13,7 +13,7 @@ from purtensor._typing import IntArray, Table
 from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.check_certificate import LARGEST, spread_weights
-from purtensor.outofcore.checkpoint import keep, recalled
+from purtensor.outofcore.checkpoint import PartsPoint, keep, recalled
 from purtensor.outofcore.diagnosis import StoredDiagnosis
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
@@ -24,7 +24,7 @@ from purtensor.outofcore.restrict import restricted
 from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.projection.labels import looked_up
-from purtensor.solving.loop import State, begun
+from purtensor.solving.loop import State, begin
 from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
 
@@ -64,7 +64,7 @@ def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Seq
     return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs}, {})
 
 
-def begun_at_reference(space: PartsSpace, domain: Domain) -> State:
+def begun_at_reference(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
     """Return the state of a run that begins at the reference.
 
     Raises
@@ -74,12 +74,14 @@ def begun_at_reference(space: PartsSpace, domain: Domain) -> State:
     """
     point = space.start()
     refuse_bare(space.store, point.tally, domain)
-    state = begun(space, point)
+    state = begin(space, point)
     space.keep(state)
     return state
 
 
-def begun_on(face: SlabStore, before: PartsSpace, domain: Domain, state: State) -> tuple[PartsSpace, State]:
+def begun_on(
+    face: SlabStore, before: PartsSpace, domain: Domain, state: State[PartsPoint]
+) -> tuple[PartsSpace, State[PartsPoint]]:
     """Return the face as a space, and the state of a run that begins there; its checkpoint is that of the face.
 
     What went before on the whole problem is told in its options.
@@ -97,7 +99,7 @@ def begun_on(face: SlabStore, before: PartsSpace, domain: Domain, state: State) 
     return space, started
 
 
-def recalled_on(store: SlabStore) -> tuple[PartsSpace, State]:
+def recalled_on(store: SlabStore) -> tuple[PartsSpace, State[PartsPoint]]:
     """Return the problem that the last run of a folder works on, itself or a face of it, and where the run stands.
 
     Raises

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from purtensor.errors import NoSlabsError, StoreError, TooLargeError
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.diagnose import IN_MEMORY, diagnose_slabs, diagnose_stored
 from purtensor.outofcore.diagnosis import StoredDiagnosis
-from purtensor.outofcore.face import begun_on, face_of, has_face
+from purtensor.outofcore.face import has_face
 from purtensor.outofcore.quick_verdicts import open_for
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import Constraint
@@ -26,7 +25,6 @@ class Doubts:
 
     diagnose: Callable[[], StoredDiagnosis]
     diagnosis: StoredDiagnosis | None = None
-    root: Any = None
 
     def diagnosed(self) -> StoredDiagnosis:
         """Return the diagnosis, made on the first call."""
@@ -42,16 +40,6 @@ class Doubts:
     def is_refuted(self) -> bool:
         """Tell whether there is no solution at all."""
         return self.diagnosed().verdict is Verdict.INFEASIBLE
-
-    def on(self, root: SlabStore, domain: Any) -> Doubts:
-        """Return these doubts with the way to the face of a problem."""
-        self.root = root, domain
-        return self
-
-    def face(self, space: Any, state: Any) -> tuple[Any, Any]:
-        """Return what the implied zeros leave, and the state of a run that begins there."""
-        root, domain = self.root
-        return begun_on(face_of(root, domain, self.diagnosed()), space, domain, state)
 
     def ending(self, ending: Termination) -> Termination:
         """Return how a run ended: one that stands still may have nothing to converge to.

@@ -40,9 +40,10 @@ from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.regularized import FLOORS
-from purtensor.solving.iterate import Budget, Record, Residual, Step
+from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding
+from purtensor.solving.loop import State
 from purtensor.solving.spaces.space import Sums
-from purtensor.solving.stopping import EMPTIED, away_from_total, is_rounding_of
+from purtensor.solving.stopping import EMPTIED, away_from_total
 
 
 class Direction(NamedTuple):
@@ -54,8 +55,8 @@ class Direction(NamedTuple):
     floor: Floor | None
 
 
-class PartsAhead(NamedTuple):
-    """See `Ahead`: the point is written already."""
+class PartsTrial(NamedTuple):
+    """See `Trial`: the point is written already."""
 
     slope: float
     loss: float
@@ -101,7 +102,6 @@ class PartsSpace:
 
     store: SlabStore
     options: dict[str, Any] = field(default_factory=dict)
-    sweeps_at_once: bool = False
     _profiles: IntArray | None = None
     _made: int = 0
     _first: tuple[PartsPoint, Tally] | None = None
@@ -118,6 +118,10 @@ class PartsSpace:
     @property
     def newton_note(self) -> str:
         return self.store.note
+
+    @property
+    def sweeps_at_once(self) -> bool:
+        return False
 
     # --- points
     def start(self) -> PartsPoint:
@@ -148,24 +152,21 @@ class PartsSpace:
     def mass(self, point: PartsPoint) -> float:
         return float(point.tally.sums["mass"])
 
-    def scaled(self, point: PartsPoint, *, quickly: bool = False) -> PartsPoint:
+    def rebuild(self, point: PartsPoint, *, quickly: bool = False) -> tuple[PartsPoint, bool]:
         store, mass = self.store, self.mass(point)
         if quickly or not (away_from_total(mass, store.total) and store.outer_blocks):
-            return point
+            return point, False
         outer = point.outer.copy()
         outer[next(iter(store.outer_blocks.values()))] += np.log(store.total / mass)
-        return PartsPoint(point.token, outer, self._pass(measured_pass, point.token, outer), point.memory)
-
-    def was_scaled(self, point: PartsPoint, made: PartsPoint) -> bool:
-        return made is not point
+        return PartsPoint(point.token, outer, self._pass(measured_pass, point.token, outer), point.memory), True
 
     # --- moves
-    def sweep(self, point: PartsPoint, order: tuple[int, ...] | None, budget: Budget) -> Step:
+    def sweep(self, point: PartsPoint, order: tuple[int, ...] | None, budget: Budget) -> Step[PartsPoint]:
         moved, gain = self._swept(point, order)
         gain /= self.total
         residual = self.residual(moved)
         record = Record(1, residual.largest, residual.l1, gain, self.dual(moved))
-        return Step(moved, 1, (record,), stalled=is_rounding_of(self, gain))
+        return Step(moved, 1, (record,), stalled=is_rounding(gain, self.constraints))
 
     def warm_up(self, point: PartsPoint, order: tuple[int, ...] | None, sweeps: int) -> tuple[PartsPoint, int]:
         return self._swept(point, order, assemble=sweeps == 1)[0], 1
@@ -229,12 +230,12 @@ class PartsSpace:
         outer[store.kept] = solved
         return Direction(solved, outer, float(rhs @ solved), raised)
 
-    def ahead(self, point: PartsPoint, direction: Direction, step: float) -> PartsAhead:
+    def try_step(self, point: PartsPoint, direction: Direction, step: float) -> PartsTrial:
         new, outer = self._token(point), point.outer + step * direction.outer
         move = Move(point.outer, direction.solved, step, direction.floor)
         tally = self._pass(newton_pass, point.token, outer, move, new)
         slope = direction.outer_slope + tally.sums["slope"]
-        return PartsAhead(slope, tally.sums["curvature"], tally.largest["change"], PartsPoint(new, outer, tally))
+        return PartsTrial(slope, tally.sums["curvature"], tally.largest["change"], PartsPoint(new, outer, tally))
 
     # --- what is proved of a point
     def first_change(self, point: PartsPoint, floor: float) -> PartsChange | None:
@@ -243,7 +244,7 @@ class PartsSpace:
         self._first = (point, first)
         return self._changed(point, raised, scale, factorize(first.sums["matrix"]), first, 0)
 
-    def refined(self, change: PartsChange) -> PartsChange:
+    def refine(self, change: PartsChange) -> PartsChange:
         return self._changed(change.point, change.floor, change.scale, change.factor, change.tally, change.number)
 
     def _changed(
@@ -315,13 +316,13 @@ class PartsSpace:
         return -point.tally.largest["emptied"] <= EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
 
     # --- a run
-    def emptying(self) -> float:
+    def emptying_gain(self) -> float:
         return 0.0
 
-    def chunk(self) -> int:
+    def first_chunk(self) -> int:
         return 1
 
-    def keep(self, state: Any) -> None:
+    def keep(self, state: State[PartsPoint]) -> None:
         self._made = 0
         token = state.point.token
         keep(self.store, state, self.options)
@@ -345,6 +346,3 @@ class PartsSpace:
         number = 0 if point.token == START else int(point.token.split(".")[0]) + 1
         self._made += 1
         return f"{number:08d}.{self.options.get('run', '')}.{self._made}"
-
-    def _forget(self, number: int) -> None:
-        shutil.rmtree(self.store.state(f"change.{number}", 0).parent, ignore_errors=True)

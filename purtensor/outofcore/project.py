@@ -6,20 +6,24 @@ import hashlib
 import os
 import secrets
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from purtensor._options import check_choice
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
+from purtensor.outofcore.checkpoint import PartsPoint
 from purtensor.outofcore.engine import require_dask
 from purtensor.outofcore.face import (
     before_face,
     begun_at_reference,
+    begun_on,
+    face_of,
     is_on_face,
     notes_of,
     recalled_on,
 )
-from purtensor.outofcore.feasibility_check import doubts_of_slabs
+from purtensor.outofcore.feasibility_check import Doubts, doubts_of_slabs
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.prepare import slab_store_of
 from purtensor.outofcore.quick_verdicts import without_profile
@@ -35,7 +39,7 @@ from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import delivered
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import UNPROVED
-from purtensor.solving.loop import State
+from purtensor.solving.loop import Stage, State
 from purtensor.solving.solve import solve
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf.solver import IPF
@@ -43,6 +47,7 @@ from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
+from purtensor.tables.domain import Domain
 from purtensor.tables.io.path_checks import path_text, require_store
 from purtensor.tables.store.open_store import StoredTable, open_table
 
@@ -97,13 +102,13 @@ def project_stored(
             options = _options(solver, len(flat), stopping, certificate)
             store = slab_store_of(stored, flat, part_profiles)
             space = PartsSpace(store, options)
-            state = _begun(space, stored, start)
+            state = _begin(space, stored, start)
         except BareRowError as bare:
             raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
         return _carried_on(store, space, state, stored, flat, on_failure, progress, callback)
 
 
-def _begun(space: PartsSpace, reference: StoredTable, start: Any) -> State:
+def _begin(space: PartsSpace, reference: StoredTable, start: Any) -> State[PartsPoint]:
     """Return the state of a new run, at the reference or at the potentials to start from."""
     if start is not None:
         space.options["run"] = secrets.token_hex(4)  # no run before began there
@@ -202,7 +207,7 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
 def _carried_on(
     root: SlabStore,
     space: PartsSpace,
-    state: State,
+    state: State[PartsPoint],
     reference: StoredTable,
     constraints: tuple[Constraint, ...],
     on_failure: str,
@@ -210,23 +215,12 @@ def _carried_on(
     callback: Any,
 ) -> StoredProjection:
     """Go on with a run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
-    doubts = doubts_of_slabs(root, reference, constraints)
+    verdict = PartsVerdict(doubts_of_slabs(root, reference, constraints), root, reference.domain, space)
     before = before_face(space.options) if is_on_face(space.options) else None
-    options = space.options
-    solver = Newton(options["warm_up"]) if options["newton"] else Sweeps(tuple(options["order"]))
+    stopping = Stopping(**space.options["stopping"])
     with progress_callback(progress, callback) as told:
-        space, outcome = solve(
-            space,
-            solver,
-            Stopping(**options["stopping"]),
-            state,
-            doubts.on(root, reference.domain),
-            lambda space: space.proof,
-            told,
-            before,
-        )
-        ending = outcome.termination
-    point = outcome.iterate
+        outcome = solve(_stage(space, state), stopping, verdict, told, before)
+    ending, point, space = outcome.termination, outcome.iterate, verdict.space
     proof, divergence = UNPROVED, float("nan")
     if ending is not Termination.NOT_FINITE:
         if space.options["certificate"] and not outcome.hurried:
@@ -250,18 +244,40 @@ def _carried_on(
         store=space.store,
         token=point.token,
         outer=point.outer,
-        diagnosis=doubts.diagnosis,
+        diagnosis=verdict.doubts.diagnosis,
     )
     keep_result(result)
     return delivered(result, on_failure)
 
 
-@dataclass(frozen=True, slots=True)
-class Sweeps:
-    """Plain IPF on a space."""
+def _stage(space: PartsSpace, state: State[PartsPoint]) -> Stage[PartsPoint]:
+    """Return what the loop works on: Newton's method or sweeps, as the options of the run say."""
+    options = space.options
+    if options["newton"]:
+        return Stage(space, state, partial(Newton(options["warm_up"]).step_in, space), space.proof)
+    order = tuple(options["order"])
+    return Stage(space, state, lambda point, budget: space.sweep(point, order, budget), space.proof)
 
-    order: tuple[int, ...]
 
-    def step_in(self, space: Any, point: Any, budget: Any) -> Any:
-        """Return a step of sweeps."""
-        return space.sweep(point, self.order, budget)
+@dataclass(slots=True, eq=False)
+class PartsVerdict:
+    """The verdict on a problem cut into parts; `space` becomes that of its face when the run goes on there."""
+
+    doubts: Doubts
+    root: SlabStore
+    domain: Domain
+    space: PartsSpace
+
+    def is_hopeless(self) -> bool:
+        """Tell whether it is proved that no positive solution exists."""
+        return self.doubts.is_hopeless()
+
+    def is_refuted(self) -> bool:
+        """Tell whether there is no solution at all."""
+        return self.doubts.is_refuted()
+
+    def face(self, state: State[PartsPoint]) -> Stage[PartsPoint]:
+        """Return the problem that the implied zeros leave, where a run begins anew."""
+        face = face_of(self.root, self.domain, self.doubts.diagnosed())
+        self.space, begun = begun_on(face, self.space, self.domain, state)
+        return _stage(self.space, begun)

@@ -29,7 +29,7 @@ from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.certificate import NEGLIGIBLE, best_change
 from purtensor.solving.line_search import search
-from purtensor.solving.loop import State, begun
+from purtensor.solving.loop import State, begin
 from purtensor.tables.domain import Domain
 
 _ITERATIONS = 80
@@ -60,7 +60,7 @@ def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
     space = PartsSpace(store)
     state = _recalled(store)
     if state is None:
-        state = _begun(space, domain)
+        state = _begin(space, domain)
         broken = _broken_relation(space)
         if broken is not None:
             return broken
@@ -92,7 +92,7 @@ def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
     return None
 
 
-def _recalled(store: SlabStore) -> State | None:
+def _recalled(store: SlabStore) -> State[PartsPoint] | None:
     """Return where an earlier search broke off; None where none did, or where it left something that is not whole."""
     if not store.checkpoint.exists():
         return None
@@ -110,7 +110,7 @@ def require_state(number: int, store: SlabStore, token: str) -> None:
     read_own(store.state(token, number))
 
 
-def _begun(space: PartsSpace, domain: Domain) -> State:
+def _begin(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
     """Return the state after some sweeps, from which the search in memory begins, too."""
     point = space.start()
     refuse_bare(space.store, point.tally, domain)
@@ -122,7 +122,7 @@ def _begun(space: PartsSpace, domain: Domain) -> State:
         for state in here.parent.iterdir():  # those of other points, also of those that were only tried
             if state != here:
                 shutil.rmtree(state, ignore_errors=True)
-    return begun(space, point)
+    return begin(space, point)
 
 
 def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, solved: FloatArray) -> Tally:

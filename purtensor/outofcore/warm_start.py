@@ -13,6 +13,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.outofcore.checkpoint import PartsPoint
 from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
 from purtensor.outofcore.part import read_part
@@ -25,14 +26,14 @@ from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.projection.labels import looked_up
 from purtensor.projection.result import Projection
-from purtensor.solving.loop import State, begun
+from purtensor.solving.loop import State, begin
 from purtensor.tables.coded import domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
 
 
-def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State:
+def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoint]:
     """Return the stand of a run that begins at earlier potentials, scaled so that the masses have the targets' total.
 
     They serve the constraint of the same scope, row by row by label; rows that they do not know begin at 0.
@@ -93,10 +94,10 @@ def _brought(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tupl
     return outer, brought
 
 
-def _state(space: PartsSpace, domain: Domain, token: str, outer: FloatArray) -> State:
+def _state(space: PartsSpace, domain: Domain, token: str, outer: FloatArray) -> State[PartsPoint]:
     point = space.at(token, outer)
     refuse_bare(space.store, point.tally, domain)
-    state = begun(space, point)
+    state = begin(space, point)
     space.keep(state)
     return state
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from purtensor.solving.loop import Progress
+from purtensor.solving.loop import Callback, Progress
+from purtensor.solving.spaces.space import P
 
 
 @contextmanager
-def progress_callback(
-    shown: bool, callback: Callable[[Progress], Any] | None
-) -> Iterator[Callable[[Progress], Any] | None]:
+def progress_callback(shown: bool, callback: Callback[P] | None) -> Iterator[Callback[P] | None]:
     """Give a callback that also shows the residual with rich, when asked for, installed and on a terminal."""
     if not shown or not sys.stderr.isatty():
         yield callback
@@ -27,7 +26,7 @@ def progress_callback(
         return
     with Status("starting", console=Console(stderr=True)) as status:
 
-        def told(progress: Progress) -> Any:
+        def told(progress: Progress[P]) -> Any:
             status.update(
                 f"iteration {progress.iteration:,}  residual {progress.residual:.2e}  {progress.seconds:.1f} s"
             )

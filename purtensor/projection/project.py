@@ -20,10 +20,10 @@ from purtensor.projection.options import check_telling, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, empty_projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier, certify
-from purtensor.solving.iterate import Solver, iterate_at, scaled_to_total
-from purtensor.solving.loop import Progress, Run, State, begun, run
+from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
+from purtensor.solving.loop import Progress, Run, Stage, State, begin, run, step_on_arrays
 from purtensor.solving.problem import LabelledProblem, build_problem
-from purtensor.solving.solve import solve
+from purtensor.solving.solve import interrupt, solve
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.stopping import Stopping
@@ -141,32 +141,27 @@ def project(
         return _without_support(reference, flat, feasibility, stopping, on_failure)
     warm = None if start is None else _warm_start(labelled, start)
     with progress_callback(progress, callback) as told:
-        space = ArraySpace(labelled.arrays)
-        point = space.start() if warm is None else iterate_at(labelled.arrays, warm)
-        verdict = LabelledVerdict(feasibility, labelled)
-        _, outcome = solve(
-            space, chosen, stopping, begun(space, point, afresh=warm is None), verdict, certified_in, told
-        )
+        verdict = LabelledVerdict(feasibility, labelled, chosen)
+        outcome = solve(_stage(labelled, chosen, warm), stopping, verdict, told)
         labelled = verdict.labelled
     proof = None
     if certificate and not outcome.hurried:
         try:
             proof = _proof(labelled, outcome)
         except KeyboardInterrupt:
-            outcome = _interrupted(outcome, _WITHOUT_PROOF)
+            outcome = interrupt(outcome, _WITHOUT_PROOF)
     result = make_projection(reference, labelled, outcome, proof, feasibility.diagnosis)
     return delivered(result, on_failure)
 
 
-def _interrupted(outcome: Run, while_what: str) -> Run:
-    """Return a run that ended by itself, as what Ctrl-C left of the call."""
-    notes = [*outcome.notes, f"{while_what}: {outcome.termination.value}"]
-    return replace(outcome, termination=Termination.INTERRUPTED, notes=notes, hurried=True)
-
-
-def certified_in(space: ArraySpace) -> Callable[[Any], Certificate]:
-    """Return how a run on arrays is certified while it goes on."""
-    return lambda point: certify(space, iterate_at(space.problem, point.potentials))
+def _stage(labelled: LabelledProblem, solver: Solver, warm: FloatArray | None = None) -> Stage[Iterate]:
+    """Return what the loop works on: it begins at the reference, or at the potentials of a warm start."""
+    space = ArraySpace(labelled.arrays)
+    point = space.start() if warm is None else iterate_at(labelled.arrays, warm)
+    state = begin(space, point, at_reference=warm is None)
+    return Stage(
+        space, state, step_on_arrays(space, solver), lambda at: certify(space, iterate_at(space.problem, at.potentials))
+    )
 
 
 @dataclass(slots=True)
@@ -175,6 +170,7 @@ class LabelledVerdict:
 
     feasibility: Feasibility
     labelled: LabelledProblem
+    solver: Solver
 
     def is_hopeless(self) -> bool:
         """Tell whether it is proved that no positive solution exists."""
@@ -184,11 +180,10 @@ class LabelledVerdict:
         """Tell whether there is no solution at all."""
         return self.feasibility.diagnosed().verdict is not Verdict.BOUNDARY
 
-    def face(self, _: ArraySpace, __: State) -> tuple[ArraySpace, State]:
-        """Return the problem without its implied zeros, and the state of a run that begins there."""
+    def face(self, state: State[Iterate]) -> Stage[Iterate]:
+        """Return the problem without its implied zeros, where a run begins anew."""
         self.labelled = self.feasibility.face(self.labelled)
-        space = ArraySpace(self.labelled.arrays)
-        return space, begun(space, space.start())
+        return _stage(self.labelled, self.solver)
 
 
 def _without_support(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from purtensor.solving.hessian.regularized import FLOORS
 from purtensor.solving.iterate import Iterate
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.arrays import ArraySpace
-from purtensor.solving.spaces.space import Change, Space
+from purtensor.solving.spaces.space import C, CertifiableSpace, P
 
 _MOST_REFINEMENTS = 20
 _UNIT = 2.0**-53
@@ -62,7 +62,7 @@ class Certifier(Protocol):
 
 
 def certify(
-    space: Space[Any], point: Any, floors: Sequence[float] = FLOORS, kept: list[Any] | None = None
+    space: CertifiableSpace[P, C], point: P, floors: Sequence[float] = FLOORS, kept: list[C] | None = None
 ) -> Certificate:
     """Return what can be proved of a point; it costs about one Newton step. `kept` gets the changes that were tried.
 
@@ -81,26 +81,27 @@ def certify(
     return UNPROVED
 
 
-def best_change(space: Space[Any], point: Any, floor: float = 0.0) -> Change | None:
+def best_change(space: CertifiableSpace[P, C], point: P, floor: float = 0.0) -> C | None:
     """Return the change that makes a point feasible, refined until the unevenness no longer halves; None without."""
     found = changes(space, point, floor)
     return found[-1] if found else None
 
 
-def changes(space: Space[Any], point: Any, floor: float) -> list[Change]:
+def changes(space: CertifiableSpace[P, C], point: P, floor: float) -> list[C]:
     """Return the changes that make a point feasible, each refined from the one before, until they no longer halve."""
-    change, found = space.first_change(point, floor), []
+    change = space.first_change(point, floor)
+    found: list[C] = []
     for _ in range(_MOST_REFINEMENTS):
         if change is None or not np.isfinite(change.left + change.uneven):
             break
         if found and change.uneven > 0.5 * found[-1].uneven:
             break
         found.append(change)
-        change = space.refined(change)
+        change = space.refine(change)
     return found
 
 
-def _proof(space: Space[Any], point: Any, change: Change) -> Certificate:
+def _proof(space: CertifiableSpace[P, C], point: P, change: C) -> Certificate:
     lowest, upper, gap, moved = space.sums(point, change)
     upper, left = with_unevenness(upper, change.uneven**2 / space.total), change.left / space.total
     if not _is_feasible(lowest, left):
@@ -128,8 +129,8 @@ def with_unevenness(upper: float, uneven: float) -> float:
 def proved(lowest: float, upper: float, gap: float, moved: float, left: float, rounding: float) -> tuple[float, float]:
     """Return the bound on the divergence and that on the total variation which the sums over w prove; inf and 1 else.
 
-    All of a total mass of 1: the sums of purtensor.kernels.newton.certificate, the L1 miss that refinement left, and how
-    far rounding can have moved the masses off their potentials.
+    All of a total mass of 1: the sums of purtensor.kernels.newton.certificate, the L1 miss that refinement left, and
+    how far rounding can have moved the masses off their potentials.
     """
     if not _is_feasible(lowest, left):
         return float("inf"), 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,15 @@ from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.lanes import inner_product
 from purtensor.solving.chunked import measured, rebuilt
 from purtensor.solving.problem import Problem
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    PointT = TypeVar("PointT", default="Iterate")  # a bare Step is one of arrays in memory
+else:
+    from typing import TypeVar
+
+    PointT = TypeVar("PointT")
 
 Later: TypeAlias = FloatArray | Callable[[], FloatArray]
 """An array, or what makes it when it is asked for."""
@@ -36,14 +45,13 @@ class Iterate:
         Whatever a solver wants to find again at its next step.
     """
 
-    __slots__ = ("_masses", "_potentials", "found", "memory", "sums")
+    __slots__ = ("_masses", "_potentials", "measured", "memory")
 
     def __init__(self, potentials: Later, masses: Later, memory: Any = None) -> None:
         self._potentials = potentials
         self._masses = masses
         self.memory = memory
-        self.sums: FloatArray | None = None  # C masses, and the residual that they leave, once measured
-        self.found: Residual | None = None
+        self.measured: tuple[FloatArray, Residual] | None = None  # C masses and what they miss, once computed
 
     @property
     def potentials(self) -> FloatArray:
@@ -154,13 +162,13 @@ def emptying_gain(problem: Problem) -> float:
     return float(np.log1p(problem.emptied.masses.sum() / problem.reference.sum()))
 
 
-def is_rounding(problem: Problem, gain: float) -> bool:
+def is_rounding(gain: float, constraints: int) -> bool:
     """Tell whether a gain of the dual, in nats of distributions of mass 1, is what rounding makes of none.
 
     By Pinsker's inequality an iteration that gains no more misses no target by more than rounding. Measured where
     nothing improves any more: some 2^-104 a constraint, 2^-101 where over-relaxation feeds the rounding on.
     """
-    return gain <= len(problem.index) * 2.0**-100
+    return gain <= constraints * 2.0**-100
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +202,13 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class Step(Generic[PointT]):
     """Where a step led.
 
     Attributes
     ----------
     iterate
-        The new point.
+        The new point: an Iterate, or the point of another space.
     iterations
         How many iterations were made.
     records
@@ -217,7 +225,7 @@ class Step:
         Whether the progress looks like that of a problem on the boundary, or without a solution. It is a hint only.
     """
 
-    iterate: Iterate
+    iterate: PointT
     iterations: int = 1
     records: Sequence[Record] = ()
     note: str = ""
@@ -225,7 +233,7 @@ class Step:
     judged: bool = False
     doubtful: bool = False
 
-    def at(self, iterate: Iterate) -> Step:
+    def at(self, iterate: PointT) -> Step[PointT]:
         """Return the step with another iterate, such as the same point with another memory."""
         return Step(iterate, self.iterations, self.records, self.note, self.stalled, self.judged, self.doubtful)
 

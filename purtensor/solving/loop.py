@@ -1,21 +1,22 @@
-"""The one loop that every solver runs in: it counts, judges, stops and keeps the trace."""
+"""The one loop that every solver runs in, in any space: it counts, judges, stops and keeps the trace."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Generic, Protocol, runtime_checkable
 
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.solving.certificate import Certificate, Certifier
-from purtensor.solving.iterate import Iterate, Record, Residual, Solver, Step, iterate_at
+from purtensor.solving.iterate import Budget, Iterate, PointT, Record, Residual, Solver, Step, iterate_at
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.arrays import ArraySpace
-from purtensor.solving.spaces.space import Space
+from purtensor.solving.spaces.space import P, Space
 from purtensor.solving.stopping import Judge, Stopping, away_from_total, gained_by_scaling
 from purtensor.solving.termination import Termination
 from purtensor.solving.trace_lines import Lines, TraceLine
@@ -29,10 +30,12 @@ LITTLE = 0.3
 _SECONDS_PER_STEP = 0.04
 """No step computes much longer before it comes back to Python, where Ctrl-C is heard."""
 
+_LARGEST_CHUNK = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What a callback is told after every step.
+class Progress(Generic[PointT]):
+    """What a callback gets after every step.
 
     Attributes
     ----------
@@ -41,24 +44,28 @@ class Progress:
     residual, residual_l1
         Of the last measured point, the total mass being 1.
     iterate
-        The solver's arrays; not to be changed.
+        The solver's point, an Iterate in memory; not to be changed.
     """
 
     iteration: int
     seconds: float
     residual: float
     residual_l1: float
-    iterate: Iterate
+    iterate: PointT
+
+
+Callback = Callable[[Progress[P]], Any]
+"""Called after every step; returning True ends the run."""
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class Run(Generic[PointT]):
     """What came out of the loop: the last point, as its potentials make it, and how it was reached.
 
-    `hurried` tells that Ctrl-C ended it: whoever pressed it waits.
+    `hurried` says that Ctrl-C ended it, so that nothing more is computed.
     """
 
-    iterate: Iterate
+    iterate: PointT
     residual: Residual
     termination: Termination
     iterations: int
@@ -75,10 +82,26 @@ class Run:
 
 
 @dataclass(slots=True, eq=False)
-class State:
-    """Where a run stands: what a checkpoint holds, and all that decides how it goes on."""
+class State(Generic[P]):
+    """Where a run stands: what a checkpoint holds, and all that decides how it goes on.
 
-    point: Any
+    Attributes
+    ----------
+    point, lines, iterations, seconds, notes
+        Of the run so far.
+    chunk
+        How many iterations the next step may make; 0 before the first.
+    doubtful
+        Whether the last step looked like one on the boundary, or of a problem without a solution.
+    asked
+        The iterations at which the run was last asked whether it raises doubts.
+    emptying
+        What the first iteration gains by emptying profiles with zero targets, in nats.
+    hurried
+        Whether Ctrl-C ended the run.
+    """
+
+    point: P
     lines: Lines
     iterations: int = 0
     seconds: float = 0.0
@@ -89,7 +112,7 @@ class State:
     emptying: float = 0.0
     hurried: bool = False
 
-    def is_doubtful(self) -> bool:
+    def raises_doubts(self) -> bool:
         """Tell whether the solver doubts, or a long run has gained little over its second half.
 
         On the boundary IPF's residual falls like 1 / n, and without a solution it stays; slow interior problems look
@@ -108,6 +131,24 @@ def _octave(iterations: int) -> int:
     return (iterations // PATIENCE).bit_length()
 
 
+@dataclass(slots=True, eq=False)
+class Stage(Generic[P]):
+    """What the loop works on: a space, where the run stands there, and how it moves and proves.
+
+    Attributes
+    ----------
+    step
+        The solver's step in this space.
+    certify
+        What is proved of a point; None where nothing is to be proved on the way.
+    """
+
+    space: Space[P]
+    state: State[P]
+    step: Callable[[P, Budget], Step[P]]
+    certify: Callable[[P], Certificate] | None = None
+
+
 def run(
     problem: Problem,
     solver: Solver,
@@ -115,73 +156,66 @@ def run(
     certifier: Certifier | None = None,
     *,
     start: FloatArray | None = None,
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callback[Iterate] | None = None,
     is_hopeless: Callable[[], bool] | None = None,
-) -> Run:
-    """Return the run of a solver from `start` (the reference when None) to one of its endings."""
+) -> Run[Iterate]:
+    """Return the run of a solver on arrays, from `start` (the reference when None) to one of its endings."""
     space = ArraySpace(problem)
     point = space.start() if start is None else iterate_at(problem, start)
-    certify = None if certifier is None else lambda point: certifier.certify(iterate_at(problem, point.potentials))
-    return run_in(space, solver, stopping, begun(space, point, afresh=start is None), certify, callback, is_hopeless)
+    stage = Stage(space, begin(space, point, at_reference=start is None), step_on_arrays(space, solver))
+    if certifier is not None:
+        stage.certify = lambda point: certifier.certify(iterate_at(problem, point.potentials))
+    return run_stage(stage, stopping, callback, is_hopeless)
 
 
-def begun(space: Space[Any], point: Any, *, afresh: bool = True) -> State:
-    """Return the state of a run that begins at a point: `afresh` at the reference itself."""
-    first = space.residual(point)
-    line = TraceLine(_measured(space, point, first, 0.0), 0, 0.0)
-    return State(point, Lines(line), chunk=0, emptying=space.emptying() if afresh else 0.0)
+def begin(space: Space[P], point: P, *, at_reference: bool = True) -> State[P]:
+    """Return the state of a run that begins at a point, the reference or another."""
+    line = TraceLine(_measure(space, point, space.residual(point), 0.0), 0, 0.0)
+    return State(point, Lines(line), chunk=0, emptying=space.emptying_gain() if at_reference else 0.0)
 
 
-def run_in(
-    space: Space[Any],
-    solver: Any,
+def run_stage(
+    stage: Stage[P],
     stopping: Stopping,
-    state: State,
-    certify: Callable[[Any], Certificate] | None = None,
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callback[P] | None = None,
     is_hopeless: Callable[[], bool] | None = None,
-) -> Run:
+) -> Run[P]:
     """Go on with a run to one of its endings; the state changes in place, and is kept after every step.
 
     Ctrl-C ends the run with the state so far; a callback that returns True does the same. `is_hopeless` is asked when
     the progress raises doubts: whether it is proved that the solver works for a point that does not exist.
     """
-    judge, begins = Judge(space, stopping, certify), state.chunk == 0
+    space, state = stage.space, stage.state
+    judge, is_new = Judge(space, stopping, stage.certify), state.chunk == 0
     started = time.perf_counter() - state.seconds
-    state.chunk = space.chunk() if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP else 1
+    state.chunk = space.first_chunk() if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP else 1
     ending = Termination.CONVERGED if judge.is_met(state.point, state.lines.last) else None
-    if begins and ending is None and state.emptying:  # the first iteration starts from the whole reference
+    if is_new and ending is None and state.emptying:  # the first iteration starts from the whole reference
         line = state.lines.last
         line.record = line.record._replace(dual=line.record.dual - state.emptying)
-    if not begins and ending is None and state.seconds > stopping.max_seconds:
+    if not is_new and ending is None and state.seconds > stopping.max_seconds:
         ending = Termination.TIME_LIMIT
     try:
         while ending is None:
-            if is_hopeless is not None and state.is_doubtful() and is_hopeless():
+            if is_hopeless is not None and state.raises_doubts() and is_hopeless():
                 ending = Termination.HOPELESS
             else:
-                ending = _advance(space, solver, judge, state, started, callback)
+                ending = _advance(stage, judge, started, callback)
     except KeyboardInterrupt:
         ending, state.hurried = Termination.INTERRUPTED, True
-    return _finished(space, judge, state, started, ending)
+    return _finish(stage, judge, started, ending)
 
 
-def _advance(
-    space: Space[Any],
-    solver: Any,
-    judge: Judge,
-    state: State,
-    started: float,
-    callback: Callable[[Progress], Any] | None,
-) -> Termination | None:
+def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callback[P] | None) -> Termination | None:
     """Make one step and return the ending that it brought, if any."""
-    left = judge.stopping.max_iterations - state.iterations
+    space, state, stopping = stage.space, stage.state, judge.stopping
+    left = stopping.max_iterations - state.iterations
     if left <= 0:
         return Termination.ITERATION_LIMIT
     before = time.perf_counter()
-    step = step_of(space, solver, state.point, judge.budget(min(state.chunk, left)))
+    step = stage.step(state.point, judge.budget(min(state.chunk, left)))
     after = time.perf_counter()
-    if step.iterations == 0:  # a part of the next iteration
+    if step.iterations == 0:  # a part of the next iteration: no line, no callback
         state.point, state.seconds = step.iterate, after - started
         space.keep(state)
         return None
@@ -192,8 +226,7 @@ def _advance(
     residual = Residual(last.record.residual, last.record.residual_l1)
     if not residual.finite:
         return Termination.NOT_FINITE
-    current = last.iteration == state.iterations
-    if current and judge.is_met(state.point, last):
+    if last.iteration == state.iterations and judge.is_met(state.point, last):
         return Termination.CONVERGED
     if step.stalled:
         return Termination.STALLED
@@ -201,22 +234,27 @@ def _advance(
         Progress(state.iterations, after - started, residual.largest, residual.l1, state.point)
     ):
         return Termination.INTERRUPTED
-    if after - started > judge.stopping.max_seconds:
-        return Termination.TIME_LIMIT
-    return None
+    return Termination.TIME_LIMIT if after - started > stopping.max_seconds else None
 
 
-def step_of(space: Space[Any], solver: Any, point: Any, budget: Any) -> Step:
-    """Return a solver's step: of one written over spaces, or over the arrays of a Problem."""
-    step_in = getattr(solver, "step_in", None)
-    if step_in is not None:
-        return step_in(space, point, budget)
-    if not isinstance(space, ArraySpace):
-        raise InvalidOptionError(f"{type(solver).__qualname__} needs a problem whose arrays are in memory")
-    return as_step(space.problem, solver.step(space.problem, point, budget))
+@runtime_checkable
+class ArraySpaceSolver(Protocol):
+    """A solver written over spaces, arrays among them."""
+
+    def step_in(self, space: ArraySpace, point: Iterate, budget: Budget) -> Step[Iterate]:
+        """Return a step; one of no iterations is a part of the next."""
+        ...
 
 
-def as_step(problem: Problem, moved: Any) -> Step:
+def step_on_arrays(space: ArraySpace, solver: Solver) -> Callable[[Iterate, Budget], Step[Iterate]]:
+    """Return the step of a solver on arrays: one over spaces, or any object with a `step(problem, iterate, budget)`."""
+    if isinstance(solver, ArraySpaceSolver):
+        return partial(solver.step_in, space)
+    problem = space.problem
+    return lambda point, budget: _as_step(problem, solver.step(problem, point, budget))
+
+
+def _as_step(problem: Problem, moved: object) -> Step[Iterate]:
     """Return what a solver's `step` gave as a Step: an Iterate or bare potentials count as one iteration."""
     if isinstance(moved, Step):
         return moved
@@ -230,7 +268,7 @@ def as_step(problem: Problem, moved: Any) -> Step:
     )
 
 
-def _absorb(space: Space[Any], state: State, step: Step, before: float, after: float, started: float) -> None:
+def _absorb(space: Space[P], state: State[P], step: Step[P], before: float, after: float, started: float) -> None:
     """Take over the new point, and the records of the way to it with interpolated times."""
     begun, pace = before - started, (after - before) / max(1, step.iterations)
     records = step.records
@@ -242,13 +280,13 @@ def _absorb(space: Space[Any], state: State, step: Step, before: float, after: f
     last = state.lines.last
     if last.iteration < state.iterations and not (step.judged or step.records):
         dual_before = last.record.dual if last.iteration == state.iterations - 1 else float("nan")
-        line = _measured(space, state.point, space.residual(state.point), dual_before)
-        state.lines.add(TraceLine(line, state.iterations, after - started))
+        record = _measure(space, state.point, space.residual(state.point), dual_before)
+        state.lines.add(TraceLine(record, state.iterations, after - started))
     if step.note and (not state.notes or state.notes[-1] != step.note):
         state.notes.append(step.note)
 
 
-def _measured(space: Space[Any], point: Any, residual: Residual, dual_before: float) -> Record:
+def _measure(space: Space[P], point: P, residual: Residual, dual_before: float) -> Record:
     dual = space.dual(point)
     return Record(0, residual.largest, residual.l1, dual - dual_before, dual)
 
@@ -256,26 +294,29 @@ def _measured(space: Space[Any], point: Any, residual: Residual, dual_before: fl
 def _next_chunk(chunk: int, made: int, seconds: float) -> int:
     if seconds > _SECONDS_PER_STEP:
         return max(1, int(chunk * _SECONDS_PER_STEP / seconds))
-    return chunk if made < chunk else min(2 * chunk, 1 << 20)
+    return chunk if made < chunk else min(2 * chunk, _LARGEST_CHUNK)
 
 
-def _finished(space: Space[Any], judge: Judge, state: State, started: float, ending: Termination) -> Run:
-    last, residual = judge.rebuilt(state.point, quickly=state.hurried)
+def _finish(stage: Stage[P], judge: Judge[P], started: float, ending: Termination) -> Run[P]:
+    """Return the run, its last line being that of the point which is returned."""
+    space, state = stage.space, stage.state
+    last = judge.rebuild(state.point, quickly=state.hurried)
     state.seconds = seconds = time.perf_counter() - started
     line = state.lines.last
     if line.iteration != state.iterations:
-        state.lines.add(TraceLine(_measured(space, last, residual, float("nan")), state.iterations, seconds))
-    elif space.was_scaled(state.point, last):  # the line tells what is returned
+        record = _measure(space, last.point, last.residual, float("nan"))
+        state.lines.add(TraceLine(record, state.iterations, seconds))
+    elif last.was_scaled:
         gained = gained_by_scaling(away_from_total(space.mass(state.point), space.total))
         line.record = line.record._replace(
-            residual=residual.largest,
-            residual_l1=residual.l1,
+            residual=last.residual.largest,
+            residual_l1=last.residual.l1,
             kl_step=line.record.kl_step + gained,
-            dual=space.dual(last),
+            dual=space.dual(last.point),
         )
     return Run(
-        iterate=last,
-        residual=residual,
+        iterate=last.point,
+        residual=last.residual,
         termination=ending,
         iterations=state.iterations,
         seconds=seconds,

@@ -2,72 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
-from purtensor.solving.certificate import Certificate
-from purtensor.solving.loop import Progress, Run, State, run_in
-from purtensor.solving.spaces.space import Space
+from purtensor.solving.loop import Callback, Run, Stage, State, run_stage
+from purtensor.solving.spaces.space import P, Space
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 
 
-class Verdict(Protocol):
+class Verdict(Protocol[P]):
     """The verdict on one problem, found at most once, when it is asked for."""
 
-    def is_hopeless(self) -> bool: ...
-    def is_refuted(self) -> bool: ...
-    def face(self, space: Any, state: State) -> tuple[Any, State]:
-        """Return what the implied zeros leave, and the state of a run that begins there."""
+    def is_hopeless(self) -> bool:
+        """Tell whether it is proved that no positive solution exists, so that the potentials diverge."""
+        ...
+
+    def is_refuted(self) -> bool:
+        """Tell whether there is no solution at all."""
+        ...
+
+    def face(self, state: State[P]) -> Stage[P]:
+        """Return the problem that the implied zeros leave, where a run begins anew; `state` is what went before."""
         ...
 
 
-Certify = Callable[[Space[Any]], Callable[[Any], Certificate]]
-
-
 def solve(
-    space: Space[Any],
-    solver: Any,
+    stage: Stage[P],
     stopping: Stopping,
-    state: State,
-    verdict: Verdict | None,
-    certify: Certify,
-    callback: Callable[[Progress], Any] | None = None,
+    verdict: Verdict[P] | None = None,
+    callback: Callback[P] | None = None,
     before: tuple[int, float] | None = None,
-) -> tuple[Space[Any], Run]:
-    """Return where a run ends, and the space of its problem; `before` is what was spent before the face."""
+) -> Run[P]:
+    """Return where a run ends: on the problem as given, or on the face that its verdict leaves.
+
+    `before` is what was spent before, iterations and seconds, where a resumed run is on the face already.
+    """
+    notes: list[str] = []
     if before is None:
-        asked = None if verdict is None else verdict.is_hopeless
-        found = run_in(space, solver, stopping, state, certify(space), callback, asked)
+        found = run_stage(stage, stopping, callback, None if verdict is None else verdict.is_hopeless)
         if verdict is None:
-            return space, found
+            return found
         try:
-            if _leaves_open(space, found) and verdict.is_hopeless():
-                found = replace(found, termination=Termination.HOPELESS)
-            if found.termination is not Termination.HOPELESS:
-                return space, found
-            if verdict.is_refuted():
-                return space, replace(found, termination=Termination.INFEASIBLE)
-            space, state = verdict.face(space, state)
+            ending = _ask(stage.space, found, verdict)
+            if ending is not Termination.HOPELESS:
+                return replace(found, termination=ending)
+            stage = verdict.face(stage.state)
         except KeyboardInterrupt:
-            note = f"interrupted while a verdict was sought, after the solver had ended: {found.termination.value}"
-            return space, replace(found, termination=Termination.INTERRUPTED, notes=[*found.notes, note], hurried=True)
+            return interrupt(found, "interrupted while a verdict was sought, after the solver had ended")
         before = found.iterations, found.seconds
-        notes = [
-            *found.notes,
-            f"the constraints force zeros, found after {found.iterations} iterations; solved again without them",
-        ]
-    else:
-        notes = []
-    left = replace(
-        stopping,
-        max_iterations=max(0, stopping.max_iterations - before[0]),
-        max_seconds=max(0.0, stopping.max_seconds - before[1]),
-    )
-    found = run_in(space, solver, left, state, certify(space), callback)
+        found_zeros = (
+            f"the constraints force zeros, found after {found.iterations} iterations; solved again without them"
+        )
+        notes = [*found.notes, found_zeros]
+    found = run_stage(stage, _subtract(stopping, before), callback)
     ending = found.termination
-    return space, replace(
+    return replace(
         found,
         termination=Termination.CONVERGED_ON_FACE if ending is Termination.CONVERGED else ending,
         iterations=found.iterations + before[0],
@@ -76,8 +66,34 @@ def solve(
     )
 
 
-def _leaves_open(space: Space[Any], found: Run) -> bool:
+def interrupt(found: Run[P], while_what: str) -> Run[P]:
+    """Return a run that ended by itself, as what Ctrl-C left of the call."""
+    notes = [*found.notes, f"{while_what}: {found.termination.value}"]
+    return replace(found, termination=Termination.INTERRUPTED, notes=notes, hurried=True)
+
+
+def _ask(space: Space[P], found: Run[P], verdict: Verdict[P]) -> Termination:
+    """Return how a run ended once its verdict is known; HOPELESS where there is a face to go on with."""
+    ending = found.termination
+    if _leaves_open(space, found) and verdict.is_hopeless():
+        ending = Termination.HOPELESS
+    if ending is Termination.HOPELESS and verdict.is_refuted():
+        return Termination.INFEASIBLE
+    return ending
+
+
+def _leaves_open(space: Space[P], found: Run[P]) -> bool:
     """Tell whether an ending leaves open if there was anything to converge to."""
     if found.termination is Termination.CONVERGED:
         return space.has_emptied(found.iterate, found.residual.l1)
     return found.termination in (Termination.STALLED, Termination.NOT_FINITE)
+
+
+def _subtract(stopping: Stopping, spent: tuple[int, float]) -> Stopping:
+    """Return the limits that are left after so many iterations and seconds."""
+    iterations, seconds = spent
+    return replace(
+        stopping,
+        max_iterations=max(0, stopping.max_iterations - iterations),
+        max_seconds=max(0.0, stopping.max_seconds - seconds),
+    )

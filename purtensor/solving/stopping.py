@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.solving.iterate import Budget, Residual
-from purtensor.solving.spaces.space import Space
+from purtensor.solving.spaces.space import P, Space
 from purtensor.solving.trace_lines import TraceLine
 
 if TYPE_CHECKING:
@@ -50,8 +50,17 @@ class Stopping:
         return residual <= self.residual and residual_l1 <= self.residual_l1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rebuilt(Generic[P]):
+    """A point as its potentials make it, scaled to the targets' total: its residual, and whether scaling moved it."""
+
+    point: P
+    residual: Residual
+    was_scaled: bool
+
+
 @dataclass(slots=True, eq=False)
-class Judge:
+class Judge(Generic[P]):
     """Tells whether a point meets what was asked for, and keeps what it found out on the way.
 
     Attributes
@@ -60,11 +69,11 @@ class Judge:
         The last that was asked for; None when none was.
     """
 
-    space: Space[Any]
+    space: Space[P]
     stopping: Stopping
-    certify: Callable[[Any], Certificate] | None
+    certify: Callable[[P], Certificate] | None
     certificate: Certificate | None = None
-    _rebuilt: tuple[Any, Any, Residual] | None = None
+    _rebuilt: tuple[P, Rebuilt[P]] | None = None
     _awaited: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,26 +86,26 @@ class Judge:
             return Budget(iterations, float("inf"), self._awaited)
         return Budget(iterations, self.stopping.residual, self.stopping.residual_l1)
 
-    def is_met(self, point: Any, line: TraceLine) -> bool:
+    def is_met(self, point: P, line: TraceLine) -> bool:
         """Tell whether the point meets what was asked for; `line` is that of the trace which measured it."""
         if self.stopping.stop_on == "tv_bound":
             return self._is_certified(point, line)
         if not self.stopping.is_met_by(line.record.residual, line.record.residual_l1):
             return False
-        _, residual = self.rebuilt(point)
+        residual = self.rebuild(point).residual
         return self.stopping.is_met_by(residual.largest, residual.l1)
 
-    def rebuilt(self, point: Any, *, quickly: bool = False) -> tuple[Any, Residual]:
-        """Return a point as its potentials make it, scaled to the targets' total, and its residual.
+    def rebuild(self, point: P, *, quickly: bool = False) -> Rebuilt[P]:
+        """Return a point as it would be returned; made once for each point.
 
         Newton's steps keep the total only as well as they meet the targets.
         """
         if self._rebuilt is None or self._rebuilt[0] is not point:
-            made = self.space.scaled(point, quickly=quickly)
-            self._rebuilt = point, made, self.space.residual(made)
-        return self._rebuilt[1:]
+            made, was_scaled = self.space.rebuild(point, quickly=quickly)
+            self._rebuilt = point, Rebuilt(made, self.space.residual(made), was_scaled)
+        return self._rebuilt[1]
 
-    def _is_certified(self, point: Any, line: TraceLine) -> bool:
+    def _is_certified(self, point: P, line: TraceLine) -> bool:
         """Ask for a certificate where the residual makes one likely: it costs about a Newton iteration.
 
         The residual is awaited at which the bound would be met if it fell as the residual does, half at the least.
@@ -110,11 +119,6 @@ class Judge:
         if reached > tolerance:
             self._awaited = residual_l1 * min(0.95, max(0.5, tolerance / reached))
         return reached <= tolerance
-
-
-def is_rounding_of(space: Space[Any], gain: float) -> bool:
-    """Tell whether a gain of the dual, in nats of distributions of mass 1, is what rounding makes of none."""
-    return gain <= space.constraints * 2.0**-100
 
 
 def away_from_total(mass: float, total: float) -> float:

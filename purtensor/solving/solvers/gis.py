@@ -64,5 +64,5 @@ class GIS:
         )
         kept = records_of(problem, records[:written], state.done)
         state.done += made
-        stalled = bool(kept) and is_rounding(problem, kept[-1].kl_step)
+        stalled = bool(kept) and is_rounding(kept[-1].kl_step, len(problem.index))
         return Step(Iterate(state.t.copy(), state.masses, state), made, kept, stalled=stalled)

@@ -100,7 +100,7 @@ class LBFGS:
 
 
 def _is_rounding(problem: Problem, move: _Move | None) -> bool:
-    return move is None or is_rounding(problem, move.gain / problem.total)
+    return move is None or is_rounding(move.gain / problem.total, len(problem.index))
 
 
 def _best_move(problem: Problem, memory: _Memory) -> _Move | None:

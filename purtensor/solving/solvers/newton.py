@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from purtensor._options import is_count
 from purtensor.errors import InvalidOptionError
 from purtensor.solving.hessian.regularized import FLOORS
-from purtensor.solving.iterate import Budget, Iterate, Record, Step
+from purtensor.solving.iterate import Budget, Iterate, Record, Step, is_rounding
 from purtensor.solving.line_search import search
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.arrays import ArraySpace
-from purtensor.solving.spaces.space import NewtonMemory, Space
-from purtensor.solving.stopping import is_rounding_of
+from purtensor.solving.spaces.space import D, NewtonMemory, NewtonSpace, P, Space
 
 MOST_SWEEPS = 1_000
 """The sweeps of a warm-up are made in one go, which no time limit ends."""
@@ -72,7 +70,7 @@ class Newton:
         step = self.step_in(space, iterate, budget)
         return step if step.iterations else self.step_in(space, step.iterate, budget)
 
-    def step_in(self, space: Space[Any], point: Any, budget: Budget) -> Step:
+    def step_in(self, space: NewtonSpace[P, D], point: P, budget: Budget) -> Step[P]:
         """Return a step: of no iterations while it warms up, else of one, or of sweeps where none gains."""
         memory = point.memory if isinstance(point.memory, NewtonMemory) else NewtonMemory()
         if memory.warmed < self.warm_up:
@@ -97,17 +95,22 @@ class Newton:
         gain /= space.total
         record = Record(1, reached.largest, reached.l1, memory.warm_gain + gain, space.dual(moved))
         return Step(
-            moved, 1, (record,), note, stalled=is_rounding_of(space, gain), doubtful=slow > 0 and slow % SLOW_STEPS == 0
+            moved,
+            1,
+            (record,),
+            note,
+            stalled=is_rounding(gain, space.constraints),
+            doubtful=slow > 0 and slow % SLOW_STEPS == 0,
         )
 
 
-def best_step(space: Space[Any], point: Any, residual_l1: float) -> tuple[Any, float] | None:
+def best_step(space: NewtonSpace[P, D], point: P, residual_l1: float) -> tuple[P, float] | None:
     """Return the Newton step and its gain, or one of those for raised masses where that gains next to nothing.
 
     A direction that raised masses give is one of ascent too, for C diag(p) C^T has only grown.
     """
     worth = WORTH * residual_l1**2 * space.total
-    best: tuple[Any, float] | None = None
+    best: tuple[P, float] | None = None
     for floor in (0.0, *FLOORS):
         found = search(space, point, space.direction(point, floor))
         if found is not None and (best is None or found[1] > best[1]):
@@ -117,12 +120,12 @@ def best_step(space: Space[Any], point: Any, residual_l1: float) -> tuple[Any, f
     return best
 
 
-def _is_met_to_rounding(space: Space[Any], residual_l1: float) -> bool:
+def _is_met_to_rounding(space: Space[P], residual_l1: float) -> bool:
     """Tell whether what a step has to gain by this residual is rounding."""
-    return is_rounding_of(space, WORTH * residual_l1**2)
+    return is_rounding(WORTH * residual_l1**2, space.constraints)
 
 
-def _swept(space: Space[Any], point: Any, memory: NewtonMemory, budget: Budget) -> Step:
+def _swept(space: NewtonSpace[P, D], point: P, memory: NewtonMemory, budget: Budget) -> Step[P]:
     """Return the point after sweeps of IPF, which gain wherever a target is missed."""
     most = min(memory.sweeps, budget.iterations)
     step = space.sweep(point, None, Budget(most, budget.residual, budget.residual_l1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,12 @@ from purtensor.solving.iterate import (
     starting_potentials,
 )
 from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.space import Sums
 from purtensor.solving.stopping import away_from_total, has_emptied
 
-_FIRST_CHUNK = (64, 1 << 16)
+_FIRST_CHUNK, _FIRST_READS = 64, 1 << 16
+"""A first step makes so many iterations, or reads so many profiles: its time is not known yet."""
 
 
 class Direction(NamedTuple):
@@ -40,8 +42,8 @@ class Direction(NamedTuple):
     slope: float
 
 
-class ArrayAhead(NamedTuple):
-    """See `Ahead`."""
+class ArrayTrial(NamedTuple):
+    """See `Trial`; the point is made when it is asked for."""
 
     slope: float
     loss: float
@@ -58,7 +60,7 @@ class ArrayAhead(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ArrayChange:
-    """See `Change`."""
+    """See `Change`; `missed` is what p (1 + w) misses, `room` holds its masses."""
 
     potentials: FloatArray
     factored: Factored
@@ -72,10 +74,9 @@ class ArrayChange:
 
 @dataclass(slots=True, eq=False)
 class ArraySpace:
-    """A Problem, as algorithms see it."""
+    """A Problem, as algorithms see it: see `purtensor.solving.spaces.space` for what each method returns."""
 
     problem: Problem
-    sweeps_at_once: bool = True
     _shares: FloatArray | None = field(default=None)
 
     @property
@@ -90,16 +91,15 @@ class ArraySpace:
     def newton_note(self) -> str:
         return hessian_of(self.problem).note
 
+    @property
+    def sweeps_at_once(self) -> bool:
+        return True
+
     def start(self) -> Iterate:
         return iterate_at(self.problem, starting_potentials(self.problem))
 
     def residual(self, point: Iterate) -> Residual:
-        if point.found is None:
-            problem = self.problem
-            point.sums = np.empty(problem.system.rows)
-            largest, l1 = measured(problem, point.masses, point.sums)
-            point.found = Residual(largest / problem.total, l1 / problem.total)
-        return point.found
+        return self._measured(point)[1]
 
     def dual(self, point: Iterate) -> float:
         return dual_at(self.problem, point)
@@ -107,49 +107,42 @@ class ArraySpace:
     def mass(self, point: Iterate) -> float:
         return float(point.masses.sum())
 
-    def scaled(self, point: Iterate, *, quickly: bool = False) -> Iterate:
+    def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
         made = iterate_at(self.problem, point.potentials)
         mass = float(made.masses.sum())
-        if away_from_total(mass, self.problem.total):
-            made = iterate_at(self.problem, shifted(self.problem, point.potentials.copy(), mass))
-        return made
+        if not away_from_total(mass, self.problem.total):
+            return made, False
+        return iterate_at(self.problem, shifted(self.problem, point.potentials.copy(), mass)), True
 
-    def was_scaled(self, point: Iterate, made: Iterate) -> bool:
-        return made.potentials is not point.potentials
-
-    def sweep(self, point: Iterate, order: tuple[int, ...] | None, budget: Budget) -> Step:
-        from purtensor.solving.solvers.ipf.solver import IPF
-
+    def sweep(self, point: Iterate, order: tuple[int, ...] | None, budget: Budget) -> Step[Iterate]:
         step = IPF(order).step(self.problem, Iterate(point.potentials, point.masses), budget)
         return step.at(iterate_at(self.problem, step.iterate.potentials))
 
     def warm_up(self, point: Iterate, order: tuple[int, ...] | None, sweeps: int) -> tuple[Iterate, int]:
-        from purtensor.solving.solvers.ipf.solver import IPF
-
         moved = IPF(order).few_sweeps(self.problem, point.with_memory(None), sweeps)
         return iterate_at(self.problem, moved.potentials), sweeps
 
     def direction(self, point: Iterate, floor: float) -> Direction:
-        self.residual(point)
-        miss = self.problem.targets - point.sums
+        miss = self.problem.targets - self._measured(point)[0]
         found, _ = hessian_of(self.problem).factor_and_solve(self._weights(point, floor), miss)
         return Direction(found, inner_product(miss, found))
 
-    def ahead(self, point: Iterate, direction: Direction, step: float) -> ArrayAhead:
+    def try_step(self, point: Iterate, direction: Direction, step: float) -> ArrayTrial:
         loss = largest = math.nan
         if np.isfinite(direction.slope) and direction.slope > 0.0:
             loss, largest = bent(self.problem, point.masses, direction.potentials, step)
-        return ArrayAhead(direction.slope, loss, largest, self.problem, point, direction.potentials, step)
+        return ArrayTrial(direction.slope, loss, largest, self.problem, point, direction.potentials, step)
 
     def first_change(self, point: Iterate, floor: float) -> ArrayChange | None:
         problem = self.problem
-        self.residual(point)
         scale = problem.total / self.mass(point)
         weights = self._weights(point, floor)
-        found, factored = hessian_of(problem).factor_and_solve(weights, problem.targets / scale - point.sums)
+        found, factored = hessian_of(problem).factor_and_solve(
+            weights, problem.targets / scale - self._measured(point)[0]
+        )
         return self._changed(point, scale, found, factored, np.empty_like(point.masses))
 
-    def refined(self, change: ArrayChange) -> ArrayChange:
+    def refine(self, change: ArrayChange) -> ArrayChange:
         found = change.potentials + change.factored.solve(change.missed / change.scale)
         return self._changed(change.point, change.scale, found, change.factored, change.room)
 
@@ -176,15 +169,22 @@ class ArraySpace:
         totals = self.problem.total, float(self.problem.reference.sum())
         return has_emptied(point.masses, self.problem.reference, totals, residual_l1)
 
-    def emptying(self) -> float:
+    def emptying_gain(self) -> float:
         return emptying_gain(self.problem)
 
-    def chunk(self) -> int:
-        most, reads = _FIRST_CHUNK
-        return max(1, min(most, reads // max(1, self.problem.index.size)))
+    def first_chunk(self) -> int:
+        return max(1, min(_FIRST_CHUNK, _FIRST_READS // max(1, self.problem.index.size)))
 
-    def keep(self, state: Any) -> None:
-        pass
+    def keep(self, state: object) -> None:
+        """Do nothing: a run in memory is not resumed."""
+
+    def _measured(self, point: Iterate) -> tuple[FloatArray, Residual]:
+        """Return C p and the residual that it leaves; computed once for each point."""
+        if point.measured is None:
+            problem, sums = self.problem, np.empty(self.problem.system.rows)
+            largest, l1 = measured(problem, point.masses, sums)
+            point.measured = sums, Residual(largest / problem.total, l1 / problem.total)
+        return point.measured
 
     def _weights(self, point: Iterate, floor: float) -> FloatArray:
         if floor == 0.0:

@@ -1,57 +1,78 @@
-"""What an algorithm asks of the place where a problem's numbers live; it never learns how they are stored.
+"""What algorithms ask of the place where a problem's numbers are stored.
 
-A space owns the reference, the targets, the forms of C diag(p) C^T and every sum over profiles or rows. A point belongs
-to the space that made it. What is small (counts, residuals, times, a solver's memory) belongs to the loop.
+A space owns the reference, the targets and every sum over profiles or rows; an algorithm is written once over these
+protocols and never learns how the numbers are stored. A point belongs to the space that made it: potentials, the sums
+measured there, and the memory of the solver that led to it. Counts, times and the trace belong to the run
+(`purtensor.solving.loop.State`).
+
+Each protocol is a capability. A function that needs no more than `Space` runs in all spaces; Newton's method needs a
+`NewtonSpace`, proofs need a `CertifiableSpace`, and mypy refuses a space that lacks what is asked for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from purtensor._typing import FloatArray
 from purtensor.solving.iterate import Budget, Residual, Step
 
+if TYPE_CHECKING:
+    from purtensor.solving.loop import State
 
-class Ahead(Protocol):
-    """A point along a direction, reckoned without being reached.
 
-    Attributes
-    ----------
-    slope
-        The derivative of the dual along the direction, at the point where it begins.
-    loss
-        sum p (exp(z) - 1 - z), z = step C^T d: what the dual loses against its linear growth.
-    largest
-        The largest |C^T d|.
-    """
+class Point(Protocol):
+    """A point of the exponential family; `memory` is what the solver that reached it wants to find again."""
 
-    slope: float
-    loss: float
-    largest: float
+    memory: object
 
-    def point(self) -> Any:
-        """Return the point; a space of parts has written it in the same pass, one of arrays makes it now."""
+
+P = TypeVar("P", bound=Point)
+D = TypeVar("D")
+D_contra = TypeVar("D_contra", contravariant=True)
+C = TypeVar("C", bound="Change")
+P_co = TypeVar("P_co", bound=Point, covariant=True)
+
+
+class Trial(Protocol[P_co]):
+    """A step along a direction, evaluated before it is known whether it is taken."""
+
+    @property
+    def slope(self) -> float:
+        """The derivative of the dual along the direction, where the step begins."""
+        ...
+
+    @property
+    def loss(self) -> float:
+        """The sum p (exp(z) - 1 - z), z = step C^T d: by so much the dual gains less than step * slope."""
+        ...
+
+    @property
+    def largest(self) -> float:
+        """The largest |C^T d|."""
+        ...
+
+    def point(self) -> P_co:
+        """Return the point at the end of the step. On disk it was written in the pass that evaluated the step."""
         ...
 
 
 class Change(Protocol):
-    """m such that p (1 + C^T m) meets the targets up to what is left: both of the masses as scaled to the total.
+    """Potentials m such that p (1 + C^T m) meets the targets up to a miss, p being scaled to their total."""
 
-    Attributes
-    ----------
-    left
-        The sum of the misses in the worst constraint.
-    uneven
-        The root of sum miss^2 / max(target, miss).
-    """
+    @property
+    def left(self) -> float:
+        """The miss in the worst constraint: the sum of its absolute values."""
+        ...
 
-    left: float
-    uneven: float
+    @property
+    def uneven(self) -> float:
+        """The root of sum miss^2 / max(target, |miss|)."""
+        ...
 
 
 class Sums(NamedTuple):
-    """The sums of the certificate over w = C^T m, for a mass of 1: see purtensor.kernels.newton.certificate."""
+    """The sums over w = C^T m that a certificate is made of, for masses of total 1 (purtensor.kernels.newton)."""
 
     lowest: float
     upper: float
@@ -59,73 +80,143 @@ class Sums(NamedTuple):
     moved: float
 
 
-P = TypeVar("P")
-
-
 class Space(Protocol[P]):
-    """A problem, and all sums over it; algorithms are written over this and nothing else."""
+    """A problem, and what the loop asks of its points."""
 
-    total: float
-    constraints: int
-    sweeps_at_once: bool  # whether a step makes as many sweeps as its budget allows; else one
-
-    # --- points
-    def start(self) -> P: ...
-    def residual(self, point: P) -> Residual: ...
-    def dual(self, point: P) -> float: ...
-    def mass(self, point: P) -> float: ...
-    def scaled(self, point: P, *, quickly: bool) -> P:
-        """Return the point as its potentials make it, scaled to the total: what would be returned."""
+    @property
+    def total(self) -> float:
+        """The total of the targets."""
         ...
 
-    def was_scaled(self, point: P, made: P) -> bool: ...
+    @property
+    def constraints(self) -> int:
+        """The number of constraints."""
+        ...
 
-    # --- moves
-    def sweep(self, point: P, order: tuple[int, ...] | None, budget: Budget) -> Step:
-        """Return a step of plain IPF, of one sweep or more, its records measured on the way."""
+    def start(self) -> P:
+        """Return the reference, scaled to the targets' total."""
+        ...
+
+    def residual(self, point: P) -> Residual:
+        """Return how far a point is from the targets; measured once for each point."""
+        ...
+
+    def dual(self, point: P) -> float:
+        """Return the dual value in nats, which no constant added to the potentials changes."""
+        ...
+
+    def mass(self, point: P) -> float:
+        """Return the sum of the masses."""
+        ...
+
+    def rebuild(self, point: P, *, quickly: bool = False) -> tuple[P, bool]:
+        """Return the point as its potentials make it, scaled to the targets' total, and whether scaling moved it.
+
+        That is what is judged and returned. `quickly` spares a pass over the disk where Ctrl-C was pressed.
+        """
+        ...
+
+    def has_emptied(self, point: P, residual_l1: float) -> bool:
+        """Tell whether a point that meets the targets has all but emptied profiles, which may be forced to be zero."""
+        ...
+
+    def emptying_gain(self) -> float:
+        """Return what the dual gains, in nats, as zero targets empty profiles of the reference."""
+        ...
+
+    def first_chunk(self) -> int:
+        """Return how many iterations the first step of a run may make."""
+        ...
+
+    def keep(self, state: State[P]) -> None:
+        """Write where the run stands, so that it can be resumed; spaces in memory do nothing."""
+        ...
+
+
+class SweepSpace(Space[P], Protocol[P]):
+    """A space that is swept by iterative proportional fitting."""
+
+    @property
+    def sweeps_at_once(self) -> bool:
+        """Whether a step makes as many sweeps as its budget allows; else one."""
+        ...
+
+    def sweep(self, point: P, order: tuple[int, ...] | None, budget: Budget) -> Step[P]:
+        """Return a step of at least one sweep, within the budget."""
         ...
 
     def warm_up(self, point: P, order: tuple[int, ...] | None, sweeps: int) -> tuple[P, int]:
-        """Return the point after some of so many sweeps, and how many these were; the last is for Newton to go on."""
+        """Return the point after some of so many sweeps, unrecorded, and how many were made.
+
+        The last leaves what Newton's first step needs.
+        """
         ...
 
-    def direction(self, point: P, floor: float) -> Any:
-        """Return the solution of C diag(p + floor shares) C^T d = b - C p."""
+
+class SearchSpace(Space[P], Protocol[P, D_contra]):
+    """A space in which steps along a direction can be evaluated."""
+
+    def try_step(self, point: P, direction: D_contra, step: float) -> Trial[P]:
+        """Return the step of this length from a point; one pass over parts on disk."""
         ...
 
-    def ahead(self, point: P, direction: Any, step: float) -> Ahead: ...
+
+class NewtonSpace(SweepSpace[P], SearchSpace[P, D], Protocol[P, D]):
+    """A space that solves Newton's equations."""
+
     @property
-    def newton_note(self) -> str: ...
+    def newton_note(self) -> str:
+        """How the equations are solved, in words for the notes of a result."""
+        ...
 
-    # --- what is proved of a point
-    def first_change(self, point: P, floor: float) -> Change | None: ...
-    def refined(self, change: Change) -> Change: ...
-    def sums(self, point: P, change: Change) -> Sums: ...
+    def direction(self, point: P, floor: float) -> D:
+        """Return the solution d of C diag(p + floor shares) C^T d = b - C p (notes/newton.md, equation 9)."""
+        ...
+
+
+class CertifiableSpace(Space[P], Protocol[P, C]):
+    """A space in which bounds can be proved."""
+
+    def first_change(self, point: P, floor: float) -> C | None:
+        """Return the change that Newton's equations give, `floor` as for directions; None where there is none."""
+        ...
+
+    def refine(self, change: C) -> C:
+        """Return the change after one step of iterative refinement, with the same factors."""
+        ...
+
+    def sums(self, point: P, change: C) -> Sums:
+        """Return the sums of the certificate."""
+        ...
+
     def weight(self, point: P) -> float:
         """Return the mean over the masses of the sum of each profile's absolute potentials."""
         ...
 
-    def has_emptied(self, point: P, residual_l1: float) -> bool:
-        """Tell whether a point that meets the targets has all but emptied profiles."""
+
+class RowSpace(SearchSpace[P, D], Protocol[P, D]):
+    """A space whose rows all lie in memory, for methods that learn from gradients."""
+
+    @property
+    def targets(self) -> FloatArray:
+        """Shape (D,): the targets."""
         ...
 
-    # --- a run
-    def emptying(self) -> float:
-        """Return what the dual gains as zero targets empty profiles."""
+    def miss(self, point: P) -> FloatArray:
+        """Return b - C p, shape (D,): the gradient of the dual."""
         ...
 
-    def chunk(self) -> int:
-        """Return how many iterations a first step may make."""
-        ...
+    def along(self, point: P, potentials: FloatArray) -> tuple[D, FloatArray, float]:
+        """Return the direction of these potentials with the constant removed that the total forbids.
 
-    def keep(self, state: Any) -> None:
-        """Keep where the run stands, so that it can be taken up again; arrays do nothing."""
+        With it the potentials that remain, and the slope of the dual along them.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NewtonMemory:
-    """What Newton's method remembers from step to step: numbers only, so that a checkpoint can hold them.
+    """What Newton's method keeps from step to step: numbers only, so that a checkpoint can hold them.
 
     Attributes
     ----------
@@ -135,6 +226,8 @@ class NewtonMemory:
         How many of the last steps in a row gained little.
     sweeps
         Sweeps still to come before the next step, because none gained.
+    noted
+        Whether the result's notes say how the equations are solved.
     """
 
     warmed: int = 0
@@ -142,12 +235,3 @@ class NewtonMemory:
     slow: int = 0
     sweeps: int = 0
     noted: bool = False
-
-
-class SpaceSolver(Protocol):
-    """A solver written over spaces."""
-
-    def step_in(self, space: Space[Any], point: Any, budget: Budget) -> Step: ...
-
-
-__all__ = ["Ahead", "Change", "FloatArray", "NewtonMemory", "Space", "SpaceSolver", "Sums"]

@@ -176,7 +176,7 @@ class IPF:
         made = records_of(problem, records[:written], state.done)
         state.done += sweeps
         moved = Iterate(lambda: state.t + np.log(state.u), state.masses, state)
-        stalled = bool(made) and is_rounding(problem, made[-1].kl_step)
+        stalled = bool(made) and is_rounding(made[-1].kl_step, len(problem.index))
         return Step(moved, sweeps, made, stalled=stalled, judged=True)
 
     def _started(self, problem: Problem, iterate: Iterate) -> _Sweeping:

@@ -83,7 +83,9 @@ def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
     made = records_of(problem, records[:written], done)
     potentials = cache(sweeper.potentials)
     moved = Iterate(potentials, lambda: rebuilt(problem, potentials()), sweeper)
-    return Step(moved, sweeps, made, stalled=bool(made) and is_rounding(problem, made[-1].kl_step), judged=True)
+    return Step(
+        moved, sweeps, made, stalled=bool(made) and is_rounding(made[-1].kl_step, len(problem.index)), judged=True
+    )
 
 
 def make_sweeps(sweeper: Sweeper, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
