@@ -8,7 +8,6 @@ import purtensor as pt
 from purtensor.feasibility import check_witness as checking
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import diagnose as diagnosing
-from purtensor.outofcore import feasibility_check as doubts
 from purtensor.outofcore.diagnose import diagnose_stored
 from purtensor.outofcore.project import project_stored
 from tests.outofcore.test_project import SETS, people, targets
@@ -258,7 +257,7 @@ def test_diagnose__targets_that_disagree_on_more_than_is_compared_at_once(tmp_pa
 
 
 def test_project__of_what_cannot_be_met_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubts, "PATIENCE", 20)
+    monkeypatch.setattr("purtensor.solving.loop.PATIENCE", 20)
     table = far_from_parity(30)
     place = stored(table, tmp_path)
     constraints = pt.pur(table, response="y", protected="s")

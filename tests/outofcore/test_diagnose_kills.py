@@ -14,10 +14,10 @@ import pytest
 
 import purtensor as pt
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore import feasibility_check as doubts
 from purtensor.outofcore import search as searching
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.parts_space import PartsSpace
+from purtensor.solving.solvers import newton
 from tests.outofcore.test_boundary import TWO_PROOFS, forced_case, forced_goal, stored
 from tests.outofcore.test_kills import assert_same_bits
 from tests.outofcore.test_project import SETS, by_profile
@@ -36,18 +36,19 @@ DRIVER = textwrap.dedent(
     """
     import dask, sys, time
     import purtensor as pt
-    from purtensor.outofcore import search as searching
+    from purtensor.outofcore.parts_space import PartsSpace
 
     path, rest_at = sys.argv[1:]
-    keep = searching.keep
+    keep = PartsSpace.keep
 
-    def told(store, stand):
-        keep(store, stand)
-        print(f"{store.proofs}.{stand.iterations}", flush=True)
-        if f"{store.proofs}.{stand.iterations}" == rest_at:
+    def told(space, state):
+        keep(space, state)
+        step = f"{space.store.proofs}.{state.iterations}"
+        print(step, flush=True)
+        if step == rest_at:
             time.sleep(60)
 
-    searching.keep = told
+    PartsSpace.keep = told
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 30}):
         stored = pt.open_table(path)
         goal = pt.open_table(path.replace("t.zarr", "goal.zarr"))
@@ -83,11 +84,12 @@ def case(folder):
 def steps_made(monkeypatch):
     """The steps of searches in this process, by how many proofs came before."""
     made = []
-    keep = searching.keep
+    keep = PartsSpace.keep
 
-    def told(store, stand):
-        keep(store, stand)
-        made.append(f"{store.proofs}.{stand.iterations}")
+    def told(space, state):
+        keep(space, state)
+        if space.store.states.name == "verdict":  # of a search, not of the run that asked for it
+            made.append(f"{space.store.proofs}.{state.iterations}")
 
     monkeypatch.setattr(PartsSpace, "keep", told)
     return made
@@ -127,7 +129,7 @@ def test_diagnose__after_its_process_was_killed_has_the_same_bits(tmp_path, step
 
 def interrupting(after):
     """The step of a search, which Ctrl-C ends after so many."""
-    step, calls = searching.newton_step, iter(range(after))
+    step, calls = searching.search, iter(range(after))
 
     def interrupted(*arguments):
         if next(calls, None) is None:
@@ -151,7 +153,7 @@ def test_diagnose__what_is_not_whole_is_begun_anew(tmp_path, steps_made, monkeyp
         steps_made.clear()
         place, constraints = case(tmp_path / folder)
         with monkeypatch.context() as patched:
-            patched.setattr(searching, "newton_step", interrupting(2))
+            patched.setattr(searching, "search", interrupting(2))
             with pytest.raises(KeyboardInterrupt):
                 pt.diagnose(place, constraints)
         assert steps_made == whole[:2]
@@ -176,7 +178,7 @@ def test_diagnose__what_is_not_whole_is_begun_anew(tmp_path, steps_made, monkeyp
 
 
 def test_project__goes_on_with_the_diagnosis_that_it_broke_off(tmp_path, steps_made, monkeypatch):
-    monkeypatch.setattr(doubts, "SLOW_STEPS", 3)
+    monkeypatch.setattr(newton, "SLOW_STEPS", 3)
     table, constraints = forced_case(TWO_PROOFS)
     (tmp_path / "whole").mkdir()
     expected = pt.project(stored(table, tmp_path / "whole"), constraints)
@@ -184,7 +186,7 @@ def test_project__goes_on_with_the_diagnosis_that_it_broke_off(tmp_path, steps_m
     steps_made.clear()
     place = stored(table, tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(searching, "newton_step", interrupting(2))
+        patched.setattr(searching, "search", interrupting(2))
         stopped = pt.project(place, constraints, on_failure="return")
     assert stopped.termination is pt.Termination.INTERRUPTED
     assert steps_made == whole[:2]

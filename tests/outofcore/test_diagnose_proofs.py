@@ -11,8 +11,8 @@ import purtensor as pt
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import combine_proofs as combining
 from purtensor.outofcore import diagnose
-from purtensor.outofcore import feasibility_check as doubts
 from purtensor.outofcore.diagnose import diagnose_stored
+from purtensor.solving.solvers import newton
 from tests.outofcore.test_boundary import TWO_PROOFS, forced_case, forced_goal, small_parts, stored  # noqa: F401
 from tests.outofcore.test_diagnose import drawn_case, profiles_of, refuted
 from tests.outofcore.test_project import SETS, people, targets
@@ -180,7 +180,7 @@ def test_project__a_start_that_is_refused_leaves_nothing(tmp_path):
 
 
 def test_project__open_questions_do_not_end_a_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubts, "SLOW_STEPS", 1)
+    monkeypatch.setattr(newton, "SLOW_STEPS", 1)
     monkeypatch.setattr(diagnose, "searched", lambda *_: None)
     monkeypatch.setattr(diagnose, "coarse_contradiction", lambda *_: None)
     monkeypatch.setattr(diagnose, "IN_MEMORY", 0)

@@ -51,10 +51,10 @@ def test_project__ctrl_c_waits_for_no_proof_and_can_be_gone_on_from(run, tmp_pat
 
     stopped = pt.project(reference, constraints, callback=lambda stage: stage.iteration == 3, on_failure="return")
     assert (stopped.termination, stopped.certified) == (pt.Termination.INTERRUPTED, True)
-    monkeypatch.setattr("purtensor.outofcore.project.certify", None)
+    monkeypatch.setattr("purtensor.outofcore.parts_space.certify", None)
     result = pt.project(reference, constraints, callback=pressed, on_failure="return")
     assert (result.termination, result.certified, result.tv_bound) == (pt.Termination.INTERRUPTED, False, 1.0)
-    assert result.divergence == stopped.divergence
+    assert result.divergence == pytest.approx(stopped.divergence, rel=1e-14)  # not rebuilt at its total: that is a pass
     monkeypatch.undo()
     assert pt.resume(result.path).certified
 

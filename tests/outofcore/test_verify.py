@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.outofcore import parts_space
 from purtensor.outofcore.project import project_stored
 from tests.outofcore.test_project import SETS, by_profile, in_memory, people, targets
 
@@ -96,8 +97,15 @@ def test_verify__no_witness_no_proof(tmp_path):
 
 
 def test_verify__the_proof_that_ended_the_run_is_made_once(tmp_path, monkeypatch):
-    monkeypatch.delattr("purtensor.outofcore.project.certify")  # of ends that no proof was asked for
+    proved, certify = [], parts_space.certify
+
+    def counted(space, point, *rest):
+        proved.append(point.token)
+        return certify(space, point, *rest)
+
+    monkeypatch.setattr(parts_space, "certify", counted)
     result, _, _ = projected(tmp_path, 98, SETS["PUR"], stop_on="tv_bound", tolerance=1e-4)
+    assert proved.count(result.token) == 1
     assert 0 < result.tv_bound <= 1e-4
     assert result.trace["tv_bound"].values[-1] == result.tv_bound
     assert pt.verify(result).passed

@@ -305,14 +305,14 @@ def test_project__ctrl_c_while_a_verdict_is_sought_keeps_the_state_so_far(monkey
 
 def test_project__the_face_has_what_is_left_of_the_time(monkeypatch):
     solving = importlib.import_module("purtensor.solving.solve")
-    runs, real = [], solving.run_in
+    runs, real = [], solving.run_stage
 
-    def watched(space, solver, stopping, *rest):
-        found = real(space, solver, stopping, *rest)
+    def watched(stage, stopping, *rest):
+        found = real(stage, stopping, *rest)
         runs.append((stopping, found))
         return found
 
-    monkeypatch.setattr(solving, "run_in", watched)
+    monkeypatch.setattr(solving, "run_stage", watched)
     problem = pt.problems.load("staircase")
     result = pt.project(problem.reference, problem.constraints, max_seconds=100.0, max_iterations=5000)
     assert result.termination is pt.Termination.CONVERGED_ON_FACE
