@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
-from purtensor.plots.disparity import FOUR_FIFTHS
+from purtensor.fairness.rates import FOUR_FIFTHS
 from purtensor.plots.line_styles import looks_of
 from purtensor.plots.style import COLOURS, GREY, INK, bare, finish, verbatim
 
