@@ -282,5 +282,6 @@ def certificate_terms(w: FloatArray) -> tuple[FloatArray, FloatArray]:
         upper = np.where(w == -1.0, 1.0, upper)
         series = square * (0.5 - w / 6 + square / 12 - square * w / 20 + square * square / 30)
         upper = np.where(small, series, upper)
-        gap = np.where(small, square * square / 8, upper - w - square + np.expm1(w))
+        series = square * square * (1 / 8 - w / 24 + 5 * square / 144 - square * w * (1 / 42 - 1 / 5040))
+        gap = np.where(small, series, upper - w - square + np.expm1(w))
     return upper, gap

@@ -1,0 +1,99 @@
+"""Every space of a problem in memory against the plain numpy one: each operation, and whole runs by each solver."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import purtensor as pt
+from purtensor.solving.certificate import certify
+from purtensor.solving.iterate import Budget
+from purtensor.solving.line_search import search
+from purtensor.solving.loop import Stage, begin, run_stage
+from purtensor.solving.problem import build_problem
+from purtensor.solving.spaces.arrays import ArraySpace
+from purtensor.solving.spaces.plain import PlainSpace, certificate_terms, exponential_excess
+from purtensor.solving.stopping import Stopping
+from tests.solving.drawn import labelled_problem
+
+SPACES = {"arrays": ArraySpace, "plain": PlainSpace}
+PROBLEMS = ("PUR", "PUR without regularisation", "binary, all pairs", "cube", "records")
+
+
+def steps(space):
+    """The solvers that are written over spaces."""
+    return {
+        "Newton": partial(pt.Newton().step_in, space),
+        "Newton at once": partial(pt.Newton(warm_up=0).step_in, space),
+        "sweeps": lambda point, budget: space.sweep(point, None, budget),
+    }
+
+
+def run(make, problem, solver, **limits):
+    space = make(problem)
+    stopping = Stopping(
+        **{"tolerance": 1e-9, "stop_on": "residual", "max_iterations": 300, "max_seconds": 1e9} | limits
+    )
+    return run_stage(Stage(space, begin(space, space.start()), steps(space)[solver], partial(certify, space)), stopping)
+
+
+@pytest.mark.parametrize("solver", ["Newton", "Newton at once", "sweeps"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_run_stage__runs_in_all_spaces_alike(name, solver):
+    problem = build_problem(*labelled_problem(name)).arrays
+    mine, plain = (run(make, problem, solver) for make in SPACES.values())
+    assert mine.termination is plain.termination
+    assert mine.iterations == plain.iterations
+    assert np.abs(mine.iterate.masses - plain.iterate.masses).sum() <= 1e-11 * problem.total
+    assert not np.allclose(plain.iterate.masses, problem.reference, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_certify__proves_alike_in_all_spaces(name):
+    problem = build_problem(*labelled_problem(name)).arrays
+    mine, plain = (run(make, problem, "sweeps", max_iterations=30) for make in SPACES.values())
+    bounds = [certify(make(problem), found.iterate) for make, found in zip(SPACES.values(), (mine, plain), strict=True)]
+    assert bounds[0].certified
+    assert bounds[0].tv_bound == pytest.approx(bounds[1].tv_bound, rel=1e-6, abs=1e-14)
+    assert bounds[0].bound == pytest.approx(bounds[1].bound, rel=1e-6, abs=1e-28)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_spaces__agree_in_every_operation(name):
+    problem = build_problem(*labelled_problem(name)).arrays
+    told = []
+    for make in SPACES.values():
+        space = make(problem)
+        point = space.sweep(space.start(), None, Budget(2, 0.0, 0.0)).iterate
+        rebuilt, was_scaled = space.rebuild(point)
+        change = space.first_change(point, 0.0)
+        sums = space.sums(point, change)
+        trial = space.try_step(point, space.direction(point, 0.0), 0.5)
+        moved, gain = search(space, point, space.direction(point, 1e-5))
+        linear = problem.targets @ (moved.potentials - point.potentials)
+        assert gain == pytest.approx(linear - (space.mass(moved) - space.mass(point)), rel=1e-6, abs=1e-12)
+        residual, proofs = space.residual(point), sums if sums.lowest > -1.0 else sums[:1]
+        of_point = (residual.largest, residual.l1, space.dual(point), space.mass(rebuilt), was_scaled)
+        of_step = (trial.slope, trial.loss, trial.largest, gain, space.weight(point), space.has_emptied(point, 1e-9))
+        told.append([*of_point, *proofs, *of_step])
+    assert told[0] == pytest.approx(told[1], rel=1e-7, abs=1e-13)
+
+
+def test_exponential_excess__keeps_its_digits():
+    z = np.array([-40.0, -1.0, -1e-3, 1e-9, 9.99e-4, 1.001e-3, 2.0])
+    wide = z.astype(np.longdouble)
+    exact = np.where(
+        np.abs(z) < 0.1, wide**2 * (0.5 + wide * (1 / 6 + wide * (1 / 24 + wide / 120))), np.expm1(wide) - wide
+    )
+    assert exponential_excess(z) == pytest.approx(exact.astype(np.float64), rel=1e-12)
+
+
+def test_certificate_terms__of_a_change_that_empties_a_profile():
+    w = np.longdouble("9.99e-3")
+    near = float((1 + w) * np.log1p(w) - w)
+    upper, gap = certificate_terms(np.array([-1.0, 0.0, 1e-8, 9.99e-3, 1.0]))
+    assert upper == pytest.approx([1.0, 0.0, 5e-17, near, 2 * np.log(2) - 1], rel=1e-8, abs=0)
+    assert gap[1:3] == pytest.approx([0.0, 1.25e-33], rel=1e-6, abs=0)
+    assert gap[4] == pytest.approx(2 * np.log(2) - 3 + np.expm1(1.0), rel=1e-12)
