@@ -119,10 +119,6 @@ class PartsSpace:
     def newton_note(self) -> str:
         return self.store.note
 
-    @property
-    def sweeps_at_once(self) -> bool:
-        return False
-
     # --- points
     def start(self) -> PartsPoint:
         store = self.store

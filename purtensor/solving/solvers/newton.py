@@ -126,10 +126,12 @@ def _is_met_to_rounding(space: Space[P], residual_l1: float) -> bool:
 
 
 def _swept(space: NewtonSpace[P, D], point: P, memory: NewtonMemory, budget: Budget) -> Step[P]:
-    """Return the point after sweeps of IPF, which gain wherever a target is missed."""
-    most = min(memory.sweeps, budget.iterations)
-    step = space.sweep(point, None, Budget(most, budget.residual, budget.residual_l1))
-    left = 0 if space.sweeps_at_once else memory.sweeps - step.iterations
+    """Return the point after a sweep of IPF, which gains wherever a target is missed.
+
+    One at a time: the answer must not depend on how many iterations the loop asks for at once.
+    """
+    step = space.sweep(point, None, Budget(1, budget.residual, budget.residual_l1))
+    left = memory.sweeps - step.iterations
     step.iterate.memory = replace(memory, sweeps=left, slow=memory.slow if left == 0 else 0, warm_gain=0.0, noted=True)
     records = step.records
     if records and memory.warm_gain:

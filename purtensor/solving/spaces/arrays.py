@@ -91,10 +91,6 @@ class ArraySpace:
     def newton_note(self) -> str:
         return hessian_of(self.problem).note
 
-    @property
-    def sweeps_at_once(self) -> bool:
-        return True
-
     def start(self) -> Iterate:
         return iterate_at(self.problem, starting_potentials(self.problem))
 
@@ -115,7 +111,7 @@ class ArraySpace:
         return iterate_at(self.problem, shifted(self.problem, point.potentials.copy(), mass)), True
 
     def sweep(self, point: Iterate, order: tuple[int, ...] | None, budget: Budget) -> Step[Iterate]:
-        step = IPF(order).step(self.problem, Iterate(point.potentials, point.masses), budget)
+        step = IPF(order).unprepared_step(self.problem, point.with_memory(None), budget)
         return step.at(iterate_at(self.problem, step.iterate.potentials))
 
     def warm_up(self, point: Iterate, order: tuple[int, ...] | None, sweeps: int) -> tuple[Iterate, int]:

@@ -91,10 +91,6 @@ class PlainSpace:
     def newton_note(self) -> str:
         return "dense, in numpy"
 
-    @property
-    def sweeps_at_once(self) -> bool:
-        return True
-
     # --- the five primitives
 
     def row_sums(self, k: int, values: FloatArray) -> FloatArray:

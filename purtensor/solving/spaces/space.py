@@ -136,11 +136,6 @@ class Space(Protocol[P]):
 class SweepSpace(Space[P], Protocol[P]):
     """A space that is swept by iterative proportional fitting."""
 
-    @property
-    def sweeps_at_once(self) -> bool:
-        """Whether a step makes as many sweeps as its budget allows; else one."""
-        ...
-
     def sweep(self, point: P, order: tuple[int, ...] | None, budget: Budget) -> Step[P]:
         """Return a step of at least one sweep, within the budget."""
         ...

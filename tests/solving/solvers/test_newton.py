@@ -12,7 +12,7 @@ from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers import newton
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.termination import Termination
-from tests.solving.drawn import arrays_of, solved, variation
+from tests.solving.drawn import arrays_of, labelled_problem, solved, variation
 from tests.strategies import table_from
 
 CATEGORIES = [("no", "yes"), ("f", "m"), ("a", "b", "c")]
@@ -48,6 +48,27 @@ def test_newton__where_no_step_gains_sweeps_follow(monkeypatch):
     assert "sweeps of IPF where rounding leaves no Newton step" in found.notes[-1]
     assert [line.iteration for line in found.lines][:4] == [0, 1, 2, 3]
     assert variation(found.iterate.masses, solved(problem, pt.IPF(), tolerance=1e-8).iterate.masses) < 1e-8
+
+
+def test_newton__a_callback_that_watches_changes_no_bit(monkeypatch):
+    """Sweeps follow where no step gains; how many are asked for at once depends on the callback and on time."""
+    real, calls = newton.search, []
+
+    def rarely(*arguments):
+        calls.append(arguments)
+        return real(*arguments) if len(calls) > 6 else None
+
+    monkeypatch.setattr(newton, "search", rarely)
+    reference, constraints = labelled_problem("records")
+    runs = []
+    for callback in (None, lambda progress: None):
+        calls.clear()
+        runs.append(pt.project(reference, constraints, solver=pt.Newton(), tolerance=1e-12, callback=callback))
+    alone, watched = runs
+    assert "sweeps of IPF" in alone.notes[-1] or "sweeps of IPF" in alone.notes[0]
+    assert alone.iterations == watched.iterations > 20
+    assert np.array_equal(alone.table.values, watched.table.values)
+    assert np.array_equal(alone.trace["dual"].values, watched.trace["dual"].values)
 
 
 def test_newton__raises_no_masses_where_plain_steps_gain(monkeypatch):

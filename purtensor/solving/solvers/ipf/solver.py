@@ -103,10 +103,14 @@ class IPF:
         """Return the iterate after at most `budget.iterations` sweeps; accelerated ones are made one at a time."""
         return self._step(problem, iterate, budget, few=False)
 
+    def unprepared_step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+        """Return a step of few sweeps: laying slabs out for faster ones would cost more than they do."""
+        return self._step(problem, iterate, budget, few=True)
+
     def few_sweeps(self, problem: Problem, iterate: Iterate, count: int) -> Iterate:
-        """Return the iterate after so few sweeps that laying slabs out for faster ones would cost more than they do."""
+        """Return the iterate after so few sweeps that they are not prepared for."""
         while count > 0:
-            step = self._step(problem, iterate, Budget(count, 0.0, 0.0), few=True)
+            step = self.unprepared_step(problem, iterate, Budget(count, 0.0, 0.0))
             iterate, count = step.iterate, count - step.iterations
         return iterate
 
