@@ -4,11 +4,17 @@ from . import problems as problems
 from . import sklearn as sklearn
 from .comparison.compare import compare as compare
 from .comparison.result import Comparison as Comparison
+from .constraints.between import between as between
 from .constraints.coefficients import coefficients as coefficients
 from .constraints.coefficients import degrees_of_freedom as degrees_of_freedom
+from .constraints.linear import Linear as Linear
 from .constraints.marginals import Marginal as Marginal
 from .constraints.marginals import StoredMarginal as StoredMarginal
 from .constraints.marginals import marginals_of as marginals_of
+from .constraints.ratios import mean as mean
+from .constraints.ratios import share as share
+from .constraints.soft import soft as soft
+from .constraints.totals import total as total
 from .errors import FileFormatError as FileFormatError
 from .errors import ForbiddenFileError as ForbiddenFileError
 from .errors import InconsistentTargetsError as InconsistentTargetsError
@@ -40,6 +46,8 @@ from .fairness.pur import parity as parity
 from .fairness.pur import pur as pur
 from .fairness.pur import realism as realism
 from .fairness.pur import utility as utility
+from .fairness.rate_comparisons import monotone as monotone
+from .fairness.rate_comparisons import ratio_parity as ratio_parity
 from .feasibility.diagnose import diagnose as diagnose
 from .inference.delta_method import standard_errors as standard_errors
 from .information import entropy as entropy

@@ -67,8 +67,15 @@ def test_public_names__of_the_contract_are_in_stub_package_and_reference() -> No
 
 
 MADE_BY_OURS = {
+    "constraints.between.Between",
     "constraints.coefficients.Coefficients",
     "constraints.rank.redundancy.RedundantRow",
+    "constraints.ratios.Ratio",
+    "constraints.rows.Cells",
+    "constraints.rows.RowBlock",
+    "constraints.soft.Soft",
+    "constraints.totals.Total",
+    "fairness.rate_comparisons.RateComparison",
     "feasibility.diagnose.Diagnosis",
     "feasibility.explanation.Explanation",
     "feasibility.verdict.Verdict",

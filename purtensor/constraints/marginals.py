@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, cast, overload
+
+import numpy as np
 
 from purtensor._options import items_of
 from purtensor._typing import Table
+from purtensor.constraints.ends import incidence, place_rows, read_ends
+from purtensor.constraints.labelled import labelled_of_table
+from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.constraints.scopes import Scopes, read_scopes
 from purtensor.errors import InvalidOptionError
-from purtensor.tables.coded import CodedTable, encode, like
+from purtensor.tables.coded import CodedTable, domain_of, encode, like
 from purtensor.tables.domain import named_attributes
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.store.open_store import StoredTable, stored_marginal
@@ -18,20 +24,24 @@ from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginal:
-    """A marginal that must hold: the sums over all other attributes equal `target`.
+    """A marginal that must hold: the sums over all other attributes equal `target`, or lie between two ends.
 
-    Profiles that the target does not list have target 0: they will be empty.
+    Profiles that a target does not list have target 0: they will be empty. Profiles that `lower` does not list have
+    the lower end 0, and those that `upper` does not list have no upper end.
 
     Parameters
     ----------
     target
-        A table over the attributes of the scope, in counts or probabilities; all targets of one problem share
-        their total.
+        A table over the attributes of the scope, in counts or probabilities; all hard targets of one problem share
+        their total. A negative one can only be approached (see `soft`).
+    lower, upper
+        Tables over the scope, instead of a target: one of them, or both.
 
     Raises
     ------
     InvalidTableError
-        The target is no table, negative, not finite, or empty.
+        No table, NaN, a target together with `lower` or `upper`, none of the three, ends over different attributes,
+        or a lower end above the upper one.
 
     Examples
     --------
@@ -39,18 +49,77 @@ class Marginal:
     >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
     >>> pt.Marginal(pt.marginal(counts, "sex")).scope
     ('sex',)
+    >>> pt.Marginal(lower=0.9 * pt.marginal(counts, "sex"), upper=1.1 * pt.marginal(counts, "sex"))
+    Marginal(sex: lower and upper ends)
     """
 
-    target: Table
-    coded: CodedTable = field(init=False, repr=False)
+    target: Table | None = None
+    lower: Table | None = field(default=None, kw_only=True)
+    upper: Table | None = field(default=None, kw_only=True)
+    groups: tuple[str, ...] = field(default=(), kw_only=True, repr=False)
+    coded_target: CodedTable | None = field(init=False, repr=False)
+    scope: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coded", encode(self.target))
+        ends = None
+        if self.target is None or self.lower is not None or self.upper is not None:
+            for given in (self.lower, self.upper):
+                _ = None if given is None else domain_of(given)  # which tells what is no table
+            ends = read_ends(
+                None, "a Marginal", target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
+            )  # fmt: skip
+        scope = ends.attributes if ends is not None else domain_of(cast(Table, self.target)).attributes
+        object.__setattr__(self, "scope", scope)
+        object.__setattr__(self, "coded_target", None if self.target is None else _coded_if_masses(self.target))
 
     @property
-    def scope(self) -> tuple[str, ...]:
-        """The attributes of the target, in its order."""
-        return self.coded.domain.attributes
+    def coded(self) -> CodedTable:
+        """The target in codes.
+
+        Raises
+        ------
+        InvalidOptionError
+            It has ends instead of a target.
+        InvalidTableError
+            A negative target, or one without mass.
+        """
+        if self.target is None:
+            raise InvalidOptionError(
+                f"this takes Marginals with a target, got {self!r}; intervals are for purtensor.project and diagnose"
+            )
+        if self.coded_target is None:
+            return encode(self.target)  # which refuses it, naming the profile
+        return self.coded_target
+
+    @property
+    def name(self) -> str:
+        """The constraint in words: its attributes."""
+        return ", ".join(self.scope)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that cells must have: the scope."""
+        return self.scope
+
+    def rows(self, cells: Cells) -> RowBlock:
+        """Return the rows over cells, aligned by label: one for each profile with mass in the cells or in the ends.
+
+        Raises
+        ------
+        UnknownAttributeError
+            The cells lack an attribute of the scope.
+        UnknownCategoryError
+            The cells lack a category that must have mass, or have one that the target does not know.
+        """
+        ends = read_ends(
+            self.scope, self.name, target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
+        )  # fmt: skip
+        default = (0.0, 0.0) if self.target is not None else (0.0, math.inf)
+        placed = place_rows(ends, cells, None, self.name, unlisted=default)
+        return RowBlock(
+            name=self.name, labels=placed.labels, coefficients=cells.over_cells(incidence(placed)),
+            lower=placed.lower, upper=placed.upper, index=placed.index, is_marginal=self.target is not None,
+        )  # fmt: skip
 
     @property
     def total(self) -> float:
@@ -58,7 +127,23 @@ class Marginal:
         return self.coded.total
 
     def __repr__(self) -> str:
-        return f"Marginal({' x '.join(self.scope)}: {len(self.coded.values)} profiles, total {self.total:g})"
+        what = " x ".join(self.scope)
+        if self.target is None:
+            return f"Marginal({what}: lower and upper ends)"
+        if self.coded_target is None:
+            return f"Marginal({what}: negative targets, total {float(self.target.sum()):g})"
+        return f"Marginal({what}: {len(self.coded.values)} profiles, total {self.total:g})"
+
+
+def _coded_if_masses(target: Table) -> CodedTable | None:
+    """Return a target in codes, None where it is negative or without mass: to be judged by what is asked of it."""
+    domain_of(target)
+    values = np.asarray(target.values)
+    finite = values.dtype.kind in "if" and values.size > 0 and bool(np.isfinite(values).all())
+    if finite and ((values < 0).any() or not values.any()):
+        labelled_of_table(target, "the target")  # refuses labels that are missing or repeated
+        return None
+    return encode(target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,9 +243,14 @@ def as_constraints(constraints: Any) -> tuple[Marginal, ...]:
     Raises
     ------
     InvalidOptionError
-        Something that is no Marginal, or no constraint at all.
+        Something that is no Marginal with a target, or no constraint at all.
+    InvalidTableError
+        A target that is negative, or without mass.
     """
-    return flattened(constraints, Marginal)
+    flat: tuple[Marginal, ...] = flattened(constraints, Marginal)
+    for constraint in flat:
+        _ = constraint.coded  # refuses ends without a target, and targets that are no masses
+    return flat
 
 
 def flattened(constraints: Any, kinds: Any) -> tuple[Any, ...]:

@@ -141,7 +141,7 @@ def _compared(
 ) -> Table:
     """Return the conditionals p(y | s), each compared with that of the reference profile."""
     roles = roles_of(coded.domain, response, protected)
-    chosen = _reference_codes(coded.domain.select(roles.protected), reference)
+    chosen = reference_codes(coded.domain.select(roles.protected), reference)
     _, (y,), _ = marginalize(coded, (roles.response,))
     domain, s, of_s = marginalize(coded, roles.protected)
     at = np.flatnonzero(np.all([column == code for column, code in zip(s, chosen, strict=True)], axis=0))
@@ -178,7 +178,8 @@ def _ratio(conditional: FloatArray, reference: FloatArray) -> FloatArray:
     return np.asarray(conditional / np.where(undefined, np.nan, reference))
 
 
-def _reference_codes(domain: Domain, reference: Mapping[str, Any]) -> list[int]:
+def reference_codes(domain: Domain, reference: Mapping[str, Any]) -> list[int]:
+    """Return the codes of a profile that is given as a mapping from attributes to categories."""
     if not isinstance(reference, Mapping):
         raise InvalidOptionError(
             "reference is a mapping from protected attributes to categories, such as {'sex': 'male'}, "

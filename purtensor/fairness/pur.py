@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Literal, cast, overload
 
 import numpy as np
 
+from purtensor._options import check_flag
 from purtensor._typing import Attributes, Table
+from purtensor.constraints.linear import Linear
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError
+from purtensor.fairness.conditional_parity import parity_of_free_rates, parity_within, strata_of
 from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
+from purtensor.tables.domain import named_attributes
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.memory import require_memory
 from purtensor.tables.paired_tables import exact_sum
-from purtensor.tables.store.open_store import StoredTable
+from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 
-def parity(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:
+@overload
+def parity(
+    f: Table | StoredTable, *, response: str, protected: Attributes, given: Attributes | None = None,
+    keep_rates: Literal[True] = True,
+) -> Marginal: ...  # fmt: skip
+@overload
+def parity(
+    f: Table | StoredTable, *, response: str, protected: Attributes, given: Attributes | None = None, keep_rates: bool
+) -> Marginal | Linear: ...
+def parity(
+    f: Table | StoredTable,
+    *,
+    response: str,
+    protected: Attributes,
+    given: Attributes | None = None,
+    keep_rates: bool = True,
+) -> Marginal | Linear:
     """Return demographic parity as a constraint: the response is independent of the protected attributes.
 
     Its target is f(y) f(s) / total(f), over all pairs of a response y and a protected profile s with mass.
@@ -31,6 +51,11 @@ def parity(f: Table | StoredTable, *, response: str, protected: Attributes) -> M
         The name of one attribute.
     protected
         One or more other attributes.
+    given
+        Attributes within whose profiles t parity is to hold: the target is f(y, t) f(s, t) / f(t).
+    keep_rates
+        Whether the rates of the response stay those of f. Else they are free, and the rows are linear ones,
+        q(y, s, t) = p(s | t) q(y, t), with p of f.
 
     Raises
     ------
@@ -47,9 +72,20 @@ def parity(f: Table | StoredTable, *, response: str, protected: Attributes) -> M
     >>> f = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[4, 1, 3, 2])
     >>> pt.parity(f, response="hired", protected="sex").target.to_series().to_dict()
     {('no', 'f'): 3.0, ('no', 'm'): 3.0, ('yes', 'f'): 2.0, ('yes', 'm'): 2.0}
+    >>> pt.parity(f, response="hired", protected="sex", keep_rates=False)
+    <parity of free rates: 4 rows>
     """
+    check_flag("keep_rates", keep_rates)
+    if given is not None and isinstance(f, StoredTable):
+        given = named_attributes(given, f.domain)
+        roles = roles_of(f.domain, response, protected)
+        f = stored_marginal(f, (roles.response, *roles.protected, *given))
     coded = encode(joint_in_memory(f, response, protected))
-    return _parity(coded, roles_of(coded.domain, response, protected))
+    roles = roles_of(coded.domain, response, protected)
+    strata = strata_of(roles, given, coded.domain)
+    if not keep_rates:
+        return parity_of_free_rates(coded, roles, strata)
+    return parity_within(coded, roles, strata) if strata else _parity(coded, roles)
 
 
 def utility(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:
@@ -137,7 +173,7 @@ def _parity(coded: CodedTable, roles: Roles) -> Marginal:
     total = exact_sum(coded.values)
     scale = math.frexp(total)[1]  # a power of two: counts give whole products, and huge masses do not overflow
     target = np.outer(np.ldexp(of_y, -scale), of_s).reshape(-1) / math.ldexp(total, -scale)
-    return Marginal(like(coded.template, domain, codes, target, name="parity"))
+    return Marginal(like(coded.template, domain, codes, target, name="parity"), groups=roles.protected)
 
 
 def _utility(coded: CodedTable, roles: Roles) -> Marginal:

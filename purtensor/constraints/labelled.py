@@ -1,0 +1,160 @@
+"""Numbers by label: written as a number, a mapping, a Series or a table, read into codes and float64 of any sign."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from purtensor._options import is_number
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.errors import InvalidTableError
+from purtensor.tables.coded import described, domain_of, is_sparse, stored_codes
+from purtensor.tables.domain import Domain, listed
+from purtensor.tables.factorize import plain_index
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.masses import as_float64
+from purtensor.tables.translate import category_map
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """One number for each listed profile of some attributes; `codes` are into the categories of `domain`."""
+
+    domain: Domain
+    codes: tuple[IntArray, ...]
+    values: FloatArray
+
+    def label(self, position: int) -> str:
+        """Return a profile in words, such as 'sex=f, age=old'."""
+        return described(self.domain, [code[position] for code in self.codes])
+
+    def in_order(self, attributes: Sequence[str]) -> Labelled:
+        """Return the same numbers with the attributes in another order."""
+        places = [self.domain.position(name) for name in attributes]
+        return Labelled(self.domain.select(attributes), tuple(self.codes[place] for place in places), self.values)
+
+    def onto(self, domain: Domain) -> tuple[IntArray, ...]:
+        """Return the codes in the categories of another domain over the same attributes; -1 where unknown there."""
+        return tuple(
+            category_map(own, other)[code]
+            for own, other, code in zip(self.domain.categories, domain.categories, self.codes, strict=True)
+        )
+
+
+def read_labelled(value: Any, attributes: Sequence[str] | None, what: str) -> float | Labelled:
+    """Return one number, or numbers by label over exactly these attributes (over its own where None).
+
+    Parameters
+    ----------
+    value
+        A number; a mapping of labels to numbers, of tuples of labels where the attributes are several; a pandas
+        Series whose index has their names; or a table in either layout.
+    attributes
+        What the labels are of; any for a table where None.
+    what
+        The name of the numbers in errors, such as "the target of total of income".
+
+    Raises
+    ------
+    InvalidTableError
+        Another type, NaN, other attributes than asked, or a label that is given twice.
+    """
+    if is_number(value):
+        return float(value)
+    if isinstance(value, pd.Series):
+        value = dict(zip(_keys_of_series(value, attributes, what), value.tolist(), strict=True))
+    if isinstance(value, Mapping):
+        if attributes is None:
+            raise InvalidTableError(f"{what} is a mapping, whose labels could be of any attribute; give a table")
+        return _of_mapping(value, tuple(attributes), what)
+    if not isinstance(value, Table):
+        raise InvalidTableError(
+            f"{what} must be a number, a mapping of labels to numbers, or a table, got {type(value).__qualname__} "
+            f"{value!r:.40}"
+        )
+    if value.ndim == 0:
+        return read_labelled(value.item(), attributes, what)
+    found = labelled_of_table(value, what)
+    if attributes is None:
+        return found
+    if set(found.domain.attributes) != set(attributes):
+        wanted = listed(attributes) or "no attribute (a single number)"
+        raise InvalidTableError(f"{what} must be over {wanted}, got one over {listed(found.domain.attributes)}")
+    return found.in_order(attributes)
+
+
+def labelled_of_table(table: Table, what: str) -> Labelled:
+    """Return the numbers of a table of either layout, zeros and negative ones included.
+
+    Raises
+    ------
+    InvalidTableError
+        No table, NaN, or a profile that is stored twice.
+    """
+    domain = domain_of(table)
+    if is_sparse(table):
+        codes = stored_codes(table, domain)
+    else:
+        codes = tuple(np.asarray(code) for code in np.unravel_index(np.arange(table.size), table.shape))
+
+    def fail(position: int, problem: str) -> NoReturn:
+        raise InvalidTableError(f"{what} at ({described(domain, [code[position] for code in codes])}) {problem}")
+
+    values = as_float64(np.asarray(table.values).reshape(-1), fail)
+    unknown = np.flatnonzero(np.isnan(values))
+    if len(unknown):
+        fail(int(unknown[0]), "is NaN; leave out a label that has no number, or give it one")
+    return Labelled(domain, codes, values)
+
+
+def _keys_of_series(series: pd.Series[Any], attributes: Sequence[str] | None, what: str) -> list[Hashable]:
+    """Return the labels of a Series as keys in the order of the attributes."""
+    names = list(series.index.names)
+    if attributes is None or set(names) != set(attributes):
+        raise InvalidTableError(
+            f"{what} is a Series whose index is named {listed(map(repr, names))}; name its levels after "
+            f"{listed(attributes or ['the attributes'])}"
+        )
+    if len(names) == 1:
+        return list(series.index)
+    return list(zip(*(series.index.get_level_values(name) for name in attributes), strict=True))
+
+
+def _of_mapping(mapping: Mapping[Any, Any], attributes: tuple[str, ...], what: str) -> Labelled:
+    if not attributes:
+        raise InvalidTableError(f"{what} is a mapping, but its rows have no labels; give a number, or by=")
+    keys = [(key,) if len(attributes) == 1 else key for key in mapping]
+    for key, value in zip(keys, mapping.values(), strict=True):
+        if not isinstance(key, tuple) or len(key) != len(attributes):
+            raise InvalidTableError(f"{what} has the label {key!r}; labels are of ({', '.join(attributes)})")
+        if not is_number(value):
+            raise InvalidTableError(f"{what} at {listed(key)} must be a number, got {value!r}")
+    if not keys:
+        raise InvalidTableError(f"{what} is an empty mapping; give one number a label")
+    columns = list(zip(*keys, strict=True))
+    categories = tuple(plain_index(dict.fromkeys(column)) for column in columns)
+    codes = tuple(index.get_indexer(pd.Index(column)) for index, column in zip(categories, columns, strict=True))
+    return Labelled(Domain(attributes, categories), codes, np.array([float(value) for value in mapping.values()]))
+
+
+def joined(parts: Sequence[Labelled]) -> tuple[Domain, tuple[IntArray, ...], list[IntArray]]:
+    """Return the union of the profiles of several parts, and where each part's profiles are in it."""
+    first = parts[0].domain
+    categories = []
+    for k in range(len(first.attributes)):
+        known = first.categories[k]
+        for part in parts[1:]:
+            other = part.domain.categories[k]
+            fresh = other[category_map(other, known) < 0]
+            known = known if not len(fresh) else plain_index([*known, *fresh])
+        categories.append(known)
+    domain = Domain(first.attributes, tuple(categories))
+    columns = [part.onto(domain) for part in parts]
+    together = [np.concatenate([own[k] for own in columns]) for k in range(len(categories))]
+    group, codes = group_profiles(together, domain.sizes)
+    ends = np.cumsum([len(part.values) for part in parts])[:-1]
+    return domain, codes, np.split(group, ends)

@@ -1,0 +1,180 @@
+"""Soft targets: missed at a price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, cast, overload
+
+import numpy as np
+
+from purtensor._options import check_choice, is_number
+from purtensor._typing import FloatArray, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.constraints.on_rows import numbers_on_rows
+from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, Softness
+from purtensor.errors import InvalidOptionError, InvalidTableError
+
+PENALTIES = ("kl", "l1", "quadratic", "huber")
+"""The words for `penalty`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Soft:
+    """A constraint whose misses cost something instead of being forbidden; made by `soft`."""
+
+    constraint: Any
+    penalty: str
+    strength: Any = None
+    sd: Any = None
+    covariance: FloatArray | None = None
+    k: float = 1.345
+
+    @property
+    def name(self) -> str:
+        """The constraint in words."""
+        return str(self.constraint.name)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that the cells must have."""
+        return tuple(self.constraint.attributes)
+
+    def rows(self, cells: Cells) -> RowBlock:
+        """Return the rows over cells, with what missing them costs."""
+        block: RowBlock = self.constraint.rows(cells)
+        strength = None if self.strength is None else self._positive(self.strength, block, "strength")
+        sd = None if self.sd is None else self._positive(self.sd, block, "sd")
+        if self.covariance is not None and len(self.covariance) != len(block.labels):
+            raise InvalidTableError(
+                f"the covariance of {self.name} must have one row for each of its {len(block.labels)} rows, got "
+                f"{len(self.covariance)}"
+            )
+        softness = Softness(self.penalty, strength, sd, self.covariance, self.k)
+        return replace(block, softness=softness, is_marginal=False)
+
+    def _positive(self, value: Any, block: RowBlock, option: str) -> FloatArray:
+        found = numbers_on_rows(value, block, f"{option} of {self.name}")
+        wrong = found[~((found > 0) & np.isfinite(found))]
+        if len(wrong):
+            raise InvalidOptionError(_not_positive(f"{option} of {self.name}", wrong[0]))
+        return found
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: soft, {self.penalty}>"
+
+
+@overload
+def soft(
+    constraint: Marginal | RowConstraint, *, penalty: str | None = None, strength: Any = None, sd: Any = None,
+    covariance: Any = None, k: float = 1.345,
+) -> Soft: ...  # fmt: skip
+@overload
+def soft(
+    constraint: Iterable[Marginal | RowConstraint], *, penalty: str | None = None, strength: Any = None,
+    sd: Any = None, covariance: Any = None, k: float = 1.345,
+) -> tuple[Soft, ...]: ...  # fmt: skip
+def soft(
+    constraint: Any,
+    *,
+    penalty: str | None = None,
+    strength: Any = None,
+    sd: Any = None,
+    covariance: Any = None,
+    k: float = 1.345,
+) -> Soft | tuple[Soft, ...]:
+    """Return a constraint that may be missed at a price, so that targets may contradict each other.
+
+    With T the total, r the miss of a row and t = r / T, the price of a row in nats per unit of mass is
+
+    - "kl": strength * (v log(v / b) - v + b) / T, with v the value and b the target of the row;
+    - "l1": strength * |t|;
+    - "quadratic": strength / 2 * t^2, or (r / sd)^2 / (2 size), which is what sampling errors of the targets mean;
+    - "huber": the same up to k sd, linear beyond.
+
+    Around a constraint from `between` the price is 0 inside of the interval.
+
+    Parameters
+    ----------
+    constraint
+        Any constraint, or an iterable of them.
+    penalty
+        One of the four words; "quadratic" with `sd` or `covariance`, else "kl", when None.
+    strength
+        What one unit of the penalty is worth, in nats; 1 unless given. A number, or numbers by the labels of the
+        rows. For rows of other units than mass take `sd`.
+    sd
+        The standard error of each target, in its own units: a number, or numbers by the labels of the rows.
+    covariance
+        The covariance matrix of the targets, rows and columns in the order of `project(...).rows`, which for
+        marginals is the category order of the reference.
+    k
+        Where "huber" becomes linear, in standard errors.
+
+    Raises
+    ------
+    InvalidOptionError
+        Another word, more than one of strength, sd and covariance, one that is not positive, or "huber" without sd.
+    InvalidTableError
+        A covariance that is no symmetric positive definite matrix.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
+    >>> sex, age = pt.marginals_of(counts, "sex | age")
+    >>> pt.soft(sex, sd=2.0), pt.soft(age, penalty="l1", strength=10)
+    (<sex: soft, quadratic>, <age: soft, l1>)
+    """
+    if isinstance(constraint, Table):
+        raise InvalidOptionError("soft takes constraints, got a table; wrap it as Marginal(table)")
+    if not isinstance(constraint, Marginal) and not hasattr(constraint, "rows"):
+        several = list(cast("Iterable[Any]", constraint))
+        return tuple(
+            soft(one, penalty=penalty, strength=strength, sd=sd, covariance=covariance, k=k) for one in several
+        )
+    if isinstance(constraint, Soft):
+        raise InvalidOptionError(f"{constraint.name} is soft already")
+    errors = sd is not None or covariance is not None
+    word = penalty if penalty is not None else "quadratic" if errors else "kl"
+    check_choice("penalty", word, PENALTIES)
+    _check_prices(word, strength, sd, covariance)
+    if not (is_number(k) and 0 < k < np.inf):
+        raise InvalidOptionError(_not_positive("k", k))
+    matrix = None if covariance is None else _covariance(covariance)
+    default = 1.0 if strength is None and not errors else strength
+    return Soft(constraint, word, default, sd, matrix, float(k))
+
+
+def _check_prices(word: str, strength: Any, sd: Any, covariance: Any) -> None:
+    options = (("strength", strength), ("sd", sd), ("covariance", covariance))
+    given = [name for name, value in options if value is not None]
+    if len(given) > 1:
+        raise InvalidOptionError(f"give one of strength, sd and covariance, got {' and '.join(given)}")
+    if word == "huber" and sd is None:
+        raise InvalidOptionError("penalty='huber' needs sd=, the standard error of the targets")
+    if word in ("kl", "l1") and given and given != ["strength"]:
+        raise InvalidOptionError(
+            f"penalty={word!r} takes strength=, not {given[0]}=, which is for 'quadratic' and 'huber'"
+        )
+    for option, value in (("strength", strength), ("sd", sd)):
+        if is_number(value) and not 0 < value < np.inf:
+            raise InvalidOptionError(_not_positive(option, value))
+
+
+def _covariance(covariance: Any) -> FloatArray:
+    matrix = np.array(covariance, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+        raise InvalidTableError(f"covariance must be a square matrix of finite numbers, got shape {matrix.shape}")
+    scale = np.abs(matrix).max(initial=0.0)
+    if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-12 * scale:
+        raise InvalidTableError("covariance must be symmetric")
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise InvalidTableError("covariance must be positive definite; drop rows that the others imply") from None
+    return (matrix + matrix.T) / 2
+
+
+def _not_positive(what: str, value: Any) -> str:
+    return f"{what} must be positive and finite, got {value!r}; leave out soft for what must hold exactly"

@@ -1,0 +1,230 @@
+"""Rules that compare the rates of a response between groups: the four-fifths rule, and rates that only rise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from purtensor._options import is_number
+from purtensor._typing import Attributes, IntArray, Table
+from purtensor.constraints.ends import Ends, incidence, place_rows
+from purtensor.constraints.linear import Linear
+from purtensor.constraints.rows import Cells, RowBlock
+from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownCategoryError
+from purtensor.fairness.conditional_parity import strata_of
+from purtensor.fairness.disparity import reference_codes
+from purtensor.fairness.roles import Roles, roles_of
+from purtensor.tables.coded import CodedTable, described, encode, sparse_table
+from purtensor.tables.domain import Domain
+from purtensor.tables.factorize import plain_index
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.marginal import marginalize
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RateComparison:
+    """One-sided rows between rates of groups, whose sizes are those of the data; made by `ratio_parity`, `monotone`.
+
+    The rows are linear only because the sizes of the groups are numbers: some hard constraint must fix them.
+    """
+
+    name: str
+    linear: Linear
+    groups: tuple[str, ...]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that the cells must have."""
+        return self.linear.attributes
+
+    def rows(self, cells: Cells) -> RowBlock:
+        """Return the rows over cells, with the sizes that must be fixed."""
+        every_group = Ends(self.groups, None, np.array([-np.inf]), np.array([np.inf]))
+        sizes = incidence(place_rows(every_group, cells, None, self.name))
+        scope = ", ".join(self.groups)
+        say = (
+            f"{self.name} compares rates within groups of ({scope}), whose sizes no hard constraint fixes: add their "
+            f"marginal, such as purtensor.marginals_of(f, [({', '.join(repr(name) for name in self.groups)},)]) or "
+            "purtensor.realism"
+        )
+        block = self.linear.rows(cells)
+        return replace(block, name=self.name, denominators=cells.over_cells(sizes), denominators_say=say)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self.linear.ends.lower)} rows>"
+
+
+def ratio_parity(
+    f: Table,
+    *,
+    response: str | Mapping[str, Any],
+    protected: Attributes,
+    reference: Mapping[str, Any],
+    at_least: float = 0.8,
+) -> RateComparison:
+    """Return the four-fifths rule as a constraint: each group's rate is at least so much of the reference group's.
+
+    The rows are q(y, s) / f(s) >= at_least q(y, s0) / f(s0), and mean rates where some hard constraint, such as
+    `realism`, keeps the sizes of the groups as they are in f; without one `project` refuses them.
+
+    Parameters
+    ----------
+    f
+        The data, from which the sizes of the groups are taken; in the units of the problem's total or not.
+    response
+        The name of the response, all of whose categories are compared; or {name: category}, or a list of categories,
+        such as {"hired": "yes"}, for those alone.
+    protected
+        One or more other attributes, whose profiles are the groups.
+    reference
+        The group that the others are compared with, such as {"sex": "m"}.
+    at_least
+        The smallest ratio that is allowed, above 0 and at most 1.
+
+    Raises
+    ------
+    UnknownAttributeError, UnknownCategoryError
+        The table has no such attribute, category or group.
+    InvalidOptionError
+        A ratio outside of (0, 1], or attributes that do not fit together.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[4, 1, 3, 2])
+    >>> pt.ratio_parity(f, response={"hired": "yes"}, protected="sex", reference={"sex": "m"})
+    <rates of hired at least 0.8 of those of sex=m: 1 rows>
+    """
+    if not (is_number(at_least) and 0 < at_least <= 1):
+        raise InvalidOptionError(f"at_least must be above 0 and at most 1, got {at_least!r}")
+    coded = encode(f)
+    name, wanted = _response(response)
+    roles = roles_of(coded.domain, name, protected)
+    chosen = reference_codes(coded.domain.select(roles.protected), reference)
+    domain, s, of_s = marginalize(coded, roles.protected)
+    at = np.flatnonzero(np.all([column == code for column, code in zip(s, chosen, strict=True)], axis=0))
+    if not len(at):
+        raise UnknownCategoryError(f"the reference group ({described(domain, chosen)}) has no mass in this table")
+    base = int(at[0])
+    others = np.flatnonzero(np.arange(len(of_s)) != base)
+    if not len(others):
+        raise InvalidTableError("there is one group only, and nothing to compare it with")
+    ys = _responses(coded, name, wanted)
+    rows: list[_Row] = []
+    for y in ys.tolist():
+        for other in others.tolist():
+            label = f"{described(coded.domain.select([name]), [y])}, {described(domain, [c[other] for c in s])}"
+            rows.append(_Row(label, ((y,), other, 1.0), ((y,), base, -float(at_least) * of_s[other] / of_s[base])))
+    what = f"rates of {name} at least {at_least:g} of those of {described(domain, chosen)}"
+    return _comparison(what, coded, roles, roles.protected, s, rows)
+
+
+def monotone(
+    f: Table, *, response: str, along: str, given: Attributes | None = (), decreasing: bool = False
+) -> RateComparison:
+    """Return that the response rises along the order of another attribute's categories, given others.
+
+    For every two neighbouring categories a < a' with mass and every category y but the first, q(Y >= y | a') is at
+    least q(Y >= y | a); at most, where `decreasing`. The order is that of the categories. The sizes of the groups are
+    those of f, and some hard constraint must keep them; without one `project` refuses the rows.
+
+    Parameters
+    ----------
+    f
+        The data, from which the sizes of the groups are taken.
+    response, along
+        The names of two attributes with ordered categories.
+    given
+        Attributes within whose profiles the response rises.
+    decreasing
+        Whether it falls instead.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
+    InvalidOptionError
+        An attribute with two roles, or no two categories with mass to compare.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"paid": [0, 1, 1, 0, 1], "grade": [1, 1, 2, 2, 3]})
+    >>> pt.monotone(f, response="paid", along="grade")
+    <paid rising along grade: 2 rows>
+    """
+    coded = encode(f)
+    roles = roles_of(coded.domain, response, along)
+    if len(roles.protected) != 1:
+        raise InvalidOptionError(f"along must be the name of one attribute, got {along!r}")
+    strata = strata_of(roles, given, coded.domain)
+    groups = (*strata, *roles.protected)
+    domain, a, of_a = marginalize(coded, groups)
+    stratum = group_profiles(list(a[:-1]), domain.sizes[:-1])[0] if strata else np.zeros(len(of_a), dtype=np.int64)
+    pairs = np.flatnonzero(stratum[1:] == stratum[:-1])  # groups are in category order, the last attribute fastest
+    categories = coded.domain.categories[coded.domain.position(response)]
+    rows: list[_Row] = []
+    for low in pairs.tolist():
+        ratio = of_a[low] / of_a[low + 1]
+        sign = -1.0 if decreasing else 1.0
+        for cut in range(1, len(categories)):
+            ys = tuple(range(cut, len(categories)))
+            label = f"{response}>={categories[cut]}, {described(domain, [column[low + 1] for column in a])}"
+            rows.append(_Row(label, (ys, low + 1, sign * ratio), (ys, low, -sign)))
+    if not rows:
+        raise InvalidOptionError(f"no two categories of {along!r} have mass, or {response!r} has one category only")
+    what = f"{response} {'falling' if decreasing else 'rising'} along {along}"
+    return _comparison(what, coded, roles, groups, a, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row in words, and twice: some responses, a group's number, and their coefficient."""
+
+    label: str
+    more: tuple[tuple[int, ...], int, float]
+    less: tuple[tuple[int, ...], int, float]
+
+
+def _comparison(
+    what: str, coded: CodedTable, roles: Roles, groups: tuple[str, ...], codes: tuple[IntArray, ...], rows: list[_Row]
+) -> RateComparison:
+    """Return the rows, all to be at least 0, as a constraint."""
+    entries = [
+        (number, y, group, value)
+        for number, row in enumerate(rows)
+        for ys, group, value in (row.more, row.less)
+        for y in ys
+    ]
+    row, y, group, values = (np.array(column) for column in zip(*entries, strict=True))
+    attributes = (roles.response, *groups)
+    dimension = "row" if "row" not in attributes else "row of rates"
+    labels = [row.label for row in rows]
+    own = coded.domain.select(attributes)
+    domain = Domain((dimension, *attributes), (plain_index(labels), *own.categories))
+    table = sparse_table(domain, (row, y, *(column[group] for column in codes)), values, name="coefficient")
+    zeros = table_of_zeros(dimension, labels)
+    return RateComparison(what, Linear(table, lower=zeros, name=what), groups)
+
+
+def table_of_zeros(dimension: str, labels: list[str]) -> Table:
+    """Return a dense table of zeros over labels."""
+    return Table(np.zeros(len(labels)), dims=dimension, coords={dimension: labels})
+
+
+def _response(response: str | Mapping[str, Any]) -> tuple[str, list[Any] | None]:
+    if not isinstance(response, Mapping):
+        return response, None
+    if len(response) != 1:
+        raise InvalidOptionError(f"response must name one attribute, got {dict(response)!r}")
+    name, labels = next(iter(response.items()))
+    return name, list(labels) if isinstance(labels, list | tuple) else [labels]
+
+
+def _responses(coded: CodedTable, name: str, wanted: list[Any] | None) -> IntArray:
+    if wanted is not None:
+        return np.array([coded.domain.code(name, label) for label in wanted])
+    return np.unique(coded.columns([name])[0])
