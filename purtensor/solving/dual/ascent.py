@@ -149,7 +149,7 @@ def _met(
             return point, Ending.STALLED, steps
         if steps >= most:
             return point, Ending.LIMIT, steps
-        watch.before_step(residual)
+        watch.before_step(residual, point.potentials)
         steps += 1
         moved = _step(problem, point, softening)
         if moved is None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.solving.dual.ascent import AscentOptions, DualPoint, Phase, ascend
+from purtensor.solving.dual.ascent import AscentOptions, DualPoint, Phase, ascend, point_at
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.interior import interior_phase
 from purtensor.solving.dual.problem import DualProblem
-from purtensor.solving.dual.watch import Ending, Watch
+from purtensor.solving.dual.watch import Ending, StoppedError, Watch
 
 _PATIENCE = 25
 _POLISHING = 60
@@ -22,12 +22,25 @@ _STRONG = 10.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DualRun:
-    """Where a run ended: the state, whether it converged, its residual, and the way that led there."""
+    """Where a run ended.
+
+    Attributes
+    ----------
+    point
+        The last state.
+    converged, residual
+        Whether it is the optimum, and its largest miss (total mass 1).
+    way
+        What led there, where it was not plain ascent.
+    stopped
+        "iterations", "seconds", "callback" or "interrupted" where the run was ended from outside.
+    """
 
     point: DualPoint
     converged: bool
     residual: float
     way: str
+    stopped: str = ""
 
 
 def solve(problem: DualProblem, watch: Watch, *, tolerance: float = 1e-13, start: FloatArray | None = None) -> DualRun:
@@ -38,7 +51,13 @@ def solve(problem: DualProblem, watch: Watch, *, tolerance: float = 1e-13, start
     it was asked.
     """
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        phase = _phases(problem, watch, tolerance, start)
+        try:
+            phase = _phases(problem, watch, tolerance, start)
+        except (StoppedError, KeyboardInterrupt) as error:
+            last = np.zeros(problem.rows) if watch.potentials is None else watch.potentials
+            point = point_at(problem, problem.columns, last)
+            why = error.why if isinstance(error, StoppedError) else "interrupted"
+            return DualRun(point, False, point.residual(problem.mass), "", why)
     return DualRun(phase.point, phase.ending is Ending.CONVERGED, phase.residual, phase.way)
 
 

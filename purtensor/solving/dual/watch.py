@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from purtensor._typing import FloatArray
+
 
 class Ending(Enum):
     """How a phase of the solver ended."""
@@ -43,6 +45,8 @@ class Watch:
         The limits.
     tell
         Called with every line; returning True ends the run.
+    potentials
+        The last that an ascent stood at: what is left where the run is ended.
     """
 
     max_iterations: int
@@ -50,6 +54,7 @@ class Watch:
     tell: Callable[[StepLine], bool] | None = None
     lines: list[StepLine] = field(default_factory=list)
     iterations: int = 0
+    potentials: FloatArray | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -57,8 +62,10 @@ class Watch:
         """The time since the watch was made."""
         return time.perf_counter() - self.started
 
-    def before_step(self, residual: float) -> None:
+    def before_step(self, residual: float, potentials: FloatArray | None = None) -> None:
         """Note where the run stands and raise StoppedError where it must end; else count the step that follows."""
+        if potentials is not None:
+            self.potentials = potentials
         line = StepLine(self.iterations, residual, self.seconds)
         self.lines.append(line)
         if self.tell is not None and self.tell(line):

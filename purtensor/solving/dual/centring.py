@@ -1,0 +1,113 @@
+"""Numeric rows centred by the count of their group: a row of 1e9 +- 1 beside the total has lost all its digits.
+
+Where hard rows fix how many there are in a group, sum c q = b and sum (c - m) q = b - m N say the same, and the second
+keeps its digits; m is the group's mean coefficient (notes/one_dual.md, 15).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.solving.dual.question import Question
+
+_BITS = 2.0**20
+"""Means are rounded to so many parts of themselves: then c - m loses nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Centring:
+    """Which rows are centred.
+
+    Attributes
+    ----------
+    rows
+        Their numbers.
+    means
+        m, one a row.
+    through
+        Shape (rows, all rows): the hard rows whose sum is the group's count.
+    """
+
+    rows: IntArray
+    means: FloatArray
+    through: sparse.csr_array
+
+
+    def exact_difference(self, ends: FloatArray, targets: FloatArray) -> FloatArray:
+        """Return ends - m N of every row, rounded once; infinite ends stay."""
+        found = np.asarray(ends, dtype=np.float64).copy()
+        for k in np.flatnonzero(np.isfinite(found)):
+            group = self.through.indices[self.through.indptr[k] : self.through.indptr[k + 1]]
+            count = sum((Fraction(float(targets[r])) for r in group), Fraction(0))
+            found[k] = float(Fraction(float(found[k])) - Fraction(float(self.means[k])) * count)
+        return found
+
+
+def centring_of(question: Question) -> Centring:
+    """Return the rows that have a group whose count hard rows fix, with their means."""
+    partitions = [
+        (question.block(k), block)
+        for k, block in enumerate(question.blocks)
+        if block.equalities.all() and block.count and _is_partition(block.coefficients)
+    ]
+    rows: list[int] = []
+    means: list[float] = []
+    through: list[sparse.csr_array] = []
+    for k, block in enumerate(question.blocks):
+        own = question.block(k)
+        numeric = block.coefficients.data[(block.coefficients.data != 1.0) & (block.coefficients.data != 0.0)]
+        if not len(numeric) or not partitions:
+            continue
+        counts = block.counts if block.counts is not None else _everything(block.coefficients)
+        coefficients = question.coefficients[own.start : own.stop]
+        if question.signs is not None:
+            continue  # the group's count would need the signs, too
+        for where, partition in partitions:
+            sums = _sums_of(counts, partition.coefficients)
+            if sums is None:
+                continue
+            sizes = counts @ question.reference
+            mean = (coefficients @ question.reference) / np.where(sizes > 0.0, sizes, 1.0)
+            rounded = np.array([_rounded(value) for value in mean])
+            shifted = np.flatnonzero(rounded != 0.0)
+            rows.extend((own.start + shifted).tolist())
+            means.extend(rounded[shifted].tolist())
+            wide = sparse.csr_array(
+                (sums.data, sums.indices + where.start, sums.indptr), shape=(block.count, question.rows)
+            )
+            through.append(wide[shifted])
+            break
+    stacked = sparse.vstack(through, format="csr") if through else sparse.csr_array((0, question.rows))
+    return Centring(np.array(rows, dtype=np.int64), np.array(means), stacked)
+
+
+def _is_partition(coefficients: sparse.csr_array) -> bool:
+    """Tell whether every cell has a one in exactly one row."""
+    if coefficients.nnz != coefficients.shape[1] or not np.all(coefficients.data == 1.0):
+        return False
+    return bool(np.all(np.bincount(coefficients.indices, minlength=coefficients.shape[1]) == 1))
+
+
+def _everything(coefficients: sparse.csr_array) -> sparse.csr_array:
+    """Return for each row that all cells are its group."""
+    return sparse.csr_array(np.ones(coefficients.shape)) if coefficients.shape[0] <= 64 else coefficients != 0
+
+
+def _sums_of(counts: sparse.csr_array, partition: sparse.csr_array) -> sparse.csr_array | None:
+    """Return which rows of the partition sum to each group; None where a group cuts through one."""
+    within = (counts @ partition.T).tocsr()
+    sizes = np.asarray(partition.sum(axis=1)).reshape(-1)
+    if not np.array_equal(within.data, sizes[within.indices]):
+        return None
+    return sparse.csr_array((np.ones(len(within.data)), within.indices, within.indptr), shape=within.shape)
+
+
+def _rounded(value: float) -> float:
+    """Return a number with its first 20 bits only."""
+    mantissa, exponent = np.frexp(value)
+    return float(np.ldexp(np.round(mantissa * _BITS) / _BITS, int(exponent)))
