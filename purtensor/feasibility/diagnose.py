@@ -6,18 +6,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import cast
+from typing import Any, cast, overload
 
 import numpy as np
 
 from purtensor._typing import IntArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.constraints.positions import soft_positions
+from purtensor.errors import InvalidOptionError
 from purtensor.feasibility import check_witness as checking
 from purtensor.feasibility.explanation import Explanation, explain
 from purtensor.feasibility.finding import Finding, find
+from purtensor.feasibility.mixed_verdict import MixedVerdict, judge
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import Violation, smallest_miss, smallest_violation
+from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
 from purtensor.tables.coded import dense_table, is_sparse, sparse_table
 from purtensor.tables.dispatch import engine_of
 from purtensor.tables.store.open_store import StoredTable
@@ -165,7 +168,27 @@ class Diagnosis:
         )
 
 
-def diagnose(reference: Table | StoredTable, constraints: Constraints) -> Diagnosis:
+@overload
+def diagnose(reference: Table | StoredTable, constraints: Constraints) -> Diagnosis: ...
+@overload
+def diagnose(
+    reference: Table | StoredTable,
+    constraints: Any,
+    *,
+    ratio_bounds: Bounds = None,
+    cell_bounds: Bounds = None,
+    total: str | float = "constrained",
+    signed: bool = False,
+) -> Diagnosis | MixedVerdict: ...
+def diagnose(
+    reference: Table | StoredTable,
+    constraints: Any,
+    *,
+    ratio_bounds: Bounds = None,
+    cell_bounds: Bounds = None,
+    total: str | float = "constrained",
+    signed: bool = False,
+) -> Diagnosis | MixedVerdict:
     """Return whether the constraints can be met on the support of the reference, proved and explained.
 
     Parameters
@@ -174,7 +197,10 @@ def diagnose(reference: Table | StoredTable, constraints: Constraints) -> Diagno
         A table; only where it has mass matters. A stored table, or one of chunks of dask, is diagnosed slab by slab,
         and the result is a StoredDiagnosis.
     constraints
-        A Marginal, or any iterable of Marginals, flattened one level.
+        A constraint of any kind, or an iterable of them, flattened one level.
+    ratio_bounds, cell_bounds, total, signed
+        As in `project`. With them, or with constraints other than Marginals with targets, the answer is a MixedVerdict:
+        its `explanation` says how far rows can reach within the bounds.
 
     Raises
     ------
@@ -190,11 +216,18 @@ def diagnose(reference: Table | StoredTable, constraints: Constraints) -> Diagno
     ('infeasible', True)
     """
     elsewhere = engine_of(reference, "diagnose")
+    options = GeneralOptions(ratio_bounds, cell_bounds, "kl", total, None, signed)
     if elsewhere is not None:
+        if not options.plain:
+            raise InvalidOptionError("tables on disk are diagnosed with marginals only, without bounds or totals")
         told: Diagnosis = elsewhere(reference, constraints)
         return told
     reference = cast(Table, reference)
-    flat = as_constraints(constraints)
+    given = general_constraints(constraints)
+    if not is_plain(given, options):
+        asked = build_question(reference, given, options).question
+        return judge(asked, options.in_words())
+    flat = as_constraints(given)
     found = find(reference, flat)
     coded, settled = found.coded, found.settled
     rows = np.flatnonzero(settled.zeros)

@@ -10,11 +10,11 @@ from purtensor._typing import BoolArray, IntArray, Table
 from purtensor.constraints.rank.redundancy import redundant
 from purtensor.constraints.system import System, align, reduce_system
 from purtensor.errors import InvalidTableError
-from purtensor.projection.labels import looked_up
 from purtensor.projection.result import Projection, require_projection
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
+from purtensor.tables.values_at import looked_up
 
 
 def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") -> Table:

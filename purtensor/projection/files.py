@@ -66,6 +66,11 @@ def save(
     True
     """
     path_text(path)
+    if isinstance(table_or_result, Projection) and table_or_result.is_general:
+        raise InvalidOptionError(
+            "a projection with rows of other kinds than marginals, bounds or another distance is not saved whole; "
+            "save its .table, and .rows with xarray"
+        )
     if isinstance(table_or_result, Projection | Relaxation):
         kind = type(table_or_result).__name__.lower()
         if ending(path) != ".nc":

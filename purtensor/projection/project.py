@@ -11,26 +11,33 @@ import numpy as np
 
 from purtensor._options import check_choice, check_flag
 from purtensor._typing import FloatArray, Table
-from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
+from purtensor.constraints.marginals import Marginal, as_constraints
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.general import potentials_of, run_general
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import Feasibility, explained
 from purtensor.projection.options import check_telling, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.result import Projection, empty_projection, make_projection
+from purtensor.projection.result import Projection, empty_projection, make_general_projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier, certify
+from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
+from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
 from purtensor.solving.loop import Progress, Run, Stage, State, begin, run, step_on_arrays
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solve import interrupt, solve
 from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import domain_of
 from purtensor.tables.dispatch import engine_of
 from purtensor.tables.store.open_store import StoredTable
+
+_MOST_STEPS = 2000
+"""Newton steps of a question with rows of any kind, where no limit is given."""
 
 _WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
 
@@ -40,7 +47,7 @@ Answer = TypeVar("Answer", bound=Any)
 
 def project(
     reference: Table | StoredTable,
-    constraints: Constraints,
+    constraints: Any,
     *,
     solver: Solver | None = None,
     tolerance: float = 1e-10,
@@ -52,6 +59,12 @@ def project(
     start: Projection | Sequence[Table] | None = None,
     progress: bool = False,
     callback: Callable[[Progress], Any] | None = None,
+    ratio_bounds: Bounds = None,
+    cell_bounds: Bounds = None,
+    distance: str = "kl",
+    total: str | float = "constrained",
+    size: float | None = None,
+    signed: bool = False,
 ) -> Projection:
     """Return the distribution that meets the constraints and is closest to the reference in KL divergence.
 
@@ -65,7 +78,8 @@ def project(
         is stored first, in a folder `purtensor-...` where dask's option `temporary-directory` or the system has such;
         it holds the answer, too, and stays until you delete it.
     constraints
-        A Marginal, or any iterable of Marginals, flattened one level. All targets share one total.
+        A constraint, or any iterable of constraints, flattened one level: Marginals, whose targets share one total, or
+        any others, such as Linear, total, mean, share, between(...) and soft(...).
     solver
         Any object with a `step`, such as `IPF()`; chosen when None.
     tolerance
@@ -84,6 +98,19 @@ def project(
         Whether to show the residual on a terminal as it falls.
     callback
         Called with a Progress after every step; returning True ends the run.
+
+    ratio_bounds, cell_bounds
+        Pairs (lower, upper) of numbers, tables or None: bounds on table / reference, the reference scaled to the total
+        of the table, and on the masses themselves. What a table of bounds does not list has none.
+    distance
+        What is minimised: "kl", "linear" (chi-squared, which allows negative masses unless bounds forbid them), or
+        "logit", which keeps ratios strictly between their bounds.
+    total
+        "constrained" by a hard constraint, "reference", a number, or "free": then masses are compared as they are.
+    size
+        The size of the sample that the standard errors of soft constraints are of; the total when None.
+    signed
+        Whether the reference may have negative masses: they keep their signs (GRAS).
 
     Returns
     -------
@@ -111,7 +138,13 @@ def project(
     check_flag("certificate", certificate)
     check_telling(progress, callback)
     elsewhere = engine_of(reference, "project")
+    options = GeneralOptions(ratio_bounds, cell_bounds, distance, total, size, signed)
     if elsewhere is not None:
+        if not options.plain:
+            raise InvalidOptionError(
+                "tables on disk are projected onto marginals with targets only, without bounds, other distances or "
+                "totals; where it fits in memory, give its to_table()"
+            )
         found: Projection = elsewhere(
             reference,
             constraints,
@@ -128,10 +161,26 @@ def project(
         )
         return found
     reference = cast(Table, reference)
-    flat = as_constraints(constraints)
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     chosen = solver_of(solver)
+    given = general_constraints(constraints)
+    if not is_plain(given, options):
+        _require_newton(solver)
+        labelled_question = build_question(reference, given, options)
+        with progress_callback(progress, callback) as told:
+            run_found = run_general(
+                labelled_question,
+                tolerance=stopping.tolerance,
+                stop_on=stop_on,
+                max_iterations=_MOST_STEPS if max_iterations is None else stopping.max_iterations,
+                max_seconds=stopping.max_seconds,
+                certificate=bool(certificate),
+                start=None if start is None else potentials_of(start, labelled_question.question),
+                tell=None if told is None else _telling(told),
+            )
+        return delivered(make_general_projection(reference, run_found), on_failure)
+    flat = as_constraints(given)
     feasibility = Feasibility(reference, flat)
     try:
         labelled = build_problem(reference, flat)
@@ -162,6 +211,21 @@ def _stage(labelled: LabelledProblem, solver: Solver, warm: FloatArray | None = 
     return Stage(
         space, state, step_on_arrays(space, solver), lambda at: certify(space, iterate_at(space.problem, at.potentials))
     )
+
+
+def _require_newton(solver: object) -> None:
+    """Refuse solvers that know marginals with targets only."""
+    if solver is not None and not isinstance(solver, Newton):
+        raise InvalidOptionError(
+            f"{solver!r} solves marginals with targets only; rows of other kinds, bounds, distances and totals take "
+            "solver=Newton(), or None"
+        )
+
+
+def _telling(told: Callable[[Progress], Any]) -> Callable[[StepLine], bool]:
+    """Return a callback of Progress as one of the dual's lines; there is no iterate of marginals to show."""
+    nothing: Any = None
+    return lambda line: told(Progress(line.iteration, line.seconds, line.residual, line.residual, nothing)) is True
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,6 +15,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.projection.evidence import Evidence, SolverEvidence, StoredEvidence
+from purtensor.projection.general import GeneralEvidence, GeneralRun, plain_rows
 from purtensor.projection.labels import table_of
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.trace import trace_of
@@ -61,6 +63,41 @@ class Projection(Outcome):
         """What was measured on the way, over the dimension `record`; each variable tells its unit in its attributes."""
         return self.evidence.trace
 
+    @property
+    def is_general(self) -> bool:
+        """Whether rows of other kinds than marginals with targets, bounds or another distance were asked for."""
+        return isinstance(self.evidence, GeneralEvidence)
+
+    @property
+    def rows(self) -> xr.Dataset:
+        """What each row of the constraints comes to, over `row`.
+
+        Variables are `value`, `lower`, `upper`, `miss`, `potential` and `state`, which is "met", "missed", or for an
+        interval "lower", "upper" or "inside"; the coordinates `constraint` and `label` say which row it is.
+        """
+        if isinstance(self.evidence, GeneralEvidence):
+            return self.evidence.rows
+        return plain_rows(self.reference, self.constraints, self.table, self.potentials)
+
+    @property
+    def at_bound(self) -> Table:
+        """-1 where a profile is at its lower bound, 1 where it is at its upper one, else 0."""
+        if isinstance(self.evidence, GeneralEvidence):
+            return self.evidence.at_bound
+        return xr.zeros_like(self.table).rename("at_bound")
+
+    @property
+    def bound_potentials(self) -> Table:
+        """What a bound takes off the sum of the potentials of a profile, in nats; 0 between the bounds."""
+        if isinstance(self.evidence, GeneralEvidence):
+            return self.evidence.bound_potentials
+        return xr.zeros_like(self.table).rename("bound_potential")
+
+    @property
+    def objective(self) -> float:
+        """What was minimised: the divergence, or another distance, and what soft rows cost, in nats."""
+        return self.evidence.objective if isinstance(self.evidence, GeneralEvidence) else self.divergence
+
     def _washed_out(self) -> str:
         return washed_out(self.reference)
 
@@ -92,6 +129,29 @@ def make_projection(
         reference=reference,
         constraints=labelled.constraints,
         evidence=SolverEvidence(labelled, run, bound),
+    )
+
+
+def make_general_projection(reference: Table, run: GeneralRun) -> Projection:
+    """Return the labelled answer of a run with rows of any kind."""
+    found = run.answer
+    verdict: Any = run.verdict
+    return Projection(
+        table=run.labelled.table(found.masses * run.labelled.signs, "projection"),
+        termination=found.termination,
+        certified=found.certified and found.termination.converged,
+        residual=found.residual,
+        residual_l1=found.residual_l1,
+        divergence=found.divergence,
+        bound=found.bound,
+        tv_bound=found.tv_bound,
+        iterations=found.iterations,
+        seconds=found.seconds,
+        notes=found.notes,
+        diagnosis=verdict,
+        reference=reference,
+        constraints=run.labelled.constraints,
+        evidence=GeneralEvidence(run.labelled, found),
     )
 
 
@@ -140,4 +200,9 @@ def require_projection(result: object) -> None:
         raise InvalidOptionError(
             "result is a Projection, as purtensor.project returns one of tables in memory, this is "
             f"{type(result).__qualname__}"
+        )
+    if result.is_general:
+        raise InvalidOptionError(
+            "this takes projections onto marginals with targets; with soft rows, intervals, bounds or another distance "
+            "the answer has kinks, where derivatives do not exist: resample the records and project again"
         )

@@ -37,7 +37,6 @@ class Centring:
     means: FloatArray
     through: sparse.csr_array
 
-
     def exact_difference(self, ends: FloatArray, targets: FloatArray) -> FloatArray:
         """Return ends - m N of every row, rounded once; infinite ends stay."""
         found = np.asarray(ends, dtype=np.float64).copy()
@@ -53,7 +52,7 @@ def centring_of(question: Question) -> Centring:
     partitions = [
         (question.block(k), block)
         for k, block in enumerate(question.blocks)
-        if block.equalities.all() and block.count and _is_partition(block.coefficients)
+        if block.equalities.all() and block.count and is_partition(block.coefficients)
     ]
     rows: list[int] = []
     means: list[float] = []
@@ -86,7 +85,7 @@ def centring_of(question: Question) -> Centring:
     return Centring(np.array(rows, dtype=np.int64), np.array(means), stacked)
 
 
-def _is_partition(coefficients: sparse.csr_array) -> bool:
+def is_partition(coefficients: sparse.csr_array) -> bool:
     """Tell whether every cell has a one in exactly one row."""
     if coefficients.nnz != coefficients.shape[1] or not np.all(coefficients.data == 1.0):
         return False

@@ -1,0 +1,182 @@
+"""Projections with rows of any kind, bounds, other distances and free totals: from labels to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.errors import InfeasibleError, InvalidOptionError
+from purtensor.feasibility.mixed_verdict import MixedVerdict, implied_zeros, judge
+from purtensor.feasibility.verdict import Verdict
+from purtensor.solving.dual.answer import Answer, answer
+from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, build_question
+from purtensor.solving.dual.question import Question
+from purtensor.solving.dual.watch import StepLine
+from purtensor.solving.termination import Termination
+from purtensor.tables.values_at import looked_up
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralEvidence:
+    """What a general projection knows of its rows, bounds and course."""
+
+    labelled: LabelledQuestion
+    answer: Answer
+
+    @cached_property
+    def potentials(self) -> tuple[Table, ...]:
+        """One array a constraint over `row`, with the label of each: natural logarithms a unit of the row."""
+        found = []
+        for k, block in enumerate(self.labelled.question.blocks[: len(self.labelled.constraints)]):
+            own = self.answer.potentials[self.labelled.question.block(k)]
+            found.append(xr.DataArray(own, dims="row", coords={"label": ("row", list(block.labels))}, name="potential"))
+        return tuple(found)
+
+    @cached_property
+    def trace(self) -> xr.Dataset:
+        """The recorded Newton steps."""
+        lines = self.answer.lines
+        return xr.Dataset(
+            {
+                "residual": ("record", [line.residual for line in lines], {"long_name": "largest miss, total mass 1"}),
+                "seconds": ("record", [line.seconds for line in lines], {"long_name": "seconds since the start"}),
+            },
+            coords={"iteration": ("record", [line.iteration for line in lines])},
+        )
+
+    @cached_property
+    def rows(self) -> xr.Dataset:
+        """What each row comes to."""
+        return rows_dataset(self.labelled.question, self.answer.sums, self.answer.potentials)
+
+    @property
+    def at_bound(self) -> Table:
+        """-1 and 1 where a cell is at its lower and upper bound."""
+        return self.labelled.table(self.answer.at_bound.astype(np.float64), "at_bound")
+
+    @property
+    def bound_potentials(self) -> Table:
+        """What the bounds take off the sum of the potentials."""
+        return self.labelled.table(self.answer.bound_potentials, "bound_potential")
+
+    @property
+    def objective(self) -> float:
+        """What was minimised, in nats."""
+        return self.answer.objective
+
+
+def rows_dataset(question: Question, sums: FloatArray, potentials: FloatArray) -> xr.Dataset:
+    """Return what each row comes to, its ends, its miss, its potential and its state."""
+    names = [block.name for block in question.blocks for _ in block.labels]
+    labels = [label for block in question.blocks for label in block.labels]
+    misses = question.misses(sums)
+    small = np.abs(misses) <= 1e-9 * question.total * np.maximum(
+        1.0, np.asarray(abs(question.coefficients).max(axis=1).todense()).reshape(-1)
+    )
+    equal = question.row_lower == question.row_upper
+    state = np.where(
+        ~small,
+        "missed",
+        np.where(equal, "met", np.where(potentials > 0.0, "lower", np.where(potentials < 0.0, "upper", "inside"))),
+    )
+    return xr.Dataset(
+        {
+            "value": ("row", sums),
+            "lower": ("row", question.row_lower),
+            "upper": ("row", question.row_upper),
+            "miss": ("row", misses),
+            "potential": ("row", potentials),
+            "state": ("row", state),
+        },
+        coords={"constraint": ("row", names), "label": ("row", labels)},
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneralRun:
+    """An answer with its question and, where one was needed, the verdict."""
+
+    labelled: LabelledQuestion
+    answer: Answer
+    verdict: MixedVerdict | None
+
+
+def run_general(
+    labelled: LabelledQuestion,
+    *,
+    tolerance: float,
+    stop_on: str,
+    max_iterations: int,
+    max_seconds: float,
+    certificate: bool,
+    start: FloatArray | None = None,
+    tell: Callable[[StepLine], bool] | None = None,
+) -> GeneralRun:
+    """Return the answer; where the run does not converge, the verdict, and the answer on what implied zeros leave."""
+    options: dict[str, Any] = {
+        "tolerance": tolerance,
+        "stop_on": stop_on,
+        "max_seconds": max_seconds,
+        "certificate": certificate,
+        "tell": tell,
+    }
+    question = labelled.question
+    found = answer(question, max_iterations=max_iterations, start=start, **options)
+    if found.termination not in (Termination.STALLED, Termination.NOT_FINITE):
+        return GeneralRun(labelled, found, None)
+    verdict = judge(question, labelled.options.in_words())
+    if verdict.verdict is Verdict.INFEASIBLE:
+        return GeneralRun(labelled, replace(found, termination=Termination.INFEASIBLE), verdict)
+    if verdict.solution is None or question.distance != "kl":
+        return GeneralRun(labelled, found, verdict)
+    zeros: IntArray = np.flatnonzero(implied_zeros(question, verdict.solution))
+    if not len(zeros):
+        return GeneralRun(labelled, found, verdict)
+    upper = question.upper.copy()
+    upper[zeros] = 0.0
+    on_face = replace(question, upper=upper)
+    try:
+        again = answer(on_face, max_iterations=max_iterations, **options)
+    except InfeasibleError:
+        return GeneralRun(labelled, found, verdict)
+    if again.termination is Termination.CONVERGED:
+        names = ", ".join(question.describe(int(cell)) for cell in zeros[:5])
+        note = f"the constraints force {len(zeros)} zeros ({names}); solved again without them"
+        again = replace(
+            again,
+            termination=Termination.CONVERGED_ON_FACE,
+            iterations=found.iterations + again.iterations,
+            notes=(*again.notes, note),
+        )
+        return GeneralRun(replace(labelled, question=on_face), again, verdict)
+    return GeneralRun(labelled, found, verdict)
+
+
+def plain_rows(
+    reference: Table, constraints: tuple[Any, ...], table: Table, potentials: tuple[Table, ...]
+) -> xr.Dataset:
+    """Return what each row of a plain projection comes to."""
+    labelled = build_question(reference, constraints, GeneralOptions())
+    question, coded = labelled.question, labelled.coded
+    masses = np.asarray(table.values, dtype=np.float64).reshape(-1)[coded.positions]
+    found = [
+        looked_up(own, coded.domain.select(constraint.scope), block.index.codes)
+        for own, constraint, block in zip(potentials, constraints, question.blocks, strict=True)
+        if block.index is not None
+    ]
+    return rows_dataset(question, question.sums(masses), np.concatenate(found))
+
+
+def potentials_of(start: Any, question: Question) -> FloatArray:
+    """Return the potentials of an earlier projection, or of a sequence of arrays, as those of all rows."""
+    given = start if isinstance(start, tuple | list) else start.potentials
+    flat = np.concatenate([np.asarray(own.values, dtype=np.float64).reshape(-1) for own in given])
+    if len(flat) > question.rows:
+        raise InvalidOptionError(f"start must have the potentials of {question.rows} rows, got {len(flat)}")
+    return np.concatenate([flat, np.zeros(question.rows - len(flat))])

@@ -1,0 +1,341 @@
+"""From a question to its answer: what zero targets empty, the dual, the proof, and the way back to all rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import spsolve
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.errors import InfeasibleError, InvalidOptionError
+from purtensor.solving.dual.centring import centring_of
+from purtensor.solving.dual.certificate import certify
+from purtensor.solving.dual.columns.entropy import EntropyColumns
+from purtensor.solving.dual.columns.kind import ColumnKind, bregman_entropy
+from purtensor.solving.dual.columns.logit import LogitColumns
+from purtensor.solving.dual.columns.squares import SquareColumns
+from purtensor.solving.dual.penalties import BlockCosts, block_costs, penalty_paid
+from purtensor.solving.dual.problem import DualProblem, RowCosts, dual_problem
+from purtensor.solving.dual.question import Question
+from purtensor.solving.dual.solve import solve
+from purtensor.solving.dual.watch import StepLine, Watch
+from purtensor.solving.termination import Termination
+
+_L1_FACTOR = 100.0
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_STOPPED = {
+    "iterations": Termination.ITERATION_LIMIT,
+    "seconds": Termination.TIME_LIMIT,
+    "callback": Termination.INTERRUPTED,
+    "interrupted": Termination.INTERRUPTED,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """The nearest masses, with what is proved of them.
+
+    Attributes
+    ----------
+    masses
+        Shape (cells,): sizes, where the reference has signs.
+    potentials
+        Shape (rows,), in nats a unit of the row: -inf where a target of 0 empties its cells.
+    at_bound, bound_potentials
+        Shape (cells,): -1 and 1 at a lower and an upper bound, and what the bound takes off the potentials' sum there.
+    sums
+        Shape (rows,): what the rows come to.
+    residual, residual_l1
+        The largest miss of a hard row over its unit, and the largest sum of a constraint's, total mass 1.
+    objective, divergence
+        What was minimised, and KL(masses || reference) of both divided by their totals, in nats.
+    bound, tv_bound
+        The objective is within `bound` of the least, the masses within `tv_bound` of the answer in total variation.
+    """
+
+    masses: FloatArray
+    potentials: FloatArray
+    at_bound: IntArray
+    bound_potentials: FloatArray
+    sums: FloatArray
+    residual: float
+    residual_l1: float
+    objective: float
+    divergence: float
+    bound: float
+    tv_bound: float
+    termination: Termination
+    iterations: int
+    seconds: float
+    notes: tuple[str, ...]
+    lines: tuple[StepLine, ...] = field(repr=False)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the bounds are proved."""
+        return bool(np.isfinite(self.bound))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prepared:
+    cells: IntArray
+    rows: IntArray
+    emptying: BoolArray  # rows whose target of 0 empties their cells
+    mixing: sparse.csr_array  # the rows of the problem, as combinations of the kept rows
+    exponent: int
+    problem: DualProblem
+
+
+def answer(
+    question: Question,
+    *,
+    tolerance: float = 1e-10,
+    stop_on: str = "residual",
+    max_iterations: int = 2000,
+    max_seconds: float = float("inf"),
+    tell: Callable[[StepLine], bool] | None = None,
+    start: FloatArray | None = None,
+    certificate: bool = True,
+) -> Answer:
+    """Return the answer of a question; `start` has potentials of all rows.
+
+    Raises
+    ------
+    InfeasibleError
+        A hard row without any cell that must not come to 0.
+    InvalidOptionError, InvalidTableError
+        Penalties that do not fit their rows.
+    """
+    costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
+    prepared = _prepared(question, costs)
+    watch = Watch(max_iterations, max_seconds, tell)
+    begin = None if start is None else _started(prepared, start)
+    run = solve(prepared.problem, watch, start=begin)
+    proof = certify(prepared.problem, run.point) if certificate and run.stopped != "interrupted" else None
+    scale = math.ldexp(1.0, prepared.exponent)
+    x = run.point.x[: prepared.problem.cells] * scale
+    masses = np.zeros(len(question.reference))
+    masses[prepared.cells] = x
+    potentials = np.zeros(question.rows)
+    found = proof.potentials if proof is not None and proof.proved else run.point.potentials
+    potentials[prepared.rows] = prepared.mixing.T @ (found * prepared.problem.row_scales)
+    potentials[prepared.emptying] = -np.inf
+    at_bound, held = _bounds(question, prepared, run.point.z[: prepared.problem.cells])
+    sums = question.sums(masses)
+    residual, residual_l1 = residuals(question, masses)
+    mass = float(np.abs(masses).sum())
+    bound, tv_bound = float("inf"), 1.0
+    if proof is not None and proof.proved:
+        bound = proof.gap * scale / question.total
+        apart = proof.distance * scale
+        if question.fixed_total:
+            apart = 0.5 * (apart + abs(mass - question.total) + _ROUNDING * question.total)
+        tv_bound = min(1.0, apart / mass)
+    met = residual <= tolerance and residual_l1 <= _L1_FACTOR * tolerance
+    if stop_on == "tv_bound":
+        met = tv_bound <= tolerance
+    if run.stopped and not (met and run.converged):
+        termination = _STOPPED[run.stopped]
+    elif met and (run.converged or tv_bound <= tolerance):
+        termination = Termination.CONVERGED
+    else:
+        termination = Termination.STALLED if np.isfinite(residual) else Termination.NOT_FINITE
+    emptied = len(question.reference) - len(prepared.cells)
+    notes = [f"by way of: {run.way}"] if run.way else []
+    if emptied:
+        notes.append(f"targets and bounds of 0 empty {emptied} profiles")
+    return Answer(
+        masses=masses,
+        potentials=potentials,
+        at_bound=at_bound,
+        bound_potentials=held,
+        sums=sums,
+        residual=residual,
+        residual_l1=residual_l1,
+        objective=_objective(question, costs, masses, sums),
+        divergence=_divergence(masses, question.reference),
+        bound=bound,
+        tv_bound=tv_bound,
+        termination=termination,
+        iterations=watch.iterations,
+        seconds=watch.seconds,
+        notes=tuple(notes),
+        lines=tuple(watch.lines),
+    )
+
+
+def residuals(question: Question, masses: FloatArray) -> tuple[float, float]:
+    """Return the largest miss of a hard row over its unit, and the largest sum of a constraint's, total mass 1.
+
+    The unit is the row's largest coefficient. Where the count of its group is fixed, both are of the centred row, which
+    alone has the digits.
+    """
+    units = np.asarray(abs(question.coefficients).max(axis=1).todense()).reshape(-1)
+    misses = question.misses(question.sums(masses))
+    centring = centring_of(question)
+    if len(centring.rows):
+        rows = _centred(question, centring.rows, centring.means, centring.through)
+        units[centring.rows] = np.asarray(abs(rows).max(axis=1).todense()).reshape(-1)
+        low = centring.exact_difference(question.row_lower[centring.rows], question.row_lower)
+        high = centring.exact_difference(question.row_upper[centring.rows], question.row_lower)
+        sums = np.asarray(rows @ masses)
+        misses[centring.rows] = np.where(sums < low, sums - low, np.maximum(sums - high, 0.0))
+    misses = np.abs(misses) / (question.total * np.where(units > 0.0, units, 1.0))
+    misses = np.where(question.hard, misses, 0.0)
+    blocks = np.add.reduceat(misses, question.offsets[:-1])
+    return float(misses.max()), float(blocks.max())
+
+
+def _prepared(question: Question, costs: list[BlockCosts]) -> _Prepared:
+    keep, emptying = _emptied(question)
+    cells = np.flatnonzero(keep)
+    if not len(cells):
+        raise InfeasibleError("targets and bounds of 0 leave no profile that may have mass")
+    rest = question.coefficients[:, cells]
+    supported = np.diff(rest.tocsr().indptr) > 0
+    _require_support(question, supported | emptying)
+    rows = np.flatnonzero(supported & ~emptying)
+    mixing, asked = _mixed(question, costs, rows)
+    exponent = math.frexp(question.total)[1]
+    unit = math.ldexp(1.0, -exponent)
+    coefficients = (mixing @ rest[rows]).tocsr()
+    coefficients.eliminate_zeros()
+    asked = replace(
+        asked,
+        coefficients=coefficients,
+        lower=asked.lower * unit,
+        upper=asked.upper * unit,
+        variance=asked.variance * unit,
+    )
+    kind = _cells_of(question, cells, unit)
+    problem = dual_problem(kind, asked, question.total * unit)
+    return _Prepared(cells, rows, emptying, mixing, exponent, problem)
+
+
+def _emptied(question: Question) -> tuple[BoolArray, BoolArray]:
+    """Return which cells may have mass, and which rows' targets of 0 empty theirs."""
+    keep = question.upper > 0.0
+    emptying = np.zeros(question.rows, dtype=bool)
+    if (question.lower < 0.0).any():
+        return keep, emptying
+    c = question.coefficients
+    kl = np.zeros(question.rows, dtype=bool)
+    for k, block in enumerate(question.blocks):
+        kl[question.block(k)] = block.softness is not None and block.softness.penalty == "kl"
+    zero_above = (question.hard | kl) & (question.row_upper == 0.0)
+    zero_below = question.hard & (question.row_lower == 0.0)
+    while True:
+        own = c[:, np.flatnonzero(keep)]
+        low = np.asarray(own.min(axis=1).todense()).reshape(-1)
+        high = np.asarray(own.max(axis=1).todense()).reshape(-1)
+        found = ((zero_above & (low >= 0.0)) | (zero_below & (high <= 0.0))) & ((low != 0.0) | (high != 0.0))
+        if not found.any():
+            return keep, emptying
+        emptying |= found
+        touched = np.asarray(abs(c[np.flatnonzero(found)]).sum(axis=0)).reshape(-1) > 0.0
+        keep &= ~touched
+        if not keep.any():
+            return keep, emptying
+
+
+def _require_support(question: Question, supported: BoolArray) -> None:
+    slack = _ROUNDING * question.total
+    bare = question.hard & ~supported & ((question.row_lower > slack) | (question.row_upper < -slack))
+    if bare.any():
+        row = int(np.flatnonzero(bare)[0])
+        asked = question.row_lower[row] if question.row_lower[row] > slack else question.row_upper[row]
+        raise InfeasibleError(
+            f"{question.row_name(row)} must come to {asked:g}, but no profile that may have mass belongs to it"
+        )
+
+
+def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple[sparse.csr_array, RowCosts]:
+    """Return the combinations of the kept rows that the problem has, and what is asked of them."""
+    count = question.rows
+    mixing = sparse.lil_array((count, count))
+    mixing.setdiag(1.0)
+    lower, upper = question.row_lower.copy(), question.row_upper.copy()
+    centring = centring_of(question)
+    if len(centring.rows):
+        lower[centring.rows] = centring.exact_difference(lower[centring.rows], question.row_lower)
+        upper[centring.rows] = centring.exact_difference(upper[centring.rows], question.row_lower)
+        through = (sparse.diags_array(centring.means) @ centring.through).tocoo()
+        for k, r, value in zip(through.coords[0], through.coords[1], through.data, strict=True):
+            mixing[centring.rows[k], r] = -value
+    for k, cost in enumerate(costs):
+        if cost.whitening is not None:
+            own = question.block(k)
+            mixing[own, own] = cost.whitening
+            lower[own] = upper[own] = cost.whitening @ question.row_upper[own]
+    kept = mixing.tocsr()[rows]
+    kept = kept[:, rows].tocsr()
+    return kept, RowCosts(
+        kept,
+        lower[rows],
+        upper[rows],
+        np.concatenate([cost.absolute for cost in costs])[rows],
+        np.concatenate([cost.variance for cost in costs])[rows],
+        np.concatenate([cost.divergence for cost in costs])[rows],
+    )
+
+
+def _centred(question: Question, rows: IntArray, means: FloatArray, through: sparse.csr_array) -> sparse.csr_array:
+    return (question.coefficients[rows] - sparse.diags_array(means) @ (through @ question.coefficients)).tocsr()
+
+
+def _cells_of(question: Question, cells: IntArray, unit: float) -> ColumnKind:
+    f, lower, upper = question.reference[cells] * unit, question.lower[cells] * unit, question.upper[cells] * unit
+    if question.distance == "kl":
+        return EntropyColumns(f, 1.0, lower, upper)
+    if question.distance == "linear":
+        return SquareColumns(f, f, lower, upper)
+    outside = np.flatnonzero(~((lower < f) & (f < upper) & np.isfinite(upper)))
+    if len(outside):
+        cell = int(cells[outside[0]])
+        raise InvalidOptionError(
+            f"distance='logit' takes bounds strictly around the reference: {question.describe(cell)} has "
+            f"{question.reference[cell]:g} (scaled to the total), with bounds {question.lower[cell]:g} and "
+            f"{question.upper[cell]:g}; take distance='linear' or wider bounds"
+        )
+    return LogitColumns(f, lower, upper)
+
+
+def _started(prepared: _Prepared, start: FloatArray) -> FloatArray:
+    """Return potentials of all rows as those of the problem's rows, by least squares where rows were combined."""
+    wanted = np.where(np.isfinite(start), start, 0.0)[prepared.rows]
+    found = spsolve(prepared.mixing.T.tocsc(), wanted) if len(wanted) else wanted
+    return np.asarray(np.atleast_1d(found) / prepared.problem.row_scales)
+
+
+def _bounds(question: Question, prepared: _Prepared, z: FloatArray) -> tuple[IntArray, FloatArray]:
+    kind = prepared.problem.columns.blocks[0]
+    at, held = np.zeros(len(question.reference), dtype=np.int8), np.zeros(len(question.reference))
+    lower, upper = np.isfinite(kind.lowest) & (z <= kind.lowest), np.isfinite(kind.highest) & (z >= kind.highest)
+    at[prepared.cells] = np.where(upper & (z > kind.lowest), 1, np.where(lower, -1, np.where(upper, 1, 0)))
+    held[prepared.cells] = z - np.clip(z, kind.lowest, kind.highest)
+    return at, held
+
+
+def _objective(question: Question, costs: list[BlockCosts], masses: FloatArray, sums: FloatArray) -> float:
+    every = np.arange(len(question.reference))
+    whole = replace(question, distance="kl") if question.distance == "logit" else question
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if question.distance == "logit":
+            keep = question.upper > 0.0
+            kind = _cells_of(question, every[keep], 1.0)
+            paid = float(kind.divergence(masses[keep], question.reference[keep]).sum())
+        else:
+            paid = float(_cells_of(whole, every, 1.0).divergence(masses, question.reference).sum())
+    soft = sum(penalty_paid(b, sums[question.block(k)], costs[k]) for k, b in enumerate(question.blocks))
+    return (paid + soft) / question.total
+
+
+def _divergence(masses: FloatArray, reference: FloatArray) -> float:
+    mass, total = float(masses.sum()), float(reference.sum())
+    if not mass > 0.0 or (masses < 0.0).any():
+        return float("nan")
+    return max(0.0, float(bregman_entropy(masses / mass, reference / total).sum()))

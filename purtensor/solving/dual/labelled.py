@@ -1,0 +1,289 @@
+"""Questions with rows of any kind, bounds, other distances and free totals: from labels to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy import sparse
+
+from purtensor._options import check_choice, check_flag, is_number
+from purtensor._typing import FloatArray, Table
+from purtensor.constraints.consistency import check_consistency
+from purtensor.constraints.marginals import Marginal, flattened
+from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, cells_of
+from purtensor.constraints.system import align
+from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
+from purtensor.solving.dual.centring import is_partition
+from purtensor.solving.dual.question import DISTANCES, Question
+from purtensor.tables.coded import CodedTable, described, domain_of, encode
+from purtensor.tables.values_at import looked_up
+
+Bound: TypeAlias = "float | Table | None"
+Bounds: TypeAlias = "tuple[Bound, Bound] | None"
+_TOTALS = ("constrained", "free", "reference")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GeneralOptions:
+    """The options that make a projection a general one; all at their defaults in a plain one."""
+
+    ratio_bounds: Any = None
+    cell_bounds: Any = None
+    distance: str = "kl"
+    total: Any = "constrained"
+    size: float | None = None
+    signed: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("distance", self.distance, DISTANCES)
+        check_flag("signed", self.signed)
+        if self.size is not None and not (is_number(self.size) and 0 < self.size < np.inf):
+            raise InvalidOptionError(f"size must be the positive size of a sample, got {self.size!r}")
+        if isinstance(self.total, str):
+            check_choice("total", self.total, _TOTALS)
+        elif not (is_number(self.total) and 0 < self.total < np.inf):
+            raise InvalidOptionError(
+                f"total must be a positive number or one of {', '.join(_TOTALS)}, got {self.total!r}"
+            )
+        for name in ("ratio_bounds", "cell_bounds"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, tuple | list) and len(value) == 2):
+                raise InvalidOptionError(f"{name} must be a pair (lower, upper), None for no end, got {value!r}")
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is asked beyond marginals that hold."""
+        return (
+            self.ratio_bounds is None
+            and self.cell_bounds is None
+            and self.distance == "kl"
+            and isinstance(self.total, str)
+            and self.total == "constrained"
+            and self.size is None
+            and not self.signed
+        )
+
+    def in_words(self) -> str:
+        """Return the bounds as the beginning of a sentence."""
+        words = []
+        if self.ratio_bounds is not None and all(value is None or is_number(value) for value in self.ratio_bounds):
+            low, high = self.ratio_bounds
+            ends = (
+                f"between {low:g} and {high:g}"
+                if low is not None and high is not None
+                else (f"of at least {low:g}" if high is None else f"of at most {high:g}")
+            )
+            words.append(f"weights {ends} times")
+        elif self.ratio_bounds is not None:
+            words.append("these bounds on the ratios")
+        if self.cell_bounds is not None:
+            words.append("these bounds on the cells")
+        return f"with {' and '.join(words)}, " if words else ""
+
+
+def general_constraints(constraints: Any) -> tuple[Any, ...]:
+    """Return constraints of any kind as a tuple, flattened one level."""
+    return flattened(constraints, (Marginal, RowConstraint))
+
+
+def is_plain(constraints: Sequence[Any], options: GeneralOptions) -> bool:
+    """Tell whether a question is one of marginals with targets alone, which has a path of its own."""
+    return options.plain and all(
+        isinstance(one, Marginal) and one.target is not None and not bool((np.asarray(one.target.values) < 0).any())
+        for one in constraints
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledQuestion:
+    """A question with its way back to labels."""
+
+    question: Question
+    coded: CodedTable
+    constraints: tuple[Any, ...]
+    options: GeneralOptions
+
+    def table(self, values: FloatArray, name: str) -> Table:
+        """Return values of the cells as a table like the reference."""
+        return self.coded.rebuild(values, name=name)
+
+    @property
+    def signs(self) -> FloatArray | float:
+        """The signs of the cells."""
+        return 1.0 if self.question.signs is None else self.question.signs
+
+
+def build_question(reference: Table, constraints: Sequence[Any], options: GeneralOptions) -> LabelledQuestion:
+    """Return what is asked, in arrays; everything that does not fit is refused by name."""
+    coded, signs = _signed(reference, options.signed)
+    cells = cells_of(coded)
+    blocks = [_block(constraint, coded, cells) for constraint in constraints]
+    hard = [one for one, block in zip(constraints, blocks, strict=True) if block.is_marginal and block.softness is None]
+    if len(hard) > 1 and not options.signed:
+        check_consistency(hard)
+    f = coded.values
+    fixed = _fixed_total(blocks, len(f), signs)
+    if options.total == "constrained" and fixed is None and not options.signed:
+        raise InvalidOptionError(
+            "no hard constraint fixes the total: give total= a number, 'reference', or 'free' for no total at all"
+        )
+    if isinstance(options.total, str):
+        total = fixed if options.total == "constrained" and fixed is not None else float(f.sum())
+    else:
+        total = float(options.total)
+    asks_total = options.total == "reference" or not isinstance(options.total, str)
+    if asks_total:
+        if fixed is not None and abs(fixed - total) > 1e-12 * total:
+            raise InconsistentTargetsError(f"total={total:g} but the hard constraints have the total {fixed:g}")
+        if fixed is None:
+            ones = sparse.csr_array(np.ones((1, len(f))) if signs is None else signs[None, :])
+            blocks.append(RowBlock("total", ("",), ones, np.array([total]), np.array([total])))
+    if options.signed or options.total == "free":
+        scaled, total = f, float(f.sum()) if options.total == "free" or fixed is None else total
+    else:
+        scaled = f * (total / float(f.sum()))
+    if (
+        options.size is None
+        and abs(total - 1.0) < 1e-9
+        and any(
+            block.softness is not None and (block.softness.sd is not None or block.softness.covariance is not None)
+            for block in blocks
+        )
+    ):
+        raise InvalidOptionError(
+            "sd= and covariance= are errors of a sample: with a total of 1 give size=, the size of that sample"
+        )
+    lower, upper = _cell_limits(coded, scaled, options)
+    question = Question(
+        reference=scaled,
+        blocks=tuple(blocks),
+        lower=lower,
+        upper=upper,
+        total=float(np.abs(f).sum()) if options.signed else total,
+        distance=options.distance,
+        size=options.size,
+        signs=signs,
+        fixed_total=(fixed is not None or asks_total) and not options.signed,
+        describe=lambda cell: described(coded.domain, [code[cell] for code in coded.codes]),
+    )
+    _require_denominators(question)
+    return LabelledQuestion(question, coded, tuple(constraints), options)
+
+
+def _signed(reference: Table, signed: bool) -> tuple[CodedTable, FloatArray | None]:
+    if not signed:
+        try:
+            return encode(reference), None
+        except InvalidTableError as error:
+            if "not negative" in str(error) and (np.asarray(reference.values) < 0).any():
+                raise InvalidTableError(f"{error}; for a reference with negative entries give signed=True") from None
+            raise
+    domain_of(reference)
+    coded = encode(abs(reference))
+    signs = np.sign(np.asarray(reference.values, dtype=np.float64).reshape(-1)[coded.positions])
+    return coded, signs if (signs < 0).any() else None
+
+
+def _block(constraint: Any, coded: CodedTable, cells: Cells) -> RowBlock:
+    if isinstance(constraint, RowConstraint):
+        return constraint.rows(cells)
+    return marginal_block(constraint, coded)
+
+
+def marginal_block(constraint: Marginal, coded: CodedTable) -> RowBlock:
+    """Return the rows of a marginal with a target."""
+    system = align(coded, [constraint])
+    count, cells = system.rows, system.profiles
+    index = system.index[0].astype(np.int64)
+    coefficients = sparse.csr_array((np.ones(cells), (index, np.arange(cells))), shape=(count, cells))
+    labels = tuple(system.row_label(row) for row in range(count))
+    domain = system.domain.select(constraint.scope)
+    levels: list[Any] = list(domain.categories)
+    codes: list[Any] = list(system.row_codes[0])
+    rows = pd.MultiIndex(levels=levels, codes=codes, names=list(domain.attributes), verify_integrity=False)
+    name = " x ".join(constraint.scope)
+    return RowBlock(name, labels, coefficients, system.targets, system.targets, index=rows, is_marginal=True)
+
+
+def _fixed_total(blocks: Sequence[RowBlock], cells: int, signs: FloatArray | None) -> float | None:
+    """Return the total that hard rows fix: a marginal, or a row that counts every cell alike."""
+    for block in blocks:
+        if block.softness is None and block.is_marginal and block.equalities.all():
+            return float(block.lower.sum())
+    for block in blocks:
+        equal = np.flatnonzero(block.equalities)
+        for row in equal:
+            own = block.coefficients[[int(row)]]
+            if own.nnz == cells and np.all(own.data == own.data[0]):
+                return float(block.lower[row] / own.data[0])
+        if len(equal) == block.count and is_partition(block.coefficients):
+            return float(block.lower.sum())
+    return None
+
+
+def _cell_limits(coded: CodedTable, scaled: FloatArray, options: GeneralOptions) -> tuple[FloatArray, FloatArray]:
+    bounded = options.ratio_bounds is not None or options.cell_bounds is not None
+    nothing = -np.inf if options.distance == "linear" and not bounded else 0.0
+    lower, upper = np.full(len(scaled), nothing), np.full(len(scaled), np.inf)
+    for name, unit in (("ratio_bounds", scaled), ("cell_bounds", np.ones(len(scaled)))):
+        given = getattr(options, name)
+        if given is None:
+            continue
+        low = _end(coded, given[0], 0.0, name)
+        high = _end(coded, given[1], np.inf, name)
+        lower = np.maximum(lower, low * unit)
+        upper = np.minimum(upper, np.where(np.isinf(high), np.inf, np.where(np.isinf(high), 0.0, high) * unit))
+        if name == "cell_bounds" and isinstance(given[0], xr.DataArray):
+            outside = float(np.asarray(given[0].values, dtype=np.float64).sum()) - float(low.sum())
+            if outside > 1e-9 * max(1.0, float(low.sum())):
+                raise InvalidTableError(
+                    "cell_bounds has a lower bound above 0 on a profile that the reference does not have: give the "
+                    "reference mass there, or leave the bound out"
+                )
+    crossed = np.flatnonzero(lower > upper)
+    if len(crossed):
+        cell = int(crossed[0])
+        who = described(coded.domain, [code[cell] for code in coded.codes])
+        raise InvalidOptionError(f"the bounds of {who} cross: lower {lower[cell]:g}, upper {upper[cell]:g}")
+    return lower, upper
+
+
+def _end(coded: CodedTable, given: Bound, missing: float, name: str) -> FloatArray:
+    count = len(coded.values)
+    if given is None:
+        return np.full(count, missing)
+    if is_number(given):
+        if given < 0:
+            raise InvalidOptionError(f"{name} must not be negative, got {given!r}")
+        return np.full(count, float(given))
+    if not isinstance(given, xr.DataArray):
+        raise InvalidOptionError(f"{name} takes numbers or tables, got {type(given).__qualname__}")
+    scope = domain_of(given).attributes
+    domain = coded.domain.select(scope)
+    codes = coded.columns(scope)
+    values = looked_up(given, domain, codes)
+    listed = looked_up(xr.ones_like(given, dtype=np.float64), domain, codes) > 0.0
+    if np.isnan(values).any() or (values < 0).any():
+        raise InvalidTableError(f"{name} must have numbers that are not negative")
+    return np.where(listed, values, missing)
+
+
+def _require_denominators(question: Question) -> None:
+    """Refuse constraints on rates whose denominators no hard rows fix."""
+    wanted = [(block, block.denominators) for block in question.blocks if block.denominators is not None]
+    if not wanted:
+        return
+    equal = np.concatenate([block.equalities for block in question.blocks])
+    fixed = question.coefficients[np.flatnonzero(equal)].toarray()
+    for block, rows in wanted:
+        asked = rows.toarray()
+        if not len(fixed):
+            raise InvalidOptionError(block.denominators_say)
+        found = np.linalg.lstsq(fixed.T, asked.T, rcond=None)[0]
+        if np.abs(fixed.T @ found - asked.T).max(initial=0.0) > 1e-9:
+            raise InvalidOptionError(block.denominators_say)

@@ -1,0 +1,31 @@
+"""The values of a table at given profiles, by label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.tables.coded import domain_of, is_sparse, stored_codes
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles
+from purtensor.tables.translate import category_map
+
+
+def looked_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatArray:
+    """Return the table's value at each profile of the domain given by codes, 0 where the table has none."""
+    own = domain_of(table)
+    flat = table.transpose(*table.dims).values.reshape(-1)
+    stored = stored_codes(table, own) if is_sparse(table) else np.unravel_index(np.arange(flat.size), table.shape)
+    columns = []
+    for name, categories in zip(domain.attributes, domain.categories, strict=True):
+        position = own.position(name)
+        columns.append(category_map(own.categories[position], categories)[stored[position]])
+    known = np.all([column >= 0 for column in columns], axis=0)
+    joint = [np.concatenate([wanted, column[known]]) for wanted, column in zip(codes, columns, strict=True)]
+    group, _ = group_profiles(joint, domain.sizes)
+    count = len(codes[0])
+    by_group = np.zeros(int(group.max()) + 1)
+    by_group[group[count:]] = flat[known]
+    return np.asarray(by_group[group[:count]])
