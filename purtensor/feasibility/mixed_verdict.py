@@ -136,7 +136,7 @@ def refuted(
             for y, r in zip(ray, used, strict=True)
         ]
         for lifted in _lifted(c, used, ray, upper, unbounded):
-            if _margin(columns, used, lifted, lower, upper, low, high) > 0:
+            if _excess(columns, used, lifted, lower, upper, low, high) > 0:
                 full = [Fraction(0)] * c.shape[0]
                 for r, y in zip(used, lifted, strict=True):
                     full[int(r)] = y
@@ -176,7 +176,7 @@ def _combined(columns: sparse.csc_array, cell: int, ray: list[Fraction]) -> Frac
     return sum((ray[int(k)] * Fraction(float(value)) for k, value in pairs), Fraction(0))
 
 
-def _margin(
+def _excess(
     columns: sparse.csc_array,
     used: IntArray,
     ray: list[Fraction],
@@ -186,25 +186,25 @@ def _margin(
     high: FloatArray,
 ) -> Fraction:
     """Return by how much the rows ask for more than the bounds allow; negative where the ray proves nothing."""
-    margin = Fraction(0)
+    excess = Fraction(0)
     for y, r in zip(ray, used, strict=True):
         if y > 0:
-            margin += y * Fraction(float(lower[r]))
+            excess += y * Fraction(float(lower[r]))
         elif y < 0:
             if upper[r] == np.inf:
                 return Fraction(-1)
-            margin += y * Fraction(float(upper[r]))
+            excess += y * Fraction(float(upper[r]))
     for cell in range(columns.shape[1]):
         z = _combined(columns, cell, ray)
         if z > 0:
             if high[cell] == np.inf:
                 return Fraction(-1)
-            margin -= z * Fraction(float(high[cell]))
+            excess -= z * Fraction(float(high[cell]))
         elif z < 0:
             if low[cell] == -np.inf:
                 return Fraction(-1)
-            margin -= z * Fraction(float(low[cell]))
-    return margin
+            excess -= z * Fraction(float(low[cell]))
+    return excess
 
 
 def _explained(question: Question, hard: IntArray, ray: tuple[Fraction, ...], within: str) -> str:
