@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InfeasibleError, InvalidOptionError
@@ -16,10 +17,12 @@ from purtensor.feasibility.mixed_verdict import MixedVerdict, implied_zeros, jud
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.dual.answer import Answer, answer
 from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, build_question
+from purtensor.solving.dual.penalties import block_costs
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.termination import Termination
 from purtensor.tables.values_at import looked_up
+from purtensor.verification.mixed import MixedStatement
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,44 @@ class GeneralEvidence:
     def bound_potentials(self) -> Table:
         """What the bounds take off the sum of the potentials."""
         return self.labelled.table(self.answer.bound_potentials, "bound_potential")
+
+    @property
+    def statement(self) -> MixedStatement:
+        """The question and its answer in numbers, as `verify` takes them."""
+        question, found = self.labelled.question, self.answer
+        costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
+        blocks: list[tuple[sparse.csr_array, FloatArray, FloatArray, FloatArray]] = []
+        for k, (block, cost) in enumerate(zip(question.blocks, costs, strict=True)):
+            own = question.block(k)
+            rows, t = question.coefficients[own.start : own.stop], found.potentials[own]
+            low, high = block.lower, block.upper
+            if cost.whitening is not None:  # independent combinations of correlated targets
+                low = high = np.asarray(cost.whitening @ low)
+                rows, t = sparse.csr_array(cost.whitening @ rows), np.asarray(np.linalg.solve(cost.whitening.T, t))
+            blocks.append((rows, low, high, t))
+        words = [
+            word
+            for block in question.blocks
+            for word in ["hard" if block.softness is None else block.softness.penalty] * block.count
+        ]
+        absolute = np.concatenate([cost.absolute for cost in costs])
+        strength = np.concatenate([cost.divergence for cost in costs])
+        return MixedStatement(
+            coefficients=sparse.vstack([rows for rows, *_ in blocks], format="csr"),
+            lower=np.concatenate([low for _, low, _, _ in blocks]),
+            upper=np.concatenate([high for _, _, high, _ in blocks]),
+            penalty=tuple(words),
+            price=np.where(np.isnan(strength), absolute, strength),
+            variance=np.concatenate([cost.variance for cost in costs]),
+            reference=question.reference,
+            cell_lower=question.lower,
+            cell_upper=question.upper,
+            distance=question.distance,
+            total=question.total,
+            fixed_total=question.fixed_total,
+            masses=found.masses,
+            potentials=np.concatenate([t for *_, t in blocks]),
+        )
 
     @property
     def objective(self) -> float:

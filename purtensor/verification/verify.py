@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from purtensor.verification.bounds import prove
 from purtensor.verification.evidence import Claims, Evidence, LongArray, gather
 from purtensor.verification.exact import Figures, enclose
 from purtensor.verification.implied_zeros import unproved_zeros
+from purtensor.verification.mixed import measure_mixed
 
 _SLACK = 1e-14
 """Rounding of sums in float64 that a claimed residual or distance may contain, total mass 1."""
@@ -102,6 +104,10 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
         raise InvalidOptionError(
             f"what is verified is the result of purtensor.project, this is {type(result).__qualname__}"
         )
+    if getattr(result, "is_general", False):
+        if exact:
+            raise InvalidOptionError("exact=True takes projections onto marginals with targets, without bounds")
+        return _verify_mixed(result)
     evidence = gather(result)
     members = _family(evidence)
     support, failures = _check_support(evidence, members)
@@ -117,6 +123,32 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
         tv_bound=found.tv_bound,
         support=support,
         exact=exact,
+        failures=tuple(failures),
+    )
+
+
+def _verify_mixed(result: Any) -> Verification:
+    """Return the recomputation of a projection with rows of any kind, bounds or another distance."""
+    found = measure_mixed(result.evidence.statement)
+    failures = [] if result.converged else [f"the result itself says: {result.termination.value}"]
+    slack = _SLACK + found.blur
+    if found.outside > 0:
+        failures.append(f"the table is outside of its bounds by {found.outside:.3g} of the total")
+    if not found.residual <= result.residual * _FACTOR + slack:
+        failures.append(f"residual is {found.residual:.3g}, and {result.residual:.3g} is claimed")
+    if not abs(found.objective - result.objective) <= _RELATIVE * abs(found.objective) + slack:
+        failures.append(f"objective is {found.objective:.12g} nats, and {result.objective:.12g} is claimed")
+    if result.certified and not found.tv_bound <= result.tv_bound * _FACTOR + 4 * slack:
+        failures.append(f"tv_bound is {found.tv_bound:.3g}, and {result.tv_bound:.3g} is claimed")
+    return Verification(
+        residual=found.residual,
+        residual_l1=result.residual_l1,
+        membership=found.blur,
+        divergence=result.divergence,
+        bound=found.bound,
+        tv_bound=found.tv_bound,
+        support=found.outside <= 0,
+        exact=False,
         failures=tuple(failures),
     )
 

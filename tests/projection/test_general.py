@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -238,6 +238,38 @@ def test_project__what_does_not_fit_is_refused_by_name():
         pt.project(people, controls, distance="l2")
     with pytest.raises(pt.InvalidOptionError, match="size"):
         pt.project(people, [rows(np.ones(4), 1.0), rows([1, 0, 0, 0], 0.2, penalty="quadratic", sd=np.ones(1))])
+
+
+def _general_results():
+    people, controls = survey()
+    yield pt.project(people, controls, ratio_bounds=(0.55, 2.5))
+    yield pt.project(people, controls, distance="linear", ratio_bounds=(0.5, 1.8))
+    yield pt.project(people, controls, distance="logit", ratio_bounds=(0.4, 2.5))
+    for soft in (
+        {"penalty": "l1", "strength": np.full(2, 0.3)},
+        {"penalty": "quadratic", "sd": np.array([0.5, 1.0])},
+        {"penalty": "huber", "sd": np.array([0.1, 0.1])},
+        {"penalty": "kl", "strength": np.full(2, 2.0)},
+        {"penalty": "quadratic", "covariance": np.array([[1.0, 0.4], [0.4, 2.0]])},
+    ):
+        yield pt.project(people, [controls[0], rows([[1, 0, 1, 0], [0, 1, 0, 1]], [3.0, 8.0], **soft)])
+    yield pt.project(people, [controls[0], rows([1, 0, 1, 0], -np.inf, 4.0)])
+
+
+def test_verify__recomputes_answers_of_every_kind_with_code_of_its_own():
+    for result in _general_results():
+        assert result.certified
+        found = pt.verify(result)
+        assert found.failures == ()
+        assert found.tv_bound < 1e-9
+
+
+def test_verify__finds_an_answer_that_was_changed():
+    for result in _general_results():
+        answer = result.evidence.answer
+        moved = replace(answer, masses=answer.masses * np.linspace(0.999, 1.001, len(answer.masses)))
+        other = replace(result, evidence=replace(result.evidence, answer=moved))
+        assert not pt.verify(other).passed
 
 
 def test_standard_errors__of_a_bounded_projection_are_refused(tmp_path):

@@ -123,7 +123,11 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     coded, signs = _signed(reference, options.signed)
     cells = cells_of(coded)
     blocks = [_block(constraint, coded, cells) for constraint in constraints]
-    hard = [one for one, block in zip(constraints, blocks, strict=True) if block.is_marginal and block.softness is None]
+    hard = [
+        one
+        for one, block in zip(constraints, blocks, strict=True)
+        if isinstance(one, Marginal) and block.is_marginal and block.softness is None
+    ]
     if len(hard) > 1 and not options.signed:
         check_consistency(hard)
     f = coded.values
