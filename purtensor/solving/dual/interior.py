@@ -13,6 +13,8 @@ from purtensor.solving.dual.watch import Watch
 
 _TO_THE_WALL = 0.995
 _STEADY_STEPS = 25
+_MOST_GROWTH = 2.0
+_LEAST = 1e-290
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +48,7 @@ class _Walls:
     open_lower: BoolArray
     open_upper: BoolArray
     fixed: BoolArray
+    by_logarithm: BoolArray
     lower: FloatArray
     upper: FloatArray
 
@@ -75,6 +78,7 @@ def _walls(problem: DualProblem) -> _Walls:
         open_lower,
         open_upper,
         fixed,
+        open_lower & ~has_upper & ~open_upper,
         np.where(finite_lower, columns.lower, 0.0),
         np.where(finite_upper, columns.upper, 0.0),
     )
@@ -90,8 +94,29 @@ def _start(problem: DualProblem, walls: _Walls) -> _State:
     x = np.where(guarded & low, np.maximum(x, walls.lower + 0.1 * room), x)
     x = np.where(guarded & high, np.minimum(x, walls.upper - 0.1 * room), x)
     x = np.where(walls.fixed, columns.lower, x)
-    below, above = np.where(walls.has_lower, 0.1, 0.0), np.where(walls.has_upper, 0.1, 0.0)
+    x = _with_misses(problem, x)
+    cost = np.full(columns.size, 0.1)
+    if columns.linear is not None:  # with the walls as strong as the costs nothing is lacking at potentials of 0
+        cost[columns.linear_slice] = np.maximum(columns.linear.cost, 0.1)
+    below, above = np.where(walls.has_lower, cost, 0.0), np.where(walls.has_upper, 0.1, 0.0)
     return _State(x, np.zeros(problem.rows), below, above)
+
+
+def _with_misses(problem: DualProblem, x: FloatArray) -> FloatArray:
+    """Return x with the slacks of absolute penalties at what the rows miss, and some more on both sides."""
+    own = problem.columns.linear_slice
+    one_sided = np.isinf(problem.columns.upper[own]) & (problem.columns.lower[own] == 0.0)
+    if not one_sided.any():
+        return x
+    places = np.arange(own.start, own.stop)[one_sided]
+    without = x.copy()
+    without[places] = 0.0
+    missing = problem.targets - problem.times(without)
+    rows, signs = problem.slack_rows[places - problem.cells], problem.slack_signs[places - problem.cells]
+    ahead = signs * missing[rows]
+    some = 0.1 * max(float(np.abs(ahead).mean()), 1e-6 * problem.mass)
+    without[places] = np.maximum(ahead, 0.0) + some
+    return without
 
 
 def _descend(
@@ -165,8 +190,9 @@ def _move(
         primal = min(
             _reach(to_lower, dx, low),
             _reach(to_upper, -dx, high),
-            _reach(state.x - walls.lower, dx, open_low),
+            _reach(state.x - walls.lower, dx, open_low & ~walls.by_logarithm),
             _reach(walls.upper - state.x, -dx, open_high),
+            _growth(state.x, dx, walls.by_logarithm, problem.mass),
         )
         return primal, min(_reach(state.below, dbelow, low), _reach(state.above, dabove, high))
 
@@ -182,9 +208,18 @@ def _move(
         centred * pressure - state.above * to_upper + dabove * dx,
     )
     step = min(lengths(dx, dbelow, dabove))
-    state.x = np.where(walls.fixed, state.x, state.x + step * dx)
+    # log x of a KL cell is linear in its potential: moved so, cells that vanish do not hold the others up
+    moved = np.where(walls.by_logarithm, state.x * np.exp(step * dx / state.x), state.x + step * dx)
+    state.x = np.where(walls.fixed, state.x, np.maximum(moved, np.where(walls.by_logarithm, _LEAST, -np.inf)))
     state.y = state.y + step * dy
     state.below, state.above = state.below + step * dbelow, state.above + step * dabove
+
+
+def _growth(x: FloatArray, dx: FloatArray, where: BoolArray, mass: float) -> float:
+    """Return the longest step, 1 at most, by which no mass that counts becomes more than e^2 times what it was."""
+    rises = where & (dx > 0.0)
+    allowed = np.maximum(_MOST_GROWTH, np.log(1e-2 * mass / (x[rises] * len(x))))
+    return min(1.0, float((allowed * x[rises] / dx[rises]).min(initial=np.inf)))
 
 
 def _reach(values: FloatArray, change: FloatArray, where: BoolArray) -> float:
