@@ -137,7 +137,7 @@ def _between(constraint: AnyConstraint, absolute: Any, relative: Any, rate: floa
     if isinstance(constraint, Linear) and constraint.base is not None:
         return Between(constraint, rate=float(rate))
     if isinstance(constraint, Marginal) and constraint.groups:
-        return rates_within(cast(Table, constraint.target), constraint.groups, float(rate), constraint.name)
+        return rates_within(constraint.target, constraint.groups, float(rate), constraint.name)
     raise InvalidOptionError(
         f"rate is for shares within groups (parity, share, mean), and {constraint.name} has none; give absolute or "
         "relative"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Marginal:
     Marginal(sex: lower and upper ends)
     """
 
-    target: Table | None = None
+    target: Table = None  # type: ignore[assignment]  # only constraints with ends alone lack one
     lower: Table | None = field(default=None, kw_only=True)
     upper: Table | None = field(default=None, kw_only=True)
     groups: tuple[str, ...] = field(default=(), kw_only=True, repr=False)
@@ -68,7 +68,7 @@ class Marginal:
             ends = read_ends(
                 None, "a Marginal", target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
             )  # fmt: skip
-        scope = ends.attributes if ends is not None else domain_of(cast(Table, self.target)).attributes
+        scope = ends.attributes if ends is not None else domain_of(self.target).attributes
         object.__setattr__(self, "scope", scope)
         object.__setattr__(self, "coded_target", None if self.target is None else _coded_if_masses(self.target))
 

@@ -25,10 +25,10 @@ from purtensor.outofcore.passes import opened_part
 from purtensor.outofcore.search import Solved
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.verification_sources import misses_of, source_of
-from purtensor.projection.labels import looked_up
 from purtensor.tables.coded import domain_of, sparse_table, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import StoredTable
+from purtensor.tables.values_at import looked_up
 from purtensor.verification.stored_sums import Fingerprint, fingerprint, joined
 
 

@@ -23,10 +23,10 @@ from purtensor.outofcore.passes import START
 from purtensor.outofcore.restrict import restricted
 from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
 from purtensor.outofcore.unreachable_targets import refuse_bare
-from purtensor.projection.labels import looked_up
 from purtensor.solving.loop import State, begin
 from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
+from purtensor.tables.values_at import looked_up
 
 
 def has_face(found: StoredDiagnosis) -> bool:

@@ -19,7 +19,7 @@ from purtensor.outofcore.folders import made_once
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
 from purtensor.outofcore.scaling import nats_left_out
 from purtensor.outofcore.slab_store import made_folders
-from purtensor.projection.labels import looked_up
+from purtensor.tables.values_at import looked_up
 
 
 def proofs_of(problem: RowProblem, found: StoredDiagnosis) -> tuple[IntArray, ...]:

@@ -27,7 +27,6 @@ from purtensor.outofcore.rows_face import face_of_rows, proofs_of
 from purtensor.outofcore.rows_problem import RowProblem, refuse_rows_without_profiles, row_problem_of
 from purtensor.outofcore.rows_run import ascended, row_residuals
 from purtensor.outofcore.targets import Constraint
-from purtensor.projection.labels import looked_up
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
@@ -37,6 +36,7 @@ from purtensor.solving.termination import Termination
 from purtensor.solving.trace_lines import TraceLine
 from purtensor.tables.coded import domain_of, sparse_table
 from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
+from purtensor.tables.values_at import looked_up
 from purtensor.verification.stored_sums import Piece
 
 _NOTE = "L-BFGS on the dual, whose rows the driver holds; no bound is proved"

@@ -24,13 +24,13 @@ from purtensor.outofcore.result import StoredProjection
 from purtensor.outofcore.rows_project import RowProjection
 from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.outofcore.unreachable_targets import refuse_bare
-from purtensor.projection.labels import looked_up
 from purtensor.projection.result import Projection
 from purtensor.solving.loop import State, begin
 from purtensor.tables.coded import domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
+from purtensor.tables.values_at import looked_up
 
 
 def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoint]:
