@@ -84,7 +84,8 @@ def render(report: Report) -> str:
 
     Examples
     --------
-    >>> claim = Claim("PUR removes disparity", True, "0 of 35 are beyond noise")
+    >>> from purtensor.studies.claims import Finding
+    >>> claim = Claim("PUR removes disparity", Finding.HOLDS, "0 of 35 are beyond noise")
     >>> page = render(Report("A study", "", [Part("1994", {}, [claim], [])]))
     >>> "PUR removes disparity" in page and "holds" in page
     True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from scipy import stats
@@ -11,16 +13,25 @@ from scipy import stats
 from purtensor._typing import FloatArray
 
 NOISE_WIDTH = 2.0
-"""A disparity is within noise when it is at most so many of its own standard errors from parity."""
+"""A number is within noise when it is at most so many of its own standard errors away."""
 
-AVERAGE_WIDTH = 4.0
-"""An average over many data sets is at parity when no pair is further off than so many standard errors.
+LEVEL = 0.05
+"""The chance of calling any of the pairs systematic where none is: each is judged at LEVEL / pairs (Bonferroni)."""
 
-Over few data sets the standard error is itself uncertain: Student's quantile of the same probability takes its place.
-"""
+SHARE_THAT_MATTERS = 0.1
+"""A rest of disparity matters from this share of the mean disparity of f on."""
 
 EXACT = 1e-10
 """The largest miss of a marginal, total mass 1, that counts as none: the tolerance of the projections."""
+
+
+class Finding(Enum):
+    """What numbers can say of a claim; the values are the words of the reports."""
+
+    HOLDS = "holds"
+    HOLDS_WITHIN = "holds to within {size}, with a systematic rest of {rest}"
+    FAILS = "does not hold"
+    UNTOLD = "cannot be told with so few sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,90 +42,137 @@ class Claim:
     ----------
     statement
         The claim, in the paper's sense.
-    holds
+    finding
         Whether the numbers bear it out.
     evidence
         The numbers, with their noise.
+    size, rest
+        Of `HOLDS_WITHIN`: the tolerance that everything is proved to be within, and the largest systematic rest.
     """
 
     statement: str
-    holds: bool
+    finding: Finding
     evidence: str
+    size: float = 0.0
+    rest: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is borne out, exactly or to within its tolerance."""
+        return self.finding in (Finding.HOLDS, Finding.HOLDS_WITHIN)
 
     @property
     def verdict(self) -> str:
         """The verdict in words."""
-        return "holds" if self.holds else "does not hold"
+        return self.finding.value.format(size=f"{self.size:.2g}", rest=f"{self.rest:+.2g}")
 
 
-def lessened_claim(
-    name: str,
-    statement: str,
-    off: FloatArray,
-    noise: FloatArray,
-    off_data: FloatArray,
-    *,
-    pairs: Sequence[str] = (),
-) -> Claim:
-    """Return the claim that a projection lessens disparity on test data but does not remove it.
+@dataclass(frozen=True, slots=True, eq=False)
+class Means:
+    """Mean distances from parity with the errors of these means, by pair of response and group.
 
-    Parameters
+    Attributes
     ----------
-    off, off_data
-        How far from parity, by pair: of the projection and of the data.
-    noise
-        The standard error of `off`, of the same shape.
+    off, error
+        Of the same shape: the mean over the sets, and its standard error.
+    sets
+        How many sets the errors are known from; 2 or more.
     pairs
-        What each of them is about, in the order of `off` by rows: the evidence names it.
+        What each of them is about, in the order of `off` by rows.
     """
-    share, beyond = _left(off, off_data), _beyond(off, noise)
-    evidence = f"{name} leaves {100 * share:.0f} % of the disparity of f; {_told(off, noise, pairs)}"
-    return Claim(statement, holds=share < 1.0 and beyond > 0, evidence=evidence)
+
+    off: FloatArray
+    error: FloatArray
+    sets: int
+    pairs: Sequence[str] = ()
+
+    @property
+    def width(self) -> float:
+        """How many standard errors count as chance: Student's quantile, corrected for the number of pairs."""
+        return float(stats.t.isf(LEVEL / 2 / self.off.size, self.sets - 1))
+
+    @property
+    def widths(self) -> FloatArray:
+        """How many standard errors each distance is; without any noise it is infinitely many."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: FloatArray = np.where(self.off == 0, 0.0, np.abs(self.off) / self.error)
+        return found
+
+    def finding(self, tolerance: float) -> Finding:
+        """Return whether these are parity, judged by significance and by size."""
+        size, doubt = np.abs(self.off), self.width * self.error
+        if (size - doubt > tolerance).any():
+            return Finding.FAILS
+        if not (size + doubt <= tolerance).all():  # NaN: a pair without a number
+            return Finding.UNTOLD
+        return Finding.HOLDS_WITHIN if (self.widths > self.width).any() else Finding.HOLDS
+
+    @property
+    def rest(self) -> float:
+        """The largest distance that is no chance; 0 where there is none."""
+        systematic = self.off[self.widths > self.width]
+        return float(systematic[np.abs(systematic).argmax()]) if len(systematic) else 0.0
+
+    @property
+    def root_mean_square(self) -> float:
+        """The root mean square of the distances in standard errors: near 1 where they are chance alone."""
+        return float(np.sqrt(np.mean(self.widths**2)))
+
+    def sets_to_tell(self, tolerance: float) -> int | None:
+        """Return about how many sets would tell whether all are within a tolerance; None where one is just there."""
+        room = np.abs(tolerance - np.abs(self.off))
+        if not np.isfinite(self.error).all() or (room == 0).any():
+            return None
+        return math.ceil(self.sets * max(1.0, float(((self.width * self.error) / room).max())) ** 2)
+
+    def told(self) -> str:
+        """Return the clearest of them, and how many are no chance."""
+        at = int(np.argmax(self.widths))
+        about = f"{self.pairs[at]}, " if self.pairs else ""
+        beyond = int((self.widths > self.width).sum())
+        return (
+            f"clearest: {about}{self.off.ravel()[at]:+.4f} from parity with a standard error of "
+            f"{self.error.ravel()[at]:.4f}, {self.widths.ravel()[at]:.1f} of them; {beyond} of {self.off.size} are "
+            f"further than the {self.width:.1f} that chance allows them (rms {self.root_mean_square:.2f})"
+        )
 
 
-def removed_claim(
-    name: str,
-    statement: str,
-    off: FloatArray,
-    noise: FloatArray,
-    off_data: FloatArray,
-    *,
-    pairs: Sequence[str] = (),
-) -> Claim:
-    """Return the claim that a projection removes disparity up to sampling noise; parameters as in `lessened_claim`."""
-    share, beyond = _left(off, off_data), _beyond(off, noise)
-    evidence = f"{name} leaves {100 * share:.1f} % of the disparity of f; {_told(off, noise, pairs)}"
-    return Claim(statement, holds=beyond == 0, evidence=evidence)
+def tolerance_of(off_data: FloatArray) -> float:
+    """Return the distance from parity that matters: a tenth of the mean distance of the data.
 
-
-def average_claim(
-    name: str,
-    statement: str,
-    off: FloatArray,
-    deviations: FloatArray,
-    data_sets: int,
-    *,
-    pairs: Sequence[str] = (),
-) -> Claim:
-    """Return the claim that data generated from a distribution have parity on average.
-
-    Parameters
-    ----------
-    off, deviations
-        Mean distance from parity and standard deviation over the data sets, by pair.
-    data_sets
-        How many there are: the standard error of a mean is the deviation over its root.
-    pairs
-        As in `lessened_claim`.
+    Examples
+    --------
+    >>> tolerance_of(np.array([0.2, -0.1, 0.3]))
+    0.02
     """
-    error = deviations / np.sqrt(data_sets)
-    width = float(stats.t.isf(stats.norm.sf(AVERAGE_WIDTH), data_sets - 1))
-    return Claim(
-        statement,
-        holds=bool((_widths(off, error) <= width).all()),
-        evidence=f"over {data_sets:,} data sets drawn from {name}, {_most(off, error, pairs)} "
-        f"(at most {width:.1f} count as none for {off.size} means)",
+    return round(SHARE_THAT_MATTERS * float(np.mean(np.abs(off_data))), 12)
+
+
+def removed_claim(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
+    """Return the claim that a projection removes the disparity of the data, `off_data`."""
+    tolerance = tolerance_of(off_data)
+    evidence = (
+        f"{name} leaves {100 * _left(means.off, off_data):.1f} % of the disparity of f; {means.told()}; "
+        f"{tolerance:.2g} would matter, a tenth of f's mean{_more_sets(means, tolerance)}"
     )
+    return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
+
+
+def lessened_claim(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
+    """Return the claim that a projection lessens the disparity of the data but does not remove it."""
+    share = _left(means.off, off_data)
+    removed = means.finding(tolerance_of(off_data))
+    finding = Finding.FAILS
+    if share < 1.0 and removed in (Finding.FAILS, Finding.UNTOLD):
+        finding = Finding.HOLDS if removed is Finding.FAILS else Finding.UNTOLD
+    return Claim(statement, finding, f"{name} leaves {100 * share:.0f} % of the disparity of f; {means.told()}")
+
+
+def average_claim(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
+    """Return the claim that data generated from a distribution have parity on average."""
+    tolerance = tolerance_of(off_data)
+    evidence = f"over {means.sets:,} data sets drawn from {name}, {means.told()}{_more_sets(means, tolerance)}"
+    return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
 
 
 def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
@@ -123,9 +181,9 @@ def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
     spread = float(np.std(errors_data, ddof=1))
     mean, of_data = float(difference.mean()), float(errors_data.mean())
     error = float(np.std(difference, ddof=1)) / np.sqrt(len(difference))
-    return Claim(
+    return judged(
         "The utility-based generalisation error of PUR is close to that of the data's own classifier",
-        holds=bool(mean <= spread),
+        is_borne_out=bool(mean <= spread),
         evidence=f"mean {errors.mean():.3e} nats against {of_data:.3e} nats of f: {100 * mean / of_data:+.1f} %, a "
         f"difference of {mean:.1e} nats (standard error {error:.0e}); f fluctuates by {spread:.1e} from set to set",
     )
@@ -134,11 +192,17 @@ def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
 def marginals_claim(misses: FloatArray, projections: int) -> Claim:
     """Return the claim that projections have exactly the stated marginals, by the largest miss of each."""
     largest = float(np.max(misses))
-    return Claim(
+    return judged(
         "The projections have exactly the marginals that were stated",
-        holds=largest <= EXACT,
+        is_borne_out=largest <= EXACT,
         evidence=f"largest miss of any marginal {largest:.1e} of the total mass, over {projections:,} projections",
     )
+
+
+def _more_sets(means: Means, tolerance: float) -> str:
+    """Return how many sets would tell, where these do not."""
+    needed = means.sets_to_tell(tolerance) if means.finding(tolerance) is Finding.UNTOLD else None
+    return "" if needed is None else f"; about {needed:,} sets would tell"
 
 
 def _left(off: FloatArray, off_data: FloatArray) -> float:
@@ -146,29 +210,6 @@ def _left(off: FloatArray, off_data: FloatArray) -> float:
     return float(np.mean(np.abs(off)) / np.mean(np.abs(off_data)))
 
 
-def _beyond(off: FloatArray, noise: FloatArray) -> int:
-    """Return how many pairs are further from parity than noise."""
-    return int(np.count_nonzero(_widths(off, noise) > NOISE_WIDTH))
-
-
-def _told(off: FloatArray, noise: FloatArray, pairs: Sequence[str]) -> str:
-    return (
-        f"{_most(off, noise, pairs)}; {_beyond(off, noise)} of {off.size} are further than {NOISE_WIDTH:g} standard "
-        "errors from parity"
-    )
-
-
-def _widths(off: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return distances from parity in standard errors; without any noise a distance is infinitely many."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        widths: FloatArray = np.where(off == 0, 0.0, np.abs(off) / noise)
-    return widths
-
-
-def _most(off: FloatArray, noise: FloatArray, pairs: Sequence[str]) -> str:
-    at = int(np.argmax(_widths(off, noise)))
-    about = f"{pairs[at]}, " if pairs else ""
-    return (
-        f"clearest: {about}{off.ravel()[at]:+.4f} from parity with a standard error of {noise.ravel()[at]:.4f}, "
-        f"{_widths(off, noise).ravel()[at]:.1f} of them"
-    )
+def judged(statement: str, evidence: str, *, is_borne_out: bool) -> Claim:
+    """Return a claim that numbers without noise settle."""
+    return Claim(statement, Finding.HOLDS if is_borne_out else Finding.FAILS, evidence)

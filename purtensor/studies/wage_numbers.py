@@ -11,6 +11,7 @@ import pandas as pd
 from purtensor._typing import FloatArray
 from purtensor.studies.claims import (
     Claim,
+    Means,
     average_claim,
     lessened_claim,
     marginals_claim,
@@ -180,37 +181,16 @@ def _left_out_in_words(study: WageStudy) -> str:
 def claims(study: WageStudy) -> list[Claim]:
     """Return the paper's claims with their verdicts.
 
-    The standard error of a disparity is its standard deviation over the simulated sets.
+    Each mean over the simulated sets is judged by its own standard error, the deviation over the root of the sets.
     """
-    off, noise = {}, {}
-    for m, name in enumerate(MODELS):
-        off[name], noise[name], _ = _mean_and_deviation(study.compared(study.members["natural"][:, m]))
-    about = _pairs(study)
+    off_data = _means(study, study.members["natural"][:, MODELS.index("f")]).off
+    natural = {name: _means(study, study.members["natural"][:, m]) for m, name in enumerate(MODELS)}
     told = [
+        lessened_claim("P", "P alone lessens disparity on test data but does not remove it", natural["P"], off_data),
         lessened_claim(
-            "P",
-            "P alone lessens disparity on test data but does not remove it",
-            off["P"],
-            noise["P"],
-            off["f"],
-            pairs=about,
+            "PU", "P and U together lessen disparity on test data but do not remove it", natural["PU"], off_data
         ),
-        lessened_claim(
-            "PU",
-            "P and U together lessen disparity on test data but do not remove it",
-            off["PU"],
-            noise["PU"],
-            off["f"],
-            pairs=about,
-        ),
-        removed_claim(
-            "PUR",
-            "PUR removes disparity on test data up to sampling noise",
-            off["PUR"],
-            noise["PUR"],
-            off["f"],
-            pairs=about,
-        ),
+        removed_claim("PUR", "PUR removes disparity on test data up to sampling noise", natural["PUR"], off_data),
     ]
     pairs = study.members["utility_error"][:, [MODELS.index("PUR"), MODELS.index("f")]]
     some = pairs[np.isfinite(pairs).all(axis=1)]
@@ -220,11 +200,18 @@ def claims(study: WageStudy) -> list[Claim]:
 
 
 def _generated_claims(study: WageStudy) -> Iterator[Claim]:
+    off_data = _means(study, study.generated["f"]).off
     for name, values in study.generated.items():
         if name != "f":
-            mean, deviation, _ = _mean_and_deviation(study.compared(values))
             statement = f"Data generated from {name} have parity on average"
-            yield average_claim(name, statement, mean, deviation, len(values), pairs=_pairs(study))
+            yield average_claim(name, statement, _means(study, values), off_data)
+
+
+def _means(study: WageStudy, values: FloatArray) -> Means:
+    """Return the mean disparities over the sets, each with the standard error of the mean."""
+    mean, deviation, sets = _mean_and_deviation(study.compared(values))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Means(mean, deviation / np.sqrt(sets), int(sets.min()), _pairs(study))
 
 
 def _pairs(study: WageStudy) -> list[str]:

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from purtensor.report.page import Exhibit, Part, Report, as_cell, data_uri, render, write_report
-from purtensor.studies.claims import Claim
+from purtensor.studies.claims import Claim, Finding
 
-HOLDS = Claim("PUR removes disparity", True, "0 of 35 beyond noise")
-FAILS = Claim("P removes <everything>", False, "18 of 35 beyond noise")
+HOLDS = Claim("PUR removes disparity", Finding.HOLDS, "0 of 35 beyond noise")
+FAILS = Claim("P removes <everything>", Finding.FAILS, "18 of 35 beyond noise")
 
 
 def report(tmp_path: Path, **changes: object) -> Report:

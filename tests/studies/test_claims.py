@@ -5,64 +5,100 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from purtensor.studies.claims import average_claim, lessened_claim, marginals_claim, removed_claim, utility_claim
+from purtensor.studies.claims import (
+    Finding,
+    Means,
+    average_claim,
+    lessened_claim,
+    marginals_claim,
+    removed_claim,
+    tolerance_of,
+    utility_claim,
+)
 
-OFF_DATA = np.array([0.2, -0.1, 0.3])
-NOISE = np.full(3, 0.01)
+OFF_DATA = np.array([0.2, -0.1, 0.3])  # a tenth of their mean size, 0.02, matters
+
+
+def means(off: list[float], error: float, sets: int = 1000, pairs: tuple[str, ...] = ()) -> Means:
+    return Means(np.array(off), np.full(len(off), error), sets, pairs)
 
 
 @pytest.mark.parametrize(
-    ("off", "lessened", "removed"),
+    ("off", "error", "found"),
     [
-        ([0.1, -0.05, 0.1], True, False),
-        ([0.019, -0.01, 0.0], False, True),
-        ([0.0, 0.0, 0.021], True, False),
-        ([0.2, -0.1, 0.3], False, False),
-        ([0.4, -0.1, 0.3], False, False),
+        ([0.0, 0.001, -0.001], 0.001, Finding.HOLDS),
+        ([0.0, 0.010, -0.001], 0.001, Finding.HOLDS_WITHIN),  # ten errors, half of what matters
+        ([0.0, 0.030, -0.001], 0.001, Finding.FAILS),
+        ([0.0, 0.021, -0.001], 0.001, Finding.UNTOLD),  # about what matters
+        ([0.0, 0.001, -0.001], 0.01, Finding.UNTOLD),  # so much noise that anything could hide in it
+        ([0.0, np.nan, 0.0], 0.001, Finding.UNTOLD),
     ],
 )
-def test_disparity_claims__weigh_distance_by_noise(off: list[float], lessened: bool, removed: bool) -> None:
-    values = np.array(off)
-    one = lessened_claim("P", "P lessens", values, NOISE, OFF_DATA)
-    other = removed_claim("PUR", "PUR removes", values, NOISE, OFF_DATA)
-    assert (one.holds, other.holds) == (lessened, removed)
-    assert one.verdict == ("holds" if lessened else "does not hold")
+def test_removed_claim__is_judged_by_size_and_by_significance(off: list[float], error: float, found: Finding) -> None:
+    assert tolerance_of(OFF_DATA) == 0.02
+    assert removed_claim("PUR", "PUR removes", means(off, error), OFF_DATA).finding is found
 
 
-def test_removed_claim__tells_its_clearest_number_and_its_noise() -> None:
-    claim = removed_claim("PUR", "PUR removes", np.array([0.01, -0.03, 0.0]), np.array([0.02, 0.01, 0.01]), OFF_DATA)
-    assert "-0.0300 from parity with a standard error of 0.0100, 3.0 of them" in claim.evidence
-    assert "1 of 3" in claim.evidence
+def test_removed_claim__finds_a_small_planted_bias() -> None:
+    rng = np.random.default_rng(5)
+    noise = rng.normal(0.0, 0.02, (1000, 3))  # of single sets
+    for bias, found in ((0.0, Finding.HOLDS), (0.004, Finding.HOLDS_WITHIN), (0.03, Finding.FAILS)):
+        sets = noise + np.array([0.0, bias, 0.0])
+        error = sets.std(axis=0, ddof=1) / np.sqrt(1000)
+        claim = removed_claim("PUR", "PUR removes", Means(sets.mean(axis=0), error, 1000), OFF_DATA)
+        assert claim.finding is found
+        # one fifth of the noise of a single set, which a judgement by that noise could not see
+        assert claim.rest == pytest.approx(bias, abs=0.002)
+    few = removed_claim("PUR", "", Means(noise[:4].mean(axis=0), noise[:4].std(axis=0, ddof=1) / 2, 4), OFF_DATA)
+    assert few.verdict == "cannot be told with so few sets"
+    assert "sets would tell" in few.evidence
+
+
+def test_removed_claim__says_the_size_and_the_rest() -> None:
+    claim = removed_claim("PUR", "", means([0.0, 0.01, -0.001], 0.001), OFF_DATA)
+    assert claim.verdict == "holds to within 0.02, with a systematic rest of +0.01"
+    assert claim.holds
+
+
+def test_means__chance_finds_a_rest_in_no_more_than_one_of_twenty_studies() -> None:
+    rng = np.random.default_rng(1)
+    found = 0
+    for _ in range(400):
+        sets = rng.normal(size=(20, 35))
+        study = Means(sets.mean(axis=0), sets.std(axis=0, ddof=1) / np.sqrt(20), 20)
+        found += study.rest != 0
+    assert found <= 20 + 3 * np.sqrt(400 * 0.05 * 0.95)
+    assert found > 0  # it is not so wide that nothing is ever found
+
+
+@pytest.mark.parametrize(
+    ("off", "error", "found"),
+    [
+        ([0.1, -0.05, 0.1], 0.001, Finding.HOLDS),
+        ([0.0, -0.001, 0.0], 0.001, Finding.FAILS),  # all is removed
+        ([0.2, -0.1, 0.3], 0.001, Finding.FAILS),  # nothing is lessened
+        ([0.4, -0.1, 0.3], 0.001, Finding.FAILS),
+        ([0.03, -0.02, 0.03], 0.02, Finding.UNTOLD),
+    ],
+)
+def test_lessened_claim__something_is_left_that_matters(off: list[float], error: float, found: Finding) -> None:
+    assert lessened_claim("P", "P lessens", means(off, error), OFF_DATA).finding is found
 
 
 def test_claims__name_the_pair_that_is_clearest() -> None:
-    pairs = ("women at high", "men at high", "others at low")
-    off, noise = np.array([0.01, -0.03, 0.0]), np.array([0.02, 0.01, 0.01])
+    found = means([0.01, -0.03, 0.0], 0.01, pairs=("women at high", "men at high", "others at low"))
     for claim in (
-        removed_claim("PUR", "", off, noise, OFF_DATA, pairs=pairs),
-        lessened_claim("P", "", off, noise, OFF_DATA, pairs=pairs),
-        average_claim("P", "", off, noise, 10, pairs=pairs),
+        removed_claim("PUR", "", found, OFF_DATA),
+        lessened_claim("P", "", found, OFF_DATA),
+        average_claim("P", "", found, OFF_DATA),
     ):
-        assert "clearest: men at high, -0.0300 from parity with a standard error of" in claim.evidence
+        assert "clearest: men at high, -0.0300 from parity with a standard error of 0.0100, 3.0 of" in claim.evidence
 
 
 def test_removed_claim__without_noise_only_exact_parity_holds() -> None:
-    still = np.zeros(3)
-    assert removed_claim("PUR", "", np.zeros(3), still, OFF_DATA).holds
-    assert not removed_claim("PUR", "", np.array([0.0, 1e-9, 0.0]), still, OFF_DATA).holds
-
-
-def test_average_claim__standard_error_shrinks_with_the_data_sets() -> None:
-    off, deviations = np.array([0.004, 0.0]), np.array([0.01, 0.01])
-    assert average_claim("PUR", "", off, deviations, 25).holds
-    assert not average_claim("PUR", "", off, deviations, 400).holds
-
-
-def test_average_claim__few_data_sets_prove_less() -> None:
-    # four standard errors off: beyond chance for a normal mean, not for Student's t of three data sets
-    for sets, holds in ((3, True), (10_000, False)):
-        off = np.array([4.01 / np.sqrt(sets)])
-        assert average_claim("PUR", "", off, np.ones(1), sets).holds is holds
+    assert removed_claim("PUR", "", means([0.0, 0.0, 0.0], 0.0), OFF_DATA).finding is Finding.HOLDS
+    rest = removed_claim("PUR", "", means([0.0, 1e-9, 0.0], 0.0), OFF_DATA)
+    assert (rest.finding, rest.rest) == (Finding.HOLDS_WITHIN, 1e-9)
 
 
 def test_utility_claim__compares_with_the_fluctuation() -> None:
