@@ -2,6 +2,7 @@ from . import compat as compat
 from . import datasets as datasets
 from . import problems as problems
 from . import sklearn as sklearn
+from . import solvers as solvers
 from .comparison.compare import compare as compare
 from .comparison.result import Comparison as Comparison
 from .constraints.between import between as between

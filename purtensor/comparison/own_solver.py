@@ -79,11 +79,16 @@ class OwnEntry:
             divergence_to(problem, masses),
             lines[-1].dual_gap,
             found.iterations,
-            touches(self.solver, self.question.labelled.arrays) * found.iterations,
+            self._touches(found),
             seconds,
             peak,
             lines,
         )
+
+    def _touches(self, found: Run) -> float:
+        if found.touches is not None:
+            return float(found.touches)
+        return touches(self.solver, self.question.labelled.arrays) * found.iterations
 
     def time(self) -> float:
         """Return the seconds of one more run; NaN when it raises an error this time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -223,6 +223,8 @@ class Step(Generic[PointT]):
         does not meet it, and the loop need not measure.
     doubtful
         Whether the progress looks like that of a problem on the boundary, or without a solution. It is a hint only.
+    touches
+        How often the step visited a profile, where it tells: a sweep visits each once a constraint.
     """
 
     iterate: PointT
@@ -232,10 +234,11 @@ class Step(Generic[PointT]):
     stalled: bool = False
     judged: bool = False
     doubtful: bool = False
+    touches: int | None = None
 
     def at(self, iterate: PointT) -> Step[PointT]:
         """Return the step with another iterate, such as the same point with another memory."""
-        return Step(iterate, self.iterations, self.records, self.note, self.stalled, self.judged, self.doubtful)
+        return replace(self, iterate=iterate)
 
 
 @runtime_checkable

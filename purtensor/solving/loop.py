@@ -62,7 +62,8 @@ Callback = Callable[[Progress[P]], Any]
 class Run(Generic[PointT]):
     """What came out of the loop: the last point, as its potentials make it, and how it was reached.
 
-    `hurried` says that Ctrl-C ended it, so that nothing more is computed.
+    `hurried` says that Ctrl-C ended it, so that nothing more is computed. `touches` is how often profiles were visited,
+    where every step has told.
     """
 
     iterate: PointT
@@ -74,6 +75,7 @@ class Run(Generic[PointT]):
     notes: list[str]
     certificate: Certificate | None
     hurried: bool = False
+    touches: int | None = None
 
     @property
     def lines(self) -> list[TraceLine]:
@@ -111,6 +113,7 @@ class State(Generic[P]):
     asked: int = 0
     emptying: float = 0.0
     hurried: bool = False
+    touches: int | None = 0
 
     def raises_doubts(self) -> bool:
         """Tell whether the solver doubts, or a long run has gained little over its second half.
@@ -251,17 +254,20 @@ def step_on_arrays(space: ArraySpace, solver: Solver) -> Callable[[Iterate, Budg
     if isinstance(solver, ArraySpaceSolver):
         return partial(solver.step_in, space)
     problem = space.problem
-    return lambda point, budget: _as_step(problem, solver.step(problem, point, budget))
+    return lambda point, budget: _as_step(problem, solver.step(problem, point, budget), point)
 
 
-def _as_step(problem: Problem, moved: object) -> Step[Iterate]:
-    """Return what a solver's `step` gave as a Step: an Iterate or bare potentials count as one iteration."""
+def _as_step(problem: Problem, moved: object, before: Iterate) -> Step[Iterate]:
+    """Return what a solver's `step` gave as a Step: an Iterate or bare potentials count as one iteration.
+
+    Bare potentials say nothing about the memory: what the solver left in that of the iterate it was given is kept.
+    """
     if isinstance(moved, Step):
         return moved
     if isinstance(moved, Iterate):
         return Step(moved)
     if isinstance(moved, np.ndarray) and moved.shape == (problem.system.rows,):
-        return Step(iterate_at(problem, moved))
+        return Step(iterate_at(problem, moved, before.memory))
     raise InvalidOptionError(
         f"a solver's step returns a Step, an Iterate or an array of {problem.system.rows} potentials, "
         f"this is {type(moved).__qualname__}"
@@ -277,6 +283,7 @@ def _absorb(space: Space[P], state: State[P], step: Step[P], before: float, afte
     state.lines.add_call(records, state.iterations, begun, pace)
     state.point, state.doubtful, state.seconds = step.iterate, step.doubtful, after - started
     state.iterations += step.iterations
+    state.touches = None if state.touches is None or step.touches is None else state.touches + step.touches
     last = state.lines.last
     if last.iteration < state.iterations and not (step.judged or step.records):
         dual_before = last.record.dual if last.iteration == state.iterations - 1 else float("nan")
@@ -324,4 +331,5 @@ def _finish(stage: Stage[P], judge: Judge[P], started: float, ending: Terminatio
         notes=state.notes,
         certificate=judge.certificate,
         hurried=state.hurried,
+        touches=state.touches if state.iterations else None,
     )
