@@ -19,19 +19,15 @@ from purtensor.solving.iterate import residual_of as residual
 from purtensor.solving.iterate import row_sums as sums_of_rows
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.automatic import Automatic
-from purtensor.solving.solvers.gis import GIS
-from purtensor.solving.solvers.ipf.solver import IPF
-from purtensor.solving.solvers.lbfgs import LBFGS
-from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.solvers.gis import GIS as GIS
+from purtensor.solving.solvers.ipf.solver import IPF as IPF
+from purtensor.solving.solvers.lbfgs import LBFGS as LBFGS
+from purtensor.solving.solvers.newton import Newton as Newton
 
 __all__ = [
-    "GIS",
-    "IPF",
-    "LBFGS",
     "Automatic",
     "Budget",
     "Iterate",
-    "Newton",
     "Problem",
     "Record",
     "Residual",

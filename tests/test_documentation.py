@@ -81,14 +81,10 @@ MADE_BY_OURS = {
     "feasibility.verdict.Verdict",
     "inference.delta_method.StandardErrors",
     "projection.executing.Failure",
-    "solving.iterate.Budget",
-    "solving.iterate.Iterate",
-    "solving.iterate.Step",
     "solving.loop.Progress",
-    "solving.problem.Problem",
     "verification.verify.Verification",
 }
-"""Classes that users are given and read; none of them is for users to make, but for a solver's `Step`."""
+"""Classes that users are given and read; none of them is for users to make."""
 
 
 def test_reference__has_every_public_name_once_and_what_users_are_given() -> None:

@@ -74,6 +74,11 @@ def hessian_of(problem: Problem) -> Hessian:
     return found
 
 
+def share_form(problem: Problem, like: Problem) -> None:
+    """Let a problem use the form of another one that differs from it in the reference only."""
+    _KNOWN[problem] = hessian_of(like)
+
+
 def forget(problem: Problem) -> None:
     """Drop the form that was built for a problem, so that its cost is paid again."""
     _KNOWN.pop(problem, None)

@@ -1,0 +1,283 @@
+"""Cyclic projections on groups of constraints, linearised: the leading eigenvalue by shift-inverted Arnoldi.
+
+A sweep projects exactly on one group of constraints after the other; groups of one constraint each are those of plain
+iterative proportional fitting. Near a point q it is the linear map S = (I - E_G) ... (I - E_1) on V, the functions
+C^T x, with E_g the orthogonal projection in L2(q) on the span of the rows of group g. In potentials it is block
+Gauss-Seidel for H = C diag(q) C^T, so that I - S is inverted by one solve with H (notes/block_ipf.md, equation 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg, sparse
+from scipy.sparse.linalg import splu
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.rank.redundancy import redundant
+from purtensor.kernels.spread import spread
+from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.hessian.factored import Factored
+from purtensor.solving.problem import Problem
+
+_Complex = npt.NDArray[np.complex128]
+_Solve = Callable[[FloatArray], FloatArray]
+
+Groups = Sequence[Sequence[int]]
+"""Positions of constraints, group by group in the order of the sweep."""
+
+_DENSE_GAUGE = 400
+"""Up to so many gauges their equations are solved as a dense matrix, which may be singular."""
+
+_DENSE = 100
+"""Up to so many independent potentials all eigenvalues are computed."""
+
+_LARGEST_BASIS = 40
+"""Arnoldi's method ends here at the latest; the median needs 7 vectors."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeadingEigenvalue:
+    """The eigenvalue of largest modulus of a grouped sweep.
+
+    Attributes
+    ----------
+    value
+        lambda, 0 where a sweep leaves nothing.
+    gap
+        1 - lambda, with relative accuracy: 1 - `value` has lost its digits where the sweep is slow.
+    solves
+        How many solves with H it took.
+    settled
+        Whether the last two estimates agree to the tolerance that was asked for.
+    mode
+        Shape (D,): potentials of the eigenvector; complex where lambda is.
+    """
+
+    value: complex
+    gap: complex
+    solves: int
+    settled: bool
+    mode: _Complex
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedSweep:
+    """A sweep over groups of constraints near certain masses, as a map of potentials, and its inverse at 1.
+
+    Attributes
+    ----------
+    problem
+        The problem; its targets are not read.
+    masses
+        Shape (M,): where the sweep is linearised.
+    groups
+        The groups in the order of the sweep.
+    """
+
+    problem: Problem
+    masses: FloatArray
+    groups: tuple[tuple[int, ...], ...]
+    _factored: Factored
+    _gauge: _Gauge
+
+    @classmethod
+    def at(cls, problem: Problem, masses: FloatArray, groups: Groups | None = None) -> GroupedSweep:
+        """Return the sweep near the masses; every constraint is a group of its own where none are given."""
+        chosen = [(k,) for k in range(len(problem.index))] if groups is None else [tuple(group) for group in groups]
+        _, factored = hessian_of(problem).factor_and_solve(masses, np.zeros(problem.system.rows))
+        return cls(problem, masses, tuple(chosen), factored, _Gauge.of(problem, masses, chosen))
+
+    @property
+    def independent(self) -> IntArray:
+        """The rows that no others imply."""
+        return self._gauge.independent
+
+    def lower(self, potentials: FloatArray) -> FloatArray:
+        """Return (L + D) x: the rows of each group summed over what it and the groups before it move, shape (D,)."""
+        problem = self.problem
+        moved, out = np.zeros_like(self.masses), np.zeros(problem.system.rows)
+        for group in self.groups:
+            for k in group:
+                moved += potentials[problem.system.block(k)][problem.index[k]]
+            weighted = self.masses * moved
+            for k in group:
+                block = problem.system.block(k)
+                out[block] = np.bincount(problem.index[k], weighted, block.stop - block.start)
+        return out
+
+    def inverse(self, potentials: FloatArray) -> FloatArray:
+        """Return potentials of (I - S)^-1 C^T x, shape (D,), zero on dependent rows."""
+        right = self.lower(potentials)
+        return self._factored.solve(right + self.lower(self._gauge.repair(right)))
+
+    def on_profiles(self, potentials: FloatArray) -> FloatArray:
+        """Return C^T x, shape (M,)."""
+        z = np.empty_like(self.masses)
+        spread(self.problem.index, self.problem.offsets, potentials, z)
+        return z
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Gauge:
+    """The potentials n with C^T n = 0, and what makes (L + D)(x + n) orthogonal to all of them.
+
+    Their matrix N^T (L + D) N has the symmetric part N^T D N / 2, which is positive where every constraint is a group
+    of its own. Gauges that live within one group are moved by nothing, and are left out.
+    """
+
+    basis: sparse.csc_array
+    independent: IntArray
+    solve: _Solve | None
+
+    @classmethod
+    def of(cls, problem: Problem, masses: FloatArray, groups: Groups) -> _Gauge:
+        basis, independent = _kernel(problem)
+        parts = [_part(problem, group, basis) for group in groups]
+        moving = np.flatnonzero(sum(abs(part).sum(axis=0) for part in parts) > 0)
+        if not len(moving):
+            return cls(basis[:, moving], independent, None)
+        parts = [part[:, moving] for part in parts]
+        total, matrix = sparse.csc_array(parts[0].shape), sparse.csc_array((len(moving), len(moving)))
+        weights = sparse.diags_array(masses)
+        for part in parts:
+            total = total + part
+            matrix = matrix + part.T @ (weights @ total)
+        if len(moving) > _DENSE_GAUGE:
+            return cls(basis[:, moving], independent, splu(matrix.tocsc()).solve)
+        return cls(
+            basis[:, moving],
+            independent,
+            _solve_on_range(matrix.toarray(), sum(part.T @ part for part in parts).toarray()),
+        )
+
+    def repair(self, right: FloatArray) -> FloatArray:
+        """Return the gauge n, shape (D,), for which right + (L + D) n is orthogonal to all gauges."""
+        if self.solve is None:
+            return np.zeros_like(right)
+        return np.asarray(self.basis @ self.solve(-(self.basis.T @ right)))
+
+
+def _kernel(problem: Problem) -> tuple[sparse.csc_array, IntArray]:
+    """Return a basis of the potentials with C^T n = 0, a column of whole numbers each dependent row, and the others."""
+    found = redundant(problem.system)
+    rows = np.concatenate([np.append(one.rows, one.row) for one in found] or [np.empty(0, dtype=np.int64)])
+    values = np.concatenate([np.append(one.weights, -one.multiplier) for one in found] or [np.empty(0)])
+    begins = np.cumsum([0, *(len(one.rows) + 1 for one in found)])
+    shape = (problem.system.rows, len(found))
+    basis = sparse.csc_array((values.astype(np.float64), rows, begins), shape=shape)
+    independent = np.setdiff1d(np.arange(problem.system.rows), [one.row for one in found])
+    return basis, independent
+
+
+def _part(problem: Problem, group: Sequence[int], basis: sparse.csc_array) -> sparse.csc_array:
+    """Return C_g^T N_g on the profiles, without the entries that cancel."""
+    rows = basis.tocsr()
+    part = sparse.csr_array((problem.system.profiles, basis.shape[1]))
+    for k in group:
+        part = part + rows[problem.system.block(k)][problem.index[k].astype(np.int64)]
+    part.eliminate_zeros()  # whole numbers: what cancels is exactly 0
+    return part.tocsc()
+
+
+def _solve_on_range(matrix: FloatArray, plain: FloatArray) -> _Solve:
+    """Return a solver for the matrix on the range of `plain`, its counterpart in whole numbers.
+
+    What is singular is told from whole numbers, whose eigenvalues are 0 or far from it, not from the masses.
+    """
+    eigenvalues, vectors = np.linalg.eigh(plain)
+    moving = vectors[:, eigenvalues > 1e-9 * eigenvalues[-1]]
+    factor = linalg.lu_factor(moving.T @ matrix @ moving)
+    return lambda right: moving @ linalg.lu_solve(factor, moving.T @ right)
+
+
+def leading_eigenvalue(sweep: GroupedSweep, *, tolerance: float = 1e-5, seed: int = 0) -> LeadingEigenvalue:
+    """Return the leading eigenvalue of a grouped sweep, by Arnoldi's method on (I - S)^-1 in L2(q).
+
+    Parameters
+    ----------
+    tolerance
+        Relative, of 1 - lambda: where two estimates in a row agree to it the method ends.
+    seed
+        Of the start.
+    """
+    independent = sweep.independent
+    if len(independent) <= _DENSE:
+        return _densely(sweep, independent)
+    rng = np.random.default_rng(seed)
+    rows = sweep.problem.system.rows
+    weights = sweep.masses / sweep.masses.sum()
+    nothing = LeadingEigenvalue(0.0, 1.0, 0, True, np.zeros(rows, dtype=complex))
+    potentials, profiles = [], []
+    projected = np.zeros((_LARGEST_BASIS + 1, _LARGEST_BASIS))
+    x = rng.standard_normal(rows)
+    z = sweep.on_profiles(x)
+    norm = float(np.sqrt(weights @ z**2))
+    if norm == 0.0:
+        return nothing
+    found, before = nothing, None
+    for j in range(_LARGEST_BASIS):
+        potentials.append(x / norm)
+        profiles.append(z / norm)
+        x = sweep.inverse(potentials[j])
+        z = sweep.on_profiles(x)
+        size = float(np.sqrt(weights @ z**2))
+        for _ in range(2):  # twice: once leaves a loss of orthogonality that grows with 1 / gap
+            for i in range(j + 1):
+                share = float(weights @ (profiles[i] * z))
+                projected[i, j] += share
+                x = x - share * potentials[i]
+                z = z - share * profiles[i]
+        norm = float(np.sqrt(weights @ z**2))
+        projected[j + 1, j] = norm
+        values, vectors = _eigen(projected[: j + 1, : j + 1])
+        gaps = _gaps(values)
+        lead = int(np.argmin(_decay(gaps)))
+        gap = complex(gaps[lead])
+        mode = np.array(potentials).T @ vectors[:, lead]
+        exhausted = norm <= 1e-10 * size
+        settled = exhausted or (before is not None and abs(gap - before) <= tolerance * abs(gap))
+        found = LeadingEigenvalue(1.0 - gap, gap, j + 1, bool(settled), mode)
+        if settled:
+            break
+        before = gap
+    return found
+
+
+def _densely(sweep: GroupedSweep, independent: IntArray) -> LeadingEigenvalue:
+    """Return the leading eigenvalue from the whole matrix of (I - S)^-1 on the independent potentials."""
+    rows, size = sweep.problem.system.rows, len(independent)
+    matrix = np.empty((size, size))
+    unit = np.zeros(rows)
+    for column, row in enumerate(independent):
+        unit[row] = 1.0
+        matrix[:, column] = sweep.inverse(unit)[independent]
+        unit[row] = 0.0
+    values, vectors = _eigen(matrix)
+    gaps = _gaps(values)
+    lead = int(np.argmin(_decay(gaps)))
+    mode = np.zeros(rows, dtype=complex)
+    mode[independent] = vectors[:, lead]
+    gap = complex(gaps[lead])
+    return LeadingEigenvalue(1.0 - gap, gap, size, True, mode)
+
+
+def _eigen(matrix: FloatArray) -> tuple[_Complex, _Complex]:
+    values, vectors = np.linalg.eig(matrix)
+    return values.astype(np.complex128), vectors.astype(np.complex128)
+
+
+def _gaps(values: _Complex) -> _Complex:
+    """Return 1 - lambda from the eigenvalues of (I - S)^-1; |lambda| < 1, so that those within 1/2 of 0 are noise."""
+    return np.asarray(1.0 / np.where(np.abs(values) > 0.5, values, 1.0))
+
+
+def _decay(gaps: _Complex) -> FloatArray:
+    """Return -log |1 - gap|, accurate for small gaps; inf where the sweep leaves nothing."""
+    real, imaginary = gaps.real, gaps.imag
+    squared = (-2.0 + real) * real + imaginary**2  # |1 - gap|^2 - 1
+    with np.errstate(divide="ignore"):
+        return np.asarray(-0.5 * np.log1p(np.maximum(squared, -1.0)))
