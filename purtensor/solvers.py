@@ -10,12 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from purtensor._typing import FloatArray
+from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
 from purtensor.solving.chunked import bent, rebuilt
 from purtensor.solving.hessian.choice import hessian_of
-from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Solver, Step
-from purtensor.solving.iterate import residual_of as residual
+from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Solver, Step, residual_of
 from purtensor.solving.iterate import row_sums as sums_of_rows
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.automatic import Automatic
@@ -44,29 +44,94 @@ __all__ = [
 
 
 def row_sums(problem: Problem, masses: FloatArray) -> FloatArray:
-    """Return C p, the sum of the masses over each row of the constraints, shape (D,); masses may have any sign.
+    """Return C p, the sum of the masses over each row of the constraints, shape (D,).
+
+    Parameters
+    ----------
+    problem
+        As the solver is given it.
+    masses
+        Shape (M,), of any sign.
+
+    Raises
+    ------
+    InvalidOptionError
+        An array of another shape.
 
     Examples
     --------
-    >>> from purtensor.problems import load
-    >>> from purtensor.solving.problem import build_problem
-    >>> haberman = load("haberman")
-    >>> problem = build_problem(haberman.reference, haberman.constraints).arrays
-    >>> row_sums(problem, problem.reference).shape == problem.targets.shape
+    >>> import purtensor as pt
+    >>> class Scaling:
+    ...     def step(self, problem, iterate, budget):
+    ...         ratio = problem.targets / pt.solvers.row_sums(problem, iterate.masses)
+    ...         return iterate.potentials + np.log(ratio) / len(problem.index)
+    >>> haberman = pt.problems.load("haberman")
+    >>> pt.project(haberman.reference, haberman.constraints, solver=Scaling()).converged
     True
     """
-    return sums_of_rows(problem, np.ascontiguousarray(masses, dtype=np.float64))
+    return sums_of_rows(problem, _checked("masses", masses, len(problem.reference)))
 
 
 def masses_at(problem: Problem, potentials: FloatArray) -> FloatArray:
-    """Return the masses reference * exp(C^T potentials), shape (M,)."""
-    return rebuilt(problem, np.ascontiguousarray(potentials, dtype=np.float64))
+    """Return the masses reference * exp(C^T potentials), shape (M,).
+
+    Parameters
+    ----------
+    problem
+        As the solver is given it.
+    potentials
+        Shape (D,).
+
+    Raises
+    ------
+    InvalidOptionError
+        An array of another shape.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> class Damped:
+    ...     def step(self, problem, iterate, budget):
+    ...         swept = pt.IPF().few_sweeps(problem, iterate.with_memory(None), 1).potentials
+    ...         middle = (swept + iterate.potentials) / 2
+    ...         return pt.solvers.Iterate(middle, pt.solvers.masses_at(problem, middle))
+    >>> haberman = pt.problems.load("haberman")
+    >>> pt.project(haberman.reference, haberman.constraints, solver=Damped()).converged
+    True
+    """
+    return rebuilt(problem, _checked("potentials", potentials, problem.system.rows))
 
 
 def on_profiles(problem: Problem, potentials: FloatArray) -> FloatArray:
-    """Return C^T potentials: for each profile the sum of the potentials of its rows, shape (M,)."""
+    """Return C^T potentials: for each profile the sum of the potentials of its rows, shape (M,).
+
+    Parameters
+    ----------
+    problem
+        As the solver is given it.
+    potentials
+        Shape (D,).
+
+    Raises
+    ------
+    InvalidOptionError
+        An array of another shape.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> class Centred:
+    ...     def step(self, problem, iterate, budget):
+    ...         swept = pt.IPF().few_sweeps(problem, iterate.with_memory(None), 1).potentials
+    ...         exponents = pt.solvers.on_profiles(problem, swept)
+    ...         masses = problem.reference * np.exp(exponents)
+    ...         return pt.solvers.Iterate(swept, masses)
+    >>> haberman = pt.problems.load("haberman")
+    >>> pt.project(haberman.reference, haberman.constraints, solver=Centred()).converged
+    True
+    """
     out = np.empty_like(problem.reference)
-    spread(problem.index, problem.offsets, np.ascontiguousarray(potentials, dtype=np.float64), out)
+    spread(problem.index, problem.offsets, _checked("potentials", potentials, problem.system.rows), out)
     return out
 
 
@@ -78,33 +143,142 @@ def gain(problem: Problem, masses: FloatArray, change: FloatArray) -> float:
 
     Parameters
     ----------
+    problem
+        As the solver is given it.
     masses
         Shape (M,): p, before the change.
     change
         Shape (D,): d, what is added to the potentials.
+
+    Raises
+    ------
+    InvalidOptionError
+        An array of another shape.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> class Steepest:
+    ...     def step(self, problem, iterate, budget):
+    ...         direction = np.log(problem.targets / pt.solvers.row_sums(problem, iterate.masses))
+    ...         while pt.solvers.gain(problem, iterate.masses, direction) < 0:
+    ...             direction = direction / 2
+    ...         return iterate.potentials + direction
+    >>> haberman = pt.problems.load("haberman")
+    >>> pt.project(haberman.reference, haberman.constraints, solver=Steepest()).converged
+    True
     """
-    change = np.ascontiguousarray(change, dtype=np.float64)
+    change = _checked("change", change, problem.system.rows)
     slope = inner_product(problem.targets - row_sums(problem, masses), change)
-    loss, _ = bent(problem, masses, change, 1.0)
+    loss, _ = bent(problem, _checked("masses", masses, len(problem.reference)), change, 1.0)
     return slope - loss
+
+
+def residual(problem: Problem, masses: FloatArray) -> Residual:
+    """Return by how much the masses miss the targets: the largest miss, and the L1 miss of the worst constraint.
+
+    Parameters
+    ----------
+    problem
+        As the solver is given it.
+    masses
+        Shape (M,).
+
+    Raises
+    ------
+    InvalidOptionError
+        An array of another shape.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> class Swept:
+    ...     def step(self, problem, iterate, budget):
+    ...         while pt.solvers.residual(problem, iterate.masses).largest > budget.residual:
+    ...             iterate = pt.IPF().few_sweeps(problem, iterate.with_memory(None), 1)
+    ...         return iterate
+    >>> haberman = pt.problems.load("haberman")
+    >>> pt.project(haberman.reference, haberman.constraints, solver=Swept()).iterations
+    1
+    """
+    return residual_of(problem, _checked("masses", masses, len(problem.reference)))
 
 
 def hessian(problem: Problem, masses: FloatArray) -> sparse.csr_array:
     """Return C diag(p) C^T as a sparse matrix, shape (D, D): it has at most K^2 entries a profile, K the constraints.
 
     Its rows are dependent; `solve_hessian` takes care of that, and of slabs.
+
+    Parameters
+    ----------
+    problem
+        As the solver is given it.
+    masses
+        Shape (M,): p.
+
+    Raises
+    ------
+    InvalidOptionError
+        An array of another shape.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> class Diagonal:
+    ...     def step(self, problem, iterate, budget):
+    ...         miss = problem.targets - pt.solvers.row_sums(problem, iterate.masses)
+    ...         scale = pt.solvers.hessian(problem, iterate.masses).diagonal()
+    ...         return iterate.potentials + miss / scale / len(problem.index)
+    >>> haberman = pt.problems.load("haberman")
+    >>> pt.project(haberman.reference, haberman.constraints, solver=Diagonal()).converged
+    True
     """
+    weights = _checked("masses", masses, len(problem.reference))
     constraints, profiles = problem.index.shape
     rows = (problem.index.astype(np.int64) + problem.offsets[:-1, None]).T.reshape(-1)
     begins = np.arange(profiles + 1) * constraints
     columns = sparse.csc_array((np.ones(rows.size), rows, begins), shape=(problem.system.rows, profiles))
-    return sparse.csr_array(columns @ sparse.diags_array(masses) @ columns.T)
+    return sparse.csr_array(columns @ sparse.diags_array(weights) @ columns.T)
 
 
 def solve_hessian(problem: Problem, masses: FloatArray, right: FloatArray) -> FloatArray:
     """Return d with C diag(p) C^T d = right, zero on dependent rows, in the form that pays for the problem.
 
     With right = b - C p it is Newton's direction.
+
+    Parameters
+    ----------
+    problem
+        As the solver is given it.
+    masses
+        Shape (M,): p, positive.
+    right
+        Shape (D,): a right-hand side that respects what rows imply each other, as C p and b do.
+
+    Raises
+    ------
+    InvalidOptionError
+        An array of another shape.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> class PlainNewton:
+    ...     def step(self, problem, iterate, budget):
+    ...         miss = problem.targets - pt.solvers.row_sums(problem, iterate.masses)
+    ...         return iterate.potentials + pt.solvers.solve_hessian(problem, iterate.masses, miss)
+    >>> haberman = pt.problems.load("haberman")
+    >>> pt.project(haberman.reference, haberman.constraints, solver=PlainNewton()).iterations < 10
+    True
     """
-    found, _ = hessian_of(problem).factor_and_solve(masses, np.ascontiguousarray(right, dtype=np.float64))
+    weights = _checked("masses", masses, len(problem.reference))
+    found, _ = hessian_of(problem).factor_and_solve(weights, _checked("right", right, problem.system.rows))
+    return found
+
+
+def _checked(name: str, values: object, size: int) -> FloatArray:
+    """Return a float64 array of this size, in one piece of memory."""
+    found = np.ascontiguousarray(values, dtype=np.float64)
+    if found.shape != (size,):
+        raise InvalidOptionError(f"{name} must be an array of shape ({size},), got one of shape {found.shape}")
     return found

@@ -89,6 +89,10 @@ def test_stub__every_name_can_be_imported() -> None:
 
 RETURNED = {
     "problems.NamedProblem",
+    *(
+        f"solvers.{name}"
+        for name in ("Automatic", "Budget", "Iterate", "Problem", "Record", "Residual", "Solver", "Step")
+    ),
     "StoredProjection",
     "StoredTable",
     "ConvergenceRate",

@@ -20,8 +20,6 @@ from purtensor.solving.convergence.friedrichs import pair_spectrum, work_of
 from purtensor.solving.hessian.choice import hessian_of, share_form
 from purtensor.solving.iterate import Iterate, Record, Step, dual_at, is_rounding, residual_of
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.newton import best_step
-from purtensor.solving.spaces.arrays import ArraySpace
 
 _CLOSE = 0.5
 """Groups are merged while the squared cosine between them is above this: below, alternating needs a few sweeps only."""
@@ -134,7 +132,7 @@ def block_step(problem: Problem, iterate: Iterate, state: BlockState) -> Step:
     gained /= problem.total
     record = Record(1, residual.largest, residual.l1, gained, dual_at(problem, moved))
     note = state.note if state.outer == 1 else ""
-    return Step(moved, 1, (record,), note, stalled=is_rounding(problem, gained), touches=touches)
+    return Step(moved, 1, (record,), note, stalled=is_rounding(gained, len(problem.index)), touches=touches)
 
 
 def _scaling(targets: FloatArray, sums: FloatArray) -> tuple[FloatArray, float]:
@@ -156,6 +154,9 @@ def _projection(group: _Group, masses: FloatArray) -> tuple[FloatArray, float, i
 
     The step length is one for all slabs: the first steps may be short, the last are quadratic in every slab.
     """
+    from purtensor.solving.solvers.newton import best_step  # both sweep by IPF themselves, so they import this package
+    from purtensor.solving.spaces.arrays import ArraySpace
+
     problem = replace(group.problem, reference=masses)
     share_form(problem, group.problem)
     space, gained = ArraySpace(problem), 0.0
