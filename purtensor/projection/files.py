@@ -17,6 +17,8 @@ from purtensor.projection.evidence import StoredEvidence
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
+from purtensor.projection.stored_general import KIND as GENERAL
+from purtensor.projection.stored_general import general_dataset, general_projection_of
 from purtensor.projection.stored_relaxation import KIND, relaxation_dataset, relaxation_of
 from purtensor.solving.termination import Termination
 from purtensor.tables.dispatch import engine
@@ -38,7 +40,8 @@ def save(
     Parameters
     ----------
     table_or_result
-        A projection, which goes into .nc only: its table, reference, constraints, potentials, trace and facts; or a
+        A projection, which goes into .nc only: its table, reference, constraints, potentials, trace and facts (of rows
+        that are no marginals with targets, coefficients and prices in numbers); or a
         relaxation, with its misses and multipliers, likewise. A verdict that it has is made again by `load`, from
         the same tables. Or a table, for .nc, .parquet, .csv or .csv.gz; NetCDF
         and Parquet keep everything, a CSV profiles and values. Or what lies on disk: a StoredProjection, which later
@@ -66,11 +69,6 @@ def save(
     True
     """
     path_text(path)
-    if isinstance(table_or_result, Projection) and table_or_result.is_general:
-        raise InvalidOptionError(
-            "a projection with rows of other kinds than marginals, bounds or another distance is not saved whole; "
-            "save its .table, and .rows with xarray"
-        )
     if isinstance(table_or_result, Projection | Relaxation):
         kind = type(table_or_result).__name__.lower()
         if ending(path) != ".nc":
@@ -134,6 +132,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _dataset_of(result: Projection | Relaxation) -> xr.Dataset:
     if isinstance(result, Relaxation):
         return relaxation_dataset(result)
+    if result.is_general:
+        return general_dataset(result)
     parts = [table_to_dataset(result.table, "table_"), table_to_dataset(result.reference, "reference_")]
     for k, (constraint, potential) in enumerate(zip(result.constraints, result.potentials, strict=True)):
         parts.append(table_to_dataset(constraint.target, f"target{k}_"))
@@ -182,5 +182,6 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
 _RESULTS: dict[Any, Callable[[xr.Dataset], Projection | Relaxation]] = {
     "projection": _projection_of,
     KIND: relaxation_of,
+    GENERAL: general_projection_of,
 }
 """Readers of results, by the kind that their file says it holds."""

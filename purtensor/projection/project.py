@@ -19,7 +19,7 @@ from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import Feasibility, explained
 from purtensor.projection.options import check_telling, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.result import Projection, empty_projection, make_general_projection, make_projection
+from purtensor.projection.result import Projection, empty_projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier, certify
 from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
 from purtensor.solving.dual.watch import StepLine
@@ -179,7 +179,9 @@ def project(
                 start=None if start is None else potentials_of(start, labelled_question.question),
                 tell=None if told is None else _telling(told),
             )
-        return delivered(make_general_projection(reference, run_found), on_failure)
+        return delivered(
+            Projection.of_general(reference, run_found.labelled, run_found.answer, run_found.verdict), on_failure
+        )
     flat = as_constraints(given)
     feasibility = Feasibility(reference, flat)
     try:

@@ -13,13 +13,16 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.feasibility.mixed_verdict import MixedVerdict
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.projection.evidence import Evidence, SolverEvidence, StoredEvidence
-from purtensor.projection.general import GeneralEvidence, GeneralRun, plain_rows
+from purtensor.projection.general import GeneralEvidence, plain_rows
 from purtensor.projection.labels import table_of
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
+from purtensor.solving.dual.answer import Answer
+from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.iterate import Record
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
@@ -62,6 +65,30 @@ class Projection(Outcome):
     def trace(self) -> xr.Dataset:
         """What was measured on the way, over the dimension `record`; each variable tells its unit in its attributes."""
         return self.evidence.trace
+
+    @classmethod
+    def of_general(
+        cls, reference: Table, labelled: LabelledQuestion, found: Answer, verdict: MixedVerdict | None
+    ) -> Projection:
+        """Return the labelled answer of a question with rows of any kind."""
+        diagnosis: Any = verdict
+        return cls(
+            table=labelled.table(found.masses * labelled.signs, "projection"),
+            termination=found.termination,
+            certified=found.certified and found.termination.converged,
+            residual=found.residual,
+            residual_l1=found.residual_l1,
+            divergence=found.divergence,
+            bound=found.bound,
+            tv_bound=found.tv_bound,
+            iterations=found.iterations,
+            seconds=found.seconds,
+            notes=found.notes,
+            diagnosis=diagnosis,
+            reference=reference,
+            constraints=labelled.constraints,
+            evidence=GeneralEvidence(labelled, found),
+        )
 
     @property
     def is_general(self) -> bool:
@@ -129,29 +156,6 @@ def make_projection(
         reference=reference,
         constraints=labelled.constraints,
         evidence=SolverEvidence(labelled, run, bound),
-    )
-
-
-def make_general_projection(reference: Table, run: GeneralRun) -> Projection:
-    """Return the labelled answer of a run with rows of any kind."""
-    found = run.answer
-    verdict: Any = run.verdict
-    return Projection(
-        table=run.labelled.table(found.masses * run.labelled.signs, "projection"),
-        termination=found.termination,
-        certified=found.certified and found.termination.converged,
-        residual=found.residual,
-        residual_l1=found.residual_l1,
-        divergence=found.divergence,
-        bound=found.bound,
-        tv_bound=found.tv_bound,
-        iterations=found.iterations,
-        seconds=found.seconds,
-        notes=found.notes,
-        diagnosis=verdict,
-        reference=reference,
-        constraints=run.labelled.constraints,
-        evidence=GeneralEvidence(run.labelled, found),
     )
 
 

@@ -52,6 +52,10 @@ class CodedTable:
         """Return the categories of one profile of the support."""
         return label_of(self.domain, [code[row] for code in self.codes])
 
+    def describe(self, row: int) -> str:
+        """Return one profile of the support as text, such as 'sex=male, race=white'."""
+        return described(self.domain, [code[row] for code in self.codes])
+
     def keys(self) -> tuple[IntArray, int]:
         """Return an int64 key a profile in lexicographic order of the codes, and a bound that all keys are below."""
         return profile_keys(self.codes, self.domain.sizes)

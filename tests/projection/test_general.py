@@ -272,10 +272,30 @@ def test_verify__finds_an_answer_that_was_changed():
         assert not pt.verify(other).passed
 
 
-def test_standard_errors__of_a_bounded_projection_are_refused(tmp_path):
+def test_save__keeps_results_of_every_kind_whole(tmp_path):
+    for k, result in enumerate(_general_results()):
+        path = tmp_path / f"{k}.nc"
+        pt.save(result, path)
+        loaded = pt.load(path)
+        xr.testing.assert_identical(loaded.table, result.table)
+        xr.testing.assert_identical(loaded.rows, result.rows)
+        xr.testing.assert_identical(loaded.at_bound, result.at_bound)
+        assert loaded.objective == result.objective
+        assert loaded.tv_bound == result.tv_bound
+        assert pt.verify(loaded).failures == ()
+        again = pt.project(loaded.reference, loaded.constraints, ratio_bounds=(0.0, 1e9))
+        assert len(again.rows.row) == len(result.rows.row)
+
+
+def test_save__keeps_signs_and_verdicts(tmp_path):
+    people, controls = survey()
+    failed = pt.project(people, controls, ratio_bounds=(0.6, 2.5), on_failure="return")
+    pt.save(failed, tmp_path / "failed.nc")
+    assert str(pt.load(tmp_path / "failed.nc").diagnosis) == str(failed.diagnosis)
+
+
+def test_standard_errors__of_a_bounded_projection_are_refused():
     people, controls = survey()
     result = pt.project(people, controls, ratio_bounds=(0.55, 2.5))
     with pytest.raises(pt.InvalidOptionError, match="kinks"):
         pt.standard_errors(result, size=100)
-    with pytest.raises(pt.InvalidOptionError, match="not saved whole"):
-        pt.save(result, tmp_path / "bounded.nc")

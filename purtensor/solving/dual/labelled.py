@@ -20,7 +20,7 @@ from purtensor.constraints.system import align
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
 from purtensor.solving.dual.centring import is_partition
 from purtensor.solving.dual.question import DISTANCES, Question
-from purtensor.tables.coded import CodedTable, described, domain_of, encode
+from purtensor.tables.coded import CodedTable, domain_of, encode
 from purtensor.tables.values_at import looked_up
 
 Bound: TypeAlias = "float | Table | None"
@@ -120,7 +120,7 @@ class LabelledQuestion:
 
 def build_question(reference: Table, constraints: Sequence[Any], options: GeneralOptions) -> LabelledQuestion:
     """Return what is asked, in arrays; everything that does not fit is refused by name."""
-    coded, signs = _signed(reference, options.signed)
+    coded, signs = coded_with_signs(reference, signed=options.signed)
     cells = cells_of(coded)
     blocks = [_block(constraint, coded, cells) for constraint in constraints]
     hard = [
@@ -173,13 +173,14 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
         size=options.size,
         signs=signs,
         fixed_total=(fixed is not None or asks_total) and not options.signed,
-        describe=lambda cell: described(coded.domain, [code[cell] for code in coded.codes]),
+        describe=coded.describe,
     )
     _require_denominators(question)
     return LabelledQuestion(question, coded, tuple(constraints), options)
 
 
-def _signed(reference: Table, signed: bool) -> tuple[CodedTable, FloatArray | None]:
+def coded_with_signs(reference: Table, *, signed: bool) -> tuple[CodedTable, FloatArray | None]:
+    """Return the support of a reference in codes, and the signs of its masses where some are negative."""
     if not signed:
         try:
             return encode(reference), None
@@ -252,8 +253,9 @@ def _cell_limits(coded: CodedTable, scaled: FloatArray, options: GeneralOptions)
     crossed = np.flatnonzero(lower > upper)
     if len(crossed):
         cell = int(crossed[0])
-        who = described(coded.domain, [code[cell] for code in coded.codes])
-        raise InvalidOptionError(f"the bounds of {who} cross: lower {lower[cell]:g}, upper {upper[cell]:g}")
+        raise InvalidOptionError(
+            f"the bounds of {coded.describe(cell)} cross: lower {lower[cell]:g}, upper {upper[cell]:g}"
+        )
     return lower, upper
 
 

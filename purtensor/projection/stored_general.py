@@ -1,0 +1,180 @@
+"""Projections with rows of any kind as datasets of plain arrays, and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy import sparse
+
+from purtensor.constraints.rows import Cells, RowBlock, Softness
+from purtensor.feasibility.mixed_verdict import judge
+from purtensor.projection.general import GeneralEvidence
+from purtensor.projection.result import Projection
+from purtensor.solving.dual.answer import Answer
+from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, coded_with_signs
+from purtensor.solving.dual.question import Question
+from purtensor.solving.dual.watch import StepLine
+from purtensor.solving.termination import Termination
+from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
+
+KIND = "general projection"
+_CELLS = ("masses", "at_bound", "bound_potentials")
+_NUMBERS = ("residual", "residual_l1", "objective", "divergence", "bound", "tv_bound", "seconds")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredRows:
+    """A constraint of a loaded projection: its rows as they were, over the cells of that reference."""
+
+    block: RowBlock
+
+    @property
+    def name(self) -> str:
+        """The constraint in words."""
+        return self.block.name
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Nothing: the rows know their cells by position."""
+        return ()
+
+    def rows(self, cells: Cells) -> RowBlock:
+        """Return the rows, which fit tables with the support of the saved reference only."""
+        if cells.count != self.block.coefficients.shape[1]:
+            raise ValueError(f"these rows are over {self.block.coefficients.shape[1]} profiles, got {cells.count}")
+        return self.block
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.block.count} stored rows>"
+
+
+def general_dataset(result: Projection) -> xr.Dataset:
+    """Return a projection with rows of any kind as a dataset."""
+    evidence = result.evidence
+    if not isinstance(evidence, GeneralEvidence):
+        raise TypeError("this is a projection onto marginals with targets")
+    question, found = evidence.labelled.question, evidence.answer
+    rows = sparse.vstack([block.coefficients for block in question.blocks], format="csr")
+    arrays: dict[str, Any] = {
+        "cell_reference": ("cell", question.reference),
+        "cell_lower": ("cell", question.lower),
+        "cell_upper": ("cell", question.upper),
+        **{f"answer_{name}": ("cell", np.asarray(getattr(found, name), dtype=np.float64)) for name in _CELLS},
+        "answer_potentials": ("row", found.potentials),
+        "answer_sums": ("row", found.sums),
+        "row_lower": ("row", question.row_lower),
+        "row_upper": ("row", question.row_upper),
+        "row_begins": ("begin", rows.indptr.astype(np.int64)),
+        "entry_cell": ("entry", rows.indices.astype(np.int64)),
+        "entry_value": ("entry", rows.data),
+        "step_iteration": ("step", np.array([line.iteration for line in found.lines], dtype=np.int64)),
+        "step_residual": ("step", np.array([line.residual for line in found.lines], dtype=np.float64)),
+        "step_seconds": ("step", np.array([line.seconds for line in found.lines], dtype=np.float64)),
+    }
+    parts = [table_to_dataset(result.reference, "reference_"), xr.Dataset(arrays)]
+    options = evidence.labelled.options
+    facts: dict[str, Any] = {
+        "kind": KIND,
+        "blocks": json.dumps([_block_facts(block) for block in question.blocks]),
+        "asked": len(result.constraints),
+        "total": question.total,
+        "fixed_total": int(question.fixed_total),
+        "distance": question.distance,
+        "size": float("nan") if question.size is None else question.size,
+        "signed": int(options.signed),
+        "termination": found.termination.name,
+        "iterations": found.iterations,
+        "notes": json.dumps(list(found.notes)),
+        "diagnosed": int(result.diagnosis is not None),
+        "words": options.in_words(),
+        **{f"answer_{name}": float(getattr(found, name)) for name in _NUMBERS},
+    }
+    return xr.merge(parts, combine_attrs="override").assign_attrs(facts)
+
+
+def general_projection_of(dataset: xr.Dataset) -> Projection:
+    """Return the projection that a dataset holds."""
+    facts = dataset.attrs
+    reference = dataset_to_table(dataset, "reference_")
+    coded, signs = coded_with_signs(reference, signed=bool(facts["signed"]))
+    blocks = _blocks(dataset, json.loads(facts["blocks"]), len(coded.values))
+    size = float(facts["size"])
+    question = Question(
+        reference=dataset["cell_reference"].values,
+        blocks=blocks,
+        lower=dataset["cell_lower"].values,
+        upper=dataset["cell_upper"].values,
+        total=float(facts["total"]),
+        distance=str(facts["distance"]),
+        size=None if np.isnan(size) else size,
+        signs=signs,
+        fixed_total=bool(facts["fixed_total"]),
+        describe=coded.describe,
+    )
+    lines = zip(*(dataset[f"step_{name}"].values for name in ("iteration", "residual", "seconds")), strict=True)
+    found = Answer(
+        masses=dataset["answer_masses"].values,
+        potentials=dataset["answer_potentials"].values,
+        at_bound=dataset["answer_at_bound"].values.astype(np.int8),
+        bound_potentials=dataset["answer_bound_potentials"].values,
+        sums=dataset["answer_sums"].values,
+        termination=Termination[facts["termination"]],
+        iterations=int(np.asarray(facts["iterations"]).item()),
+        notes=tuple(json.loads(facts["notes"])),
+        lines=tuple(StepLine(int(n), float(residual), float(seconds)) for n, residual, seconds in lines),
+        **{name: float(facts[f"answer_{name}"]) for name in _NUMBERS},
+    )
+    options = GeneralOptions(distance=question.distance, size=question.size, signed=bool(facts["signed"]))
+    constraints = tuple(StoredRows(block) for block in blocks[: int(np.asarray(facts["asked"]).item())])
+    labelled = LabelledQuestion(question, coded, constraints, options)
+    verdict = judge(question, str(facts["words"])) if int(facts["diagnosed"]) else None
+    return Projection.of_general(reference, labelled, found, verdict)
+
+
+def _block_facts(block: RowBlock) -> dict[str, Any]:
+    soft = block.softness
+    told: dict[str, Any] = {"name": block.name, "labels": list(block.labels), "is_marginal": block.is_marginal}
+    if soft is not None:
+        told["softness"] = {
+            "penalty": soft.penalty,
+            "k": soft.k,
+            **{
+                name: None if getattr(soft, name) is None else np.asarray(getattr(soft, name)).tolist()
+                for name in ("strength", "sd", "covariance")
+            },
+        }
+    return told
+
+
+def _blocks(dataset: xr.Dataset, told: list[dict[str, Any]], cells: int) -> tuple[RowBlock, ...]:
+    lower, upper = dataset["row_lower"].values, dataset["row_upper"].values
+    stacked = (dataset["entry_value"].values, dataset["entry_cell"].values, dataset["row_begins"].values)
+    rows = sparse.csr_array(stacked, shape=(len(lower), cells))
+    blocks, begin = [], 0
+    for facts in told:
+        own = slice(begin, begin + len(facts["labels"]))
+        begin = own.stop
+        soft = facts.get("softness")
+        softness = None
+        if soft is not None:
+            arrays = {
+                name: None if soft[name] is None else np.asarray(soft[name], dtype=np.float64)
+                for name in ("strength", "sd", "covariance")
+            }
+            softness = Softness(soft["penalty"], k=float(soft["k"]), **arrays)
+        blocks.append(
+            RowBlock(
+                facts["name"],
+                tuple(facts["labels"]),
+                rows[own.start : own.stop],
+                lower[own],
+                upper[own],
+                softness=softness,
+                is_marginal=bool(facts["is_marginal"]),
+            )
+        )
+    return tuple(blocks)
