@@ -3,6 +3,8 @@ from . import datasets as datasets
 from . import problems as problems
 from . import sklearn as sklearn
 from . import solvers as solvers
+from .calibration.calibrate import calibrate as calibrate
+from .calibration.result import Calibration as Calibration
 from .comparison.compare import compare as compare
 from .comparison.result import Comparison as Comparison
 from .constraints.between import between as between

@@ -1,0 +1,201 @@
+"""Calibration: the weights nearest to the design weights that meet controls of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from purtensor._options import check_choice, is_number
+from purtensor._typing import FloatArray
+from purtensor.calibration.merging import merge
+from purtensor.calibration.result import Calibration
+from purtensor.calibration.solve import Asked, solve_groups
+from purtensor.calibration.units import Units, read_units
+from purtensor.constraints.consistency import check_consistency
+from purtensor.constraints.marginals import Marginal
+from purtensor.constraints.rows import RowBlock
+from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.solving.dual.centring import is_partition
+from purtensor.solving.dual.labelled import GeneralOptions, general_constraints
+from purtensor.solving.iterate import Solver
+
+
+def calibrate(
+    records: Any,
+    constraints: Any,
+    *,
+    weights: Any = None,
+    bounds: Any = None,
+    weight_bounds: Any = None,
+    relative_to: str = "given",
+    members: Any = None,
+    key: str | None = None,
+    distance: str = "kl",
+    total: str | float = "constrained",
+    size: float | None = None,
+    solver: Solver | None = None,
+    tolerance: float = 1e-10,
+    on_failure: str = "raise",
+    replicates: Any = None,
+) -> Calibration:
+    """Return a weight for every record, so that the controls are met and the weights move as little as they can.
+
+    Minimised is the distance of the weights to the design weights, summed over the records: sum w log(w / d) - w + d
+    with "kl" (raking), sum (w - d)^2 / 2d with "linear" (the regression estimator), or the bounded "logit" of Deville
+    and Särndal. Records that no control tells apart are solved as one, and get the same ratio w / d.
+
+    Parameters
+    ----------
+    records
+        A data frame of pandas, polars or pyarrow, or a dict of arrays: one row a record.
+    constraints
+        Controls of any kind: Marginals, `total`, `mean`, `share`, `Linear`, intervals, soft targets. Their attributes
+        are columns of the records, or of the members.
+    weights
+        The design weights: the name of a column, or one number a record; 1 each when None. Records of weight 0 stay 0.
+    bounds
+        A pair (lower, upper) on the ratios w / d, each a number, one number a record, or None.
+    weight_bounds
+        The same on the weights themselves.
+    relative_to
+        Whether `bounds` are relative to the design weights as "given", or "scaled" to the total of the controls.
+    members
+        Persons of households: a second frame, of which each row belongs to the record with the same `key`. Controls on
+        its columns are of persons, and the distance is summed over households. A control on columns of the members
+        may also name columns of the records.
+    key
+        The column that records and members have in common. Without members the records are persons, those with the
+        same key share a weight, and the distance is summed over persons.
+    distance
+        "kl", "linear" or "logit". The last needs bounds strictly around 1.
+    total, size
+        As in `project`: what fixes the sum of the weights, and the sample size behind standard errors of controls.
+    solver, tolerance, on_failure
+        As in `project`.
+    replicates
+        Replicate weights of the design, calibrated alike: an array of shape (records, replicates), or the names of
+        columns. For those of a bootstrap see `Calibration.bootstrap`.
+
+    Returns
+    -------
+    Calibration
+        The weights in the flavour and index of the records, with evidence, design effect and estimates.
+
+    Raises
+    ------
+    InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError, InvalidOptionError
+        Before any solve, naming the column, the row or the control that does not fit.
+    InfeasibleError
+        No weights within the bounds meet the controls; it says which control can come how far.
+    NotConvergedError
+        Every other ending but "converged".
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> people = {"sex": list("ffffmmmmmm"), "age": list("yyyoyooooo")}
+    >>> controls = [
+    ...     pt.total(1, by="sex", target={"f": 5.2, "m": 4.8}),
+    ...     pt.total(1, by="age", target={"y": 6.5, "o": 3.5}),
+    ... ]
+    >>> c = pt.calibrate(people, controls, bounds=(0.55, 2.5))
+    >>> c.weights.round(4).tolist()
+    [1.55, 1.55, 1.55, 0.55, 1.85, 0.59, 0.59, 0.59, 0.59, 0.59]
+    >>> round(c.deff, 4)
+    1.2673
+    """
+    check_choice("relative_to", relative_to, ("given", "scaled"))
+    controls = general_constraints(constraints)
+    options = GeneralOptions(None, None, distance, total, size, False)
+    attributes = tuple(dict.fromkeys(name for control in controls for name in control.attributes))
+    units = read_units(records, attributes, weights=weights, members=members, key=key)
+    _check_totals(controls, units)
+    limits = _limits(units, bounds, weight_bounds)
+    blocks = [_rows(control, units) for control in controls]
+    merged = merge(blocks, units.weights, limits)
+    asked = Asked(
+        controls=controls,
+        options=options,
+        relative_to=relative_to,
+        bounds=_in_words(bounds, weight_bounds),
+        bounded=bool(np.isfinite(limits[1::2]).any() or (limits[::2] > 0).any()),
+        limited=weight_bounds is not None,
+        tolerance=tolerance,
+        solver=solver,
+    )
+    result = solve_groups(asked, merged, on_failure=on_failure)
+    made = Calibration(records, units, merged, asked, result)
+    return made if replicates is None else replace(made, replicates=made.refitted(replicates))
+
+
+def _rows(control: Any, units: Units) -> RowBlock:
+    cells = units.cells_for(control.attributes)
+    block: RowBlock = control.rows(cells)
+    # counts by group of the units themselves are a marginal, of persons of households they are none
+    return replace(block, is_marginal=block.softness is None and is_partition(block.coefficients))
+
+
+def _check_totals(controls: Sequence[Any], units: Units) -> None:
+    """Refuse hard marginals of the same kind of unit that disagree on their total."""
+    hard = [one for one in controls if isinstance(one, Marginal) and one.coded_target is not None]
+    for cells in (units.own, units.persons):
+        own = [one for one in hard if cells is not None and units.cells_for(one.attributes) is cells]
+        if len(own) > 1:
+            check_consistency(own)
+
+
+def _limits(units: Units, bounds: Any, weight_bounds: Any) -> FloatArray:
+    """Return bounds on the ratios, then those that bounds on the weights mean for them: shape (4, units)."""
+    count, d = len(units.weights), units.per_record
+    ratio = _pair(bounds, "bounds", len(d))
+    weight = _pair(weight_bounds, "weight_bounds", len(d))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per_record = np.stack([*ratio, *(np.where(d > 0, end / d, np.nan) for end in weight)])
+    found = np.tile(np.array([[0.0], [np.inf], [0.0], [np.inf]]), (1, count))
+    used = d > 0
+    for k, take in enumerate((np.maximum, np.minimum, np.maximum, np.minimum)):
+        take.at(found[k], units.records[used], per_record[k][used])
+    return found
+
+
+def _pair(pair: Any, name: str, count: int) -> tuple[FloatArray, FloatArray]:
+    if pair is None:
+        return np.zeros(count), np.full(count, np.inf)
+    if not (isinstance(pair, tuple | list) and len(pair) == 2):
+        raise InvalidOptionError(f"{name} must be a pair (lower, upper), None for no end, got {pair!r:.60}")
+    ends = []
+    for value, missing in zip(pair, (0.0, np.inf), strict=True):
+        if value is not None and not is_number(value) and np.shape(value) != (count,):
+            raise InvalidTableError(f"{name} must have one number for each of the {count} records, or be a number")
+        ends.append(np.broadcast_to(np.asarray(missing if value is None else value, dtype=np.float64), count).copy())
+    low, high = ends
+    wrong = np.flatnonzero(~((low >= 0) & (low <= high)))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InvalidOptionError(
+            f"{name} must be an interval from 0 on, got {low[row]:g} to {high[row]:g}"
+            + ("" if is_number(pair[0]) and is_number(pair[1]) else f" for row {row}, counted from 0")
+        )
+    return low, high
+
+
+def _in_words(bounds: Any, weight_bounds: Any) -> str:
+    words = []
+    for pair, what in ((bounds, " times"), (weight_bounds, "")):
+        if pair is None:
+            continue
+        if all(value is None or is_number(value) for value in pair):
+            low, high = pair
+            words.append(
+                f"weights between {low:g} and {high:g}{what}"
+                if low is not None and high is not None
+                else f"weights of at least {low:g}{what}"
+                if low is not None
+                else f"weights of at most {high:g}{what}"
+            )
+        else:
+            words.append("these bounds on each record's weight")
+    return " and ".join(words)

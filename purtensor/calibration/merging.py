@@ -1,0 +1,108 @@
+"""Units that every row treats alike are one cell: they get the same ratio, whatever their design weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.constraints.rows import Cells, RowBlock
+
+GROUP = "group"
+"""The attribute of the table over merged units."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """Units in groups of equals.
+
+    Attributes
+    ----------
+    blocks
+        The rows over the groups.
+    group
+        Shape (units,): the group of each unit, -1 where its design weight is 0.
+    weights
+        Shape (groups,): the sums of the design weights.
+    limits
+        Shape (k, groups): what else equal units have in common, such as bounds on their ratios.
+    """
+
+    blocks: tuple[RowBlock, ...]
+    group: IntArray
+    weights: FloatArray
+    limits: FloatArray
+
+    def table(self, values: FloatArray, name: str = "weight") -> Table:
+        """Return numbers of the groups as a table."""
+        return Table(values, dims=GROUP, coords={GROUP: np.arange(len(values))}, name=name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedRows:
+    """Rows that are known already, as a constraint over the groups."""
+
+    block: RowBlock
+
+    @property
+    def name(self) -> str:
+        """The name of the constraint that made them."""
+        return self.block.name
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attribute of the table over groups."""
+        return (GROUP,)
+
+    def rows(self, cells: Cells) -> RowBlock:
+        """Return the rows, whatever the cells: they are the groups."""
+        return self.block
+
+
+def merge(blocks: Sequence[RowBlock], weights: FloatArray, limits: FloatArray) -> Merged:
+    """Return the units merged where their columns and limits are equal; those without a design weight are left out."""
+    used = np.flatnonzero(weights > 0)
+    stacked = sparse.vstack([block.coefficients for block in blocks], format="csc")[:, used]
+    first, inverse = _equal_columns(stacked, limits[:, used])
+    group = np.full(len(weights), -1)
+    group[used] = inverse
+    chosen = used[first]
+    count = len(first)
+    sums = np.bincount(inverse, weights=weights[used], minlength=count).astype(np.float64)
+    taken = tuple(
+        replace(
+            block,
+            coefficients=_columns(block.coefficients, chosen),
+            counts=None if block.counts is None else _columns(block.counts, chosen),
+            denominators=None if block.denominators is None else _columns(block.denominators, chosen),
+        )
+        for block in blocks
+    )
+    return Merged(taken, group, sums, limits[:, chosen])
+
+
+def _columns(matrix: sparse.csr_array, chosen: IntArray) -> sparse.csr_array:
+    return sparse.csr_array(matrix[:, chosen])
+
+
+def _equal_columns(matrix: sparse.csc_array, more: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the first of each kind of equal columns, in order of occurrence, and the kind of every column.
+
+    Equal columns have the same sums of random multiples; that those with the same sums are equal is checked, and
+    where the sums deceive nothing is merged.
+    """
+    rows, count = matrix.shape
+    draws = np.random.default_rng(0).normal(size=(2, rows))
+    keys: Any = np.vstack([(draws @ matrix), np.where(np.isfinite(more), more, -1.0)])
+    _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    if len(first) < count and abs(matrix - matrix[:, first][:, inverse]).max() > 0:
+        return np.arange(count), np.arange(count)
+    order = np.argsort(first, kind="stable")
+    place = np.empty(len(first), dtype=np.int64)
+    place[order] = np.arange(len(first))
+    return first[order], place[inverse]

@@ -1,0 +1,97 @@
+"""Replicate weights: each is calibrated as the whole sample was, from its potentials on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from purtensor._options import is_count
+from purtensor._typing import FloatArray, IntArray
+from purtensor.calibration.merging import Merged
+from purtensor.calibration.solve import Asked, solve_groups
+from purtensor.calibration.units import Units
+from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
+from purtensor.projection.result import Projection
+
+
+def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, first: Projection) -> FloatArray:
+    """Return calibrated replicate weights, shape (records, replicates); groups without a replicate weight have none.
+
+    Raises
+    ------
+    InvalidOptionError
+        Bounds on the weights themselves.
+    InfeasibleError
+        A replicate with which the controls cannot be met.
+    """
+    if asked.limited:
+        raise InvalidOptionError("replicates need not keep weight_bounds; give bounds on the ratios instead")
+    found = np.zeros_like(replicates)
+    count = len(merged.weights)
+    group = merged.group[units.records]
+    for r in range(replicates.shape[1]):
+        own = replicates[:, r]
+        inside = group >= 0
+        masses = np.bincount(group[inside], weights=own[inside], minlength=count).astype(np.float64)
+        kept = np.flatnonzero(masses > 0)
+        if not len(kept):
+            raise InvalidTableError(f"replicate {r} (counted from 0) has no weight")
+        try:
+            result = solve_groups(asked, _restricted(merged, kept, masses), start=list(first.potentials))
+        except InfeasibleError as error:
+            raise InfeasibleError(f"in replicate {r} (counted from 0): {error}", error.diagnosis) from None
+        ratio = np.zeros(count)
+        ratio[kept] = np.asarray(result.table.values) / masses[kept]
+        found[inside, r] = own[inside] * ratio[group[inside]]
+    return found
+
+
+def _restricted(merged: Merged, kept: IntArray, masses: FloatArray) -> Merged:
+    """Return the groups that a replicate has, with its masses."""
+    blocks = tuple(
+        replace(
+            block,
+            coefficients=sparse.csr_array(block.coefficients[:, kept]),
+            counts=None if block.counts is None else sparse.csr_array(block.counts[:, kept]),
+            denominators=None if block.denominators is None else sparse.csr_array(block.denominators[:, kept]),
+        )
+        for block in merged.blocks
+    )
+    return Merged(blocks, merged.group, masses[kept], merged.limits[:, kept])
+
+
+def bootstrap_weights(
+    design: FloatArray, units: IntArray, count: int, seed: Any, strata: IntArray | None
+) -> FloatArray:  # fmt: skip
+    """Return design weights of bootstrap samples of units within strata, shape (records, count).
+
+    Raises
+    ------
+    InvalidOptionError
+        No count, or no seed.
+    InvalidTableError
+        A stratum with a single unit, or a unit in two strata.
+    """
+    if not is_count(count) or count == 0:
+        raise InvalidOptionError(f"count must be a positive number of samples, got {count!r}")
+    if seed is None:
+        raise InvalidOptionError("seed must be an int or a numpy Generator, so that the weights can be made again")
+    rng = np.random.default_rng(seed)
+    group = np.unique(units, return_inverse=True)[1].reshape(-1)
+    stratum = np.zeros(int(group.max()) + 1, dtype=np.int64)
+    if strata is not None:
+        stratum[group] = strata
+        if (stratum[group] != strata).any():
+            raise InvalidTableError("units that share a weight must lie in one stratum")
+    factors = np.zeros((len(stratum), count))
+    for number in np.unique(stratum):
+        own = np.flatnonzero(stratum == number)
+        n = len(own)
+        if n < 2:
+            raise InvalidTableError("a stratum has a single unit, which cannot be resampled; merge it with another")
+        drawn = rng.multinomial(n - 1, np.full(n, 1.0 / n), size=count)
+        factors[own] = drawn.T * (n / (n - 1))
+    return np.asarray(design[:, None] * factors[group])

@@ -1,0 +1,274 @@
+"""A calibration: the weights, what they reach, and what they cost in precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from purtensor._typing import FloatArray
+from purtensor.calibration.columns import label_column, number_column, replicate_columns
+from purtensor.calibration.linearised import Estimate, linearised
+from purtensor.calibration.merging import Merged
+from purtensor.calibration.replicates import bootstrap_weights, refit
+from purtensor.calibration.solve import Asked
+from purtensor.calibration.tightest_bounds import TightestBounds, tightest_bounds
+from purtensor.calibration.units import Units
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.result import Projection
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Calibration:
+    """Weights for records, with their evidence; made by `calibrate`.
+
+    Attributes
+    ----------
+    result
+        The projection over groups of records that no control tells apart: residuals, bounds, `rows`, verdict.
+    replicates
+        Shape (records, replicates): calibrated replicate weights, where some were given.
+    """
+
+    records: Any = field(repr=False)
+    units: Units = field(repr=False)
+    merged: Merged = field(repr=False)
+    asked: Asked = field(repr=False)
+    result: Projection
+    replicates: FloatArray | None = field(default=None, repr=False)
+
+    @property
+    def array(self) -> FloatArray:
+        """Shape (records,): the weights as an array."""
+        return self.units.per_record * self.ratio_array
+
+    @property
+    def ratio_array(self) -> FloatArray:
+        """Shape (records,): the ratios w / d as an array; 1 where the design weight is 0."""
+        return self.units.ratios(self.merged, np.asarray(self.result.table.values) / self.merged.weights)
+
+    @property
+    def weights(self) -> Any:
+        """The weights in the order of the records: a Series of their library with their index, or an array."""
+        return _in_flavour(self.records, self.array, "weight")
+
+    @property
+    def ratios(self) -> Any:
+        """The ratios of the weights to the design weights, likewise."""
+        return _in_flavour(self.records, self.ratio_array, "ratio")
+
+    @property
+    def deff(self) -> float:
+        """Kish's design effect of unequal weights, n sum w^2 / (sum w)^2; households count once each."""
+        return design_effect(self._unit_weights())
+
+    @property
+    def effective_size(self) -> float:
+        """The size of the simple random sample that Kish's design effect leaves, (sum w)^2 / sum w^2."""
+        weights = self._unit_weights()
+        return float(weights.sum() ** 2 / (weights**2).sum())
+
+    @property
+    def controls(self) -> pd.DataFrame:
+        """One row a control: its ends, what it came to before and after, its miss, in standard errors where known."""
+        rows = self.result.rows
+        count = sum(block.count for block in self.merged.blocks)
+        before = np.concatenate([block.coefficients @ self.merged.weights for block in self.merged.blocks])
+        sd = np.concatenate([_standard_errors(block) for block in self.merged.blocks])
+        miss = np.asarray(rows.miss.values)[:count]
+        return pd.DataFrame(
+            {
+                "control": rows.constraint.values[:count],
+                "label": rows.label.values[:count],
+                "lower": rows.lower.values[:count],
+                "upper": rows.upper.values[:count],
+                "before": before,
+                "after": rows.value.values[:count],
+                "miss": miss,
+                "standard_errors": miss / sd,
+                "state": rows.state.values[:count],
+            }
+        )
+
+    @property
+    def given_up(self) -> pd.DataFrame:
+        """The soft controls that are missed by more than the tolerance, the worst first."""
+        frame = self.controls
+        missed = frame[frame["state"] == "missed"]
+        size = missed["standard_errors"].abs().fillna(np.inf)
+        return missed.loc[size.sort_values(ascending=False, kind="stable").index]
+
+    def summary(self) -> dict[str, str]:
+        """Return what was done in a few named facts."""
+        ratios = self.ratio_array[self.units.per_record > 0]
+        given_up = len(self.given_up)
+        d = self.units.per_record
+        return {
+            "records": f"{len(d):,}, in {len(self.merged.weights):,} groups that no control tells apart",
+            "ending": self.result.termination.value,
+            "distance": f"{self.asked.options.distance}, summed over {self.units.distance_over}",
+            "sum of weights": f"{d.sum():,.10g} before, {self.array.sum():,.10g} after",
+            "ratios": f"{ratios.min():.4g} to {ratios.max():.4g}",
+            "bounds": self.asked.bounds and f"{self.asked.bounds}, design weights {self.asked.relative_to}",
+            "at a bound": f"{self.count_at_bound():,} records" if self.asked.bounded else "",
+            "design effect": f"{self.deff:.4g}, effective size {self.effective_size:,.6g}",
+            "largest miss": f"{self.result.residual:.2g} of the total",
+            "proved": f"within {self.result.tv_bound:.2g} of the answer in total variation"
+            if self.result.certified
+            else "nothing",
+            "given up": f"{given_up} soft controls, see given_up" if given_up else "",
+        }
+
+    def count_at_bound(self) -> int:
+        """Return how many records have a ratio at its bound."""
+        at = np.asarray(self.result.at_bound.values) != 0
+        group = self.merged.group[self.units.records]
+        return int((at[group] & (group >= 0)).sum())
+
+    def estimate(self, values: Any, *, kind: str = "total", strata: Any = None, clusters: Any = None) -> Estimate:
+        """Return the estimate of a total or a mean, with a standard error that knows of the calibration.
+
+        The number of every record is replaced by its residual on the controls, by design weights, times the weight;
+        the variance is that of sums over clusters within strata, drawn with replacement.
+
+        Parameters
+        ----------
+        values
+            The name of a numeric column, or one number a record.
+        kind
+            "total" or "mean".
+        strata, clusters
+            Names of columns, or one label a record. Households are clusters of their own unless clusters are given.
+
+        Raises
+        ------
+        InvalidOptionError
+            A ratio at its bound, an interval at its end, or a soft control: there the weights are no smooth function of
+            the sample; take replicate weights, such as those of `bootstrap`.
+        """
+        numbers = number_column(self.records, values)
+        self._refuse_kinks()
+        group = np.maximum(self.merged.group[self.units.records], 0)
+        rows = sparse.vstack([block.coefficients for block in self.merged.blocks], format="csc")
+        controls = np.asarray(rows[:, group].T.toarray())
+        labels = None if strata is None else label_column(self.records, strata)
+        units = self.units.records if clusters is None else label_column(self.records, clusters)
+        return linearised(
+            self.array, self.units.per_record, numbers, controls, kind=kind, strata=labels, clusters=units
+        )
+
+    def refitted(self, replicates: Any) -> FloatArray:
+        """Return replicate weights calibrated as the weights were, shape (records, replicates).
+
+        Parameters
+        ----------
+        replicates
+            An array of shape (records, replicates), or the names of columns.
+
+        Raises
+        ------
+        InvalidTableError
+            Replicates that are no masses, or not one a record.
+        InvalidOptionError
+            Calibrations with bounds on the weights themselves, which replicate weights need not keep.
+        """
+        matrix = replicate_columns(self.records, replicates, len(self.units.per_record))
+        return refit(self.asked, self.merged, self.units, matrix, self.result)
+
+    def bootstrap(self, count: int, *, seed: Any, strata: Any = None) -> FloatArray:
+        """Return calibrated weights of bootstrap samples of the units, shape (records, count).
+
+        A bootstrap sample draws n - 1 of the n units of each stratum with replacement and multiplies a unit's design
+        weight by n / (n - 1) times how often it was drawn (J. N. K. Rao and C. F. J. Wu, Journal of the American
+        Statistical Association 83, 1988); each is calibrated from the potentials of the whole sample on.
+
+        Parameters
+        ----------
+        count
+            How many samples.
+        seed
+            An int or a numpy Generator; the same seed gives the same weights.
+        strata
+            The name of a column, or one label a record; all units are one stratum when None.
+
+        Raises
+        ------
+        InfeasibleError
+            A sample that lacks what a control needs: such a control is too fine for the sample.
+        """
+        labels = None if strata is None else label_column(self.records, strata)
+        return self.refitted(bootstrap_weights(self.units.per_record, self.units.records, count, seed, labels))
+
+    def tightest_bounds(self, lower: float | None = None, upper: float | None = None) -> TightestBounds:
+        """Return the tightest bounds on the ratios within which the controls can be met.
+
+        With neither end it is the least s for bounds 1/s and s, with one end the tightest other one.
+
+        Raises
+        ------
+        InfeasibleError
+            No bounds will do: the controls contradict each other, or the end that is given is too tight by itself.
+        """
+        return tightest_bounds(self.asked, self.merged, lower=lower, upper=upper)
+
+    def _refuse_kinks(self) -> None:
+        frame = self.controls
+        what = ""
+        if self.asked.bounded and self.count_at_bound():
+            what = f"{self.count_at_bound()} ratios are at a bound"
+        elif any(block.softness is not None for block in self.merged.blocks):
+            what = "some controls are soft"
+        elif (frame["state"].isin(["lower", "upper"])).any():
+            what = "an interval is met at its end"
+        elif (frame["state"] == "inside").any():
+            what = "some controls are intervals"
+        if what:
+            raise InvalidOptionError(
+                f"{what}, so that the weights are no smooth function of the sample and have no linearised standard "
+                "errors; take replicate weights, such as those of bootstrap(count, seed=...)"
+            )
+
+    def _unit_weights(self) -> FloatArray:
+        """Return the weights of the units that count: records, or households that share one."""
+        if self.units.distance_over != "persons":
+            return self.array
+        first = np.unique(self.units.records, return_index=True)[1]
+        return np.asarray(self.array[first])
+
+    def __repr__(self) -> str:
+        facts = {name: text for name, text in self.summary().items() if text}
+        width = max(len(name) for name in facts)
+        return "\n".join(["Calibration", *(f"  {name:<{width}}  {text}" for name, text in facts.items())])
+
+
+def design_effect(weights: FloatArray) -> float:
+    """Return Kish's design effect of unequal weights, n sum w^2 / (sum w)^2."""
+    return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
+
+
+def _standard_errors(block: Any) -> FloatArray:
+    soft = block.softness
+    if soft is None:
+        return np.full(block.count, np.nan)
+    if soft.covariance is not None:
+        return np.sqrt(np.diag(soft.covariance))
+    return np.full(block.count, np.nan) if soft.sd is None else np.asarray(soft.sd)
+
+
+def _in_flavour(records: Any, values: FloatArray, name: str) -> Any:
+    """Return one number a record in the library of the records, with their index."""
+    if isinstance(records, dict):
+        first = next((column for column in records.values() if isinstance(column, pd.Series)), None)
+        return values if first is None else pd.Series(values, index=first.index, name=name)
+    frame = nw.from_native(records, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return values
+    native = frame.to_native()
+    if isinstance(native, pd.DataFrame):
+        return pd.Series(values, index=native.index, name=name)
+    made = nw.new_series(name, values, backend=frame.implementation)
+    return made if isinstance(records, nw.DataFrame) else made.to_native()

@@ -1,0 +1,108 @@
+"""What is asked of merged units, and the projection that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from purtensor.calibration.merging import Merged, PreparedRows
+from purtensor.constraints.rows import RowBlock
+from purtensor.errors import InfeasibleError
+from purtensor.projection.project import project
+from purtensor.projection.result import Projection
+from purtensor.solving.dual.labelled import GeneralOptions
+from purtensor.solving.iterate import Solver
+
+_FAR = 0.1
+"""From which relative difference on the sum of the design weights is far from the controls' total."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What was asked of a calibration beside its records."""
+
+    controls: tuple[Any, ...]
+    options: GeneralOptions
+    relative_to: str
+    bounds: str
+    bounded: bool
+    limited: bool
+    tolerance: float
+    solver: Solver | None
+
+
+def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", start: Any = None) -> Projection:
+    """Return the projection over groups of equal units, with bounds as they were asked."""
+    f = merged.weights
+    ratio, absolute = merged.limits[:2], merged.limits[2:] * f
+    options = asked.options
+    own_scale = asked.relative_to == "given"
+    if own_scale:
+        absolute = np.stack([np.maximum(absolute[0], ratio[0] * f), np.minimum(absolute[1], ratio[1] * f)])
+    cell_bounds = None if not asked.bounded else (merged.table(absolute[0]), merged.table(absolute[1]))
+    ratio_bounds = None if not asked.bounded or own_scale else (merged.table(ratio[0]), merged.table(ratio[1]))
+    # logit depends on the scale of the reference: as given it may not be scaled to the controls' total
+    unscaled = options.distance == "logit" and own_scale and options.total == "constrained"
+    try:
+        return project(
+            merged.table(f),
+            [PreparedRows(block) for block in merged.blocks],
+            solver=asked.solver,
+            tolerance=asked.tolerance,
+            on_failure=on_failure,
+            start=start,
+            ratio_bounds=ratio_bounds,
+            cell_bounds=cell_bounds,
+            distance=options.distance,
+            total="free" if unscaled else options.total,
+            size=options.size,
+        )
+    except InfeasibleError as error:
+        raise InfeasibleError(_told(str(error), asked, merged, ratio_bounds, cell_bounds), error.diagnosis) from None
+
+
+def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bounds: Any) -> str:
+    """Return why nothing meets the controls, in the words of weights, with what to try."""
+    generic = GeneralOptions(ratio_bounds, cell_bounds).in_words()
+    if generic:
+        message = message.replace(generic, f"with {asked.bounds}, ")
+    beyond = _beyond_all(merged.blocks)
+    if beyond:
+        message = f"{beyond} is beyond what any record has: {message}"
+    given, wanted = float(merged.weights.sum()), wanted_total(merged.blocks)
+    far = wanted is not None and abs(wanted - given) > _FAR * given
+    if asked.bounded and asked.relative_to == "given" and far:
+        message += (
+            f"; the design weights sum to {given:g} and the controls to {wanted:g}: for bounds relative to weights "
+            "scaled to the controls' total give relative_to='scaled'"
+        )
+    elif asked.bounded:
+        message += "; a calibration without bounds tells the tightest ones that can be met: its tightest_bounds()"
+    return message
+
+
+def wanted_total(blocks: Sequence[RowBlock]) -> float | None:
+    """Return the sum of the weights that hard targets ask for; None where none of them counts every unit once."""
+    for block in blocks:
+        if block.softness is None and (block.lower == block.upper).all():
+            sums = np.asarray(block.coefficients.sum(axis=0)).reshape(-1)
+            if np.allclose(sums, 1.0, rtol=0, atol=1e-12):
+                return float(block.lower.sum())
+    return None
+
+
+def _beyond_all(blocks: Sequence[RowBlock]) -> str:
+    """Return in words a hard row that must be 0 and to which every unit adds with one sign; "" where there is none."""
+    for block in blocks:
+        if block.softness is not None:
+            continue
+        c = block.coefficients
+        low, high = (np.asarray(end.todense()).reshape(-1) for end in (c.min(axis=1), c.max(axis=1)))
+        alike = ((low > 0) & (block.upper <= 0)) | ((high < 0) & (block.lower >= 0))
+        if alike.any():
+            label = block.labels[int(np.flatnonzero(alike)[0])]
+            return f"{block.name}, {label}" if label else block.name
+    return ""

@@ -1,0 +1,152 @@
+"""The tightest bounds on the ratios of weights within which controls can be met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import brentq, linprog
+
+from purtensor._options import is_number
+from purtensor._typing import FloatArray
+from purtensor.calibration.merging import Merged
+from purtensor.calibration.solve import Asked, wanted_total
+from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
+
+_PROGRAM = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_WIDEST = 1e6
+"""The largest ratio that is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class TightestBounds:
+    """Bounds that can be met, and beyond which nothing can.
+
+    Attributes
+    ----------
+    lower, upper
+        The ends, relative to the design weights as the calibration took them.
+    ratios
+        Shape (groups,): ratios within them that meet the controls.
+    binding
+        The controls whose potentials say so, in words: to give way there would widen the bounds least.
+    """
+
+    lower: float
+    upper: float
+    ratios: FloatArray = field(repr=False)
+    binding: tuple[str, ...]
+
+
+def tightest_bounds(asked: Asked, merged: Merged, *, lower: float | None, upper: float | None) -> TightestBounds:
+    """Return the tightest other end, or the least s of bounds 1/s and s where none is given.
+
+    Each is the value of a linear program, to its tolerance of 1e-10; s solves s l(s) = 1, l(s) the largest lower end
+    that goes with the upper end s.
+
+    Raises
+    ------
+    InvalidOptionError
+        Both ends, or ends on the wrong side.
+    InfeasibleError
+        No bounds will do.
+    """
+    if lower is not None and upper is not None:
+        raise InvalidOptionError("give lower or upper, and the other end is found; got both")
+    for name, value in (("lower", lower), ("upper", upper)):
+        if value is not None and not (is_number(value) and 0 <= value < np.inf):
+            raise InvalidOptionError(f"{name} must be a finite ratio from 0 on, got {value!r}")
+    program = _program(asked, merged)
+    if lower is not None:
+        return program.least_upper(float(lower))
+    if upper is not None:
+        return program.largest_lower(float(upper))
+    widest = program.least_upper(0.0)  # refuses controls that contradict each other
+    low = max(widest.upper, 1.0)
+    if low * program.largest_lower(low).lower >= 1.0:
+        found = program.largest_lower(low)
+        return TightestBounds(1.0 / low, low, found.ratios, found.binding)
+    high = 2.0 * low
+    while high * program.largest_lower(high).lower < 1.0:
+        high *= 4.0
+        if high > _WIDEST:
+            raise InfeasibleError(
+                f"no bounds 1/s and s up to s = {_WIDEST:g} can be met: the controls leave some record no weight"
+            )
+    s = float(brentq(lambda s: s * program.largest_lower(s).lower - 1.0, low, high, xtol=1e-13, rtol=1e-14))
+    found = program.largest_lower(s)
+    return TightestBounds(1.0 / s, s, found.ratios, found.binding)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Program:
+    """Ratios r with lower <= rows @ r <= upper, and low <= r <= high where low or high is to be the best."""
+
+    rows: sparse.csr_array
+    lower: FloatArray
+    upper: FloatArray
+    names: tuple[str, ...]
+    groups: int
+
+    def least_upper(self, low: float) -> TightestBounds:
+        best, ratios, binding = self._solved(np.inf, low, sign=1.0)
+        return TightestBounds(low, best, ratios, binding)
+
+    def largest_lower(self, high: float) -> TightestBounds:
+        best, ratios, binding = self._solved(high, 0.0, sign=-1.0)
+        return TightestBounds(best, high, ratios, binding)
+
+    def _solved(self, high: float, low: float, sign: float) -> tuple[float, FloatArray, tuple[str, ...]]:
+        """Minimise the upper end (sign 1) above r, or maximise the lower end (sign -1) below r."""
+        n = self.groups
+        above, below = np.flatnonzero(np.isfinite(self.upper)), np.flatnonzero(np.isfinite(self.lower))
+        ends = sparse.hstack([sign * sparse.eye_array(n), -sign * np.ones((n, 1))], format="csr")
+        wide = sparse.hstack([self.rows, sparse.csr_array((self.rows.shape[0], 1))], format="csr")
+        solved = linprog(
+            np.append(np.zeros(n), sign),
+            A_ub=sparse.vstack([ends, wide[above], -wide[below]], format="csr"),
+            b_ub=np.concatenate([np.zeros(n), self.upper[above], -self.lower[below]]),
+            bounds=[(low, high)] * n + [(0.0, None)],
+            method="highs",
+            options=_PROGRAM,
+        )
+        if solved.status == 2:
+            raise InfeasibleError(
+                f"no weights with ratios between {low:g} and {high:g} meet the controls, whatever the other end"
+                if low > 0 or np.isfinite(high)
+                else "no weights meet the controls, whatever the bounds"
+            )
+        if solved.status != 0:
+            raise NotConvergedError(f"no tightest bounds were found: {solved.message}")
+        force = np.zeros(self.rows.shape[0])
+        force[above] += np.abs(solved.ineqlin.marginals[n : n + len(above)])
+        force[below] += np.abs(solved.ineqlin.marginals[n + len(above) :])
+        strong = force > 1e-9 * force.max(initial=0.0)
+        named = [self.names[row] for row in np.argsort(-force, kind="stable") if strong[row]]
+        return float(solved.x[n]), np.asarray(solved.x[:n]), tuple(named)
+
+
+def _program(asked: Asked, merged: Merged) -> _Program:
+    hard = [block for block in merged.blocks if block.softness is None]
+    if not hard:
+        raise InvalidOptionError("all controls are soft, so that any bounds can be met")
+    f = merged.weights
+    if asked.relative_to == "scaled":
+        total = wanted_total(hard)
+        f = f if total is None else f * (total / f.sum())
+    rows = sparse.vstack([block.coefficients for block in hard], format="csr") @ sparse.diags_array(f)
+    units = np.asarray(abs(rows).max(axis=1).todense()).reshape(-1)
+    units = np.where(units > 0, units, 1.0)
+    names = [
+        label if block.is_marginal and label else f"{block.name}, {label}" if label else block.name
+        for block in hard
+        for label in block.labels
+    ]
+    return _Program(
+        sparse.csr_array(sparse.diags_array(1.0 / units) @ rows),
+        np.concatenate([block.lower for block in hard]) / units,
+        np.concatenate([block.upper for block in hard]) / units,
+        tuple(names),
+        len(f),
+    )
