@@ -17,7 +17,7 @@ BENCH_ARGS ?=
 BIN := $(VENV)/bin
 COVER = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m coverage
 # Tests that run every kernel, on problems so small that plain Python is fast enough.
-KERNEL_TESTS := tests/kernels tests/constraints tests/solving/hessian tests/solving/test_pur_tables.py \
+KERNEL_TESTS := tests/kernels tests/constraints tests/solving/hessian \
   tests/solving/solvers/ipf/test_grouped_sweeps.py tests/solving/solvers/ipf/test_slab_sweeps.py
 CONSTRAINTS ?= constraints.txt
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)

@@ -7,10 +7,8 @@ from collections.abc import Callable
 import purtensor as pt
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
 from benchmarks.runs import Brief, skip_unless_heavy, solve, solver_problem
-from benchmarks.small_tables import simulated_tables
 from purtensor.solving.iterate import Solver
 from purtensor.solving.problem import Problem
-from purtensor.solving.pur_tables import CONDITIONS, solve_tables
 from purtensor.solving.solvers.automatic import Automatic
 
 SOLVERS: dict[str, Callable[[], Solver]] = {
@@ -74,41 +72,3 @@ class Pace(Brief):
         return ratio(interleaved_seconds(contenders, rounds=3), "solve", "scaling") / max(1, iterations)
 
     track_iteration_over_scaling.unit = "ratio"
-
-
-class SmallTables(Brief):
-    """Many simulated tables, each with its own support within a union, certificates included."""
-
-    params = ((10, 100, 1000), CONDITIONS)
-    param_names = ("tables", "conditions")
-
-    def setup(self, tables, conditions):
-        self.union, self.references = simulated_tables(tables, 1e-4)
-        solve_tables(self.union, self.references[:1], conditions=conditions)
-
-    def time_solve(self, tables, conditions):
-        solve_tables(self.union, self.references, conditions=conditions)
-
-    def track_certified(self, tables, conditions):
-        return int(solve_tables(self.union, self.references, conditions=conditions).converged.sum())
-
-    track_certified.unit = "tables"
-
-
-class SmallTablesByStrength(Brief):
-    """PUR of such tables, whose pseudo-counts make it hard."""
-
-    params = ((1.0, 1e-4, 1e-8, 1e-12),)
-    param_names = ("strength",)
-
-    def setup(self, strength):
-        self.union, self.references = simulated_tables(100, strength)
-        solve_tables(self.union, self.references[:1])
-
-    def time_solve(self, strength):
-        solve_tables(self.union, self.references)
-
-    def track_steps(self, strength):
-        return float(solve_tables(self.union, self.references).steps.mean())
-
-    track_steps.unit = "Newton steps"

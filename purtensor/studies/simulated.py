@@ -17,7 +17,6 @@ from purtensor.sampling.draw import multinomial
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.loop import Run, run
 from purtensor.solving.problem import Problem
-from purtensor.solving.pur_tables import Union, solve_tables
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
@@ -50,11 +49,8 @@ CONVERGED = ENDINGS.index("converged")
 VERDICTS = ("", *(str(verdict) for verdict in Verdict))
 """What is proved of a projection's conditions; empty where the solver's progress raised no doubt."""
 
-METHOD = "in one call, what raises doubts by Newton's steps from Python"
+METHOD = "by Newton's steps from Python"
 """Part of what kept members depend on: another way leads to the same numbers within the tolerance, not to the bits."""
-
-_FEW_STEPS = 12
-"""Newton's method needs fewer where the solution is positive; on the boundary each step divides the residual by e."""
 
 _NOTHING: MappingProxyType[str, float] = MappingProxyType(
     {"residual": np.nan, "tv_bound": np.nan, "bound": np.nan, "marginal_miss": np.nan, "iterations": 0}
@@ -117,9 +113,6 @@ class Simulation:
 
     def _projected(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, dict[str, Any]]:
         """Return the projection, None where it was not solved, and its evidence."""
-        at_once = self._at_once(reference, conditions)
-        if at_once is not None:
-            return at_once
         try:
             problem, cells = subproblem(self.population, reference, conditions)
         except InfeasibleError:  # a pair that needs mass has no profile: that is the proof
@@ -147,25 +140,6 @@ class Simulation:
             "iterations": outcome.iterations,
         }
         return (table if outcome.termination is Termination.CONVERGED else None), told
-
-    def _at_once(self, reference: FloatArray, conditions: str) -> tuple[FloatArray, dict[str, Any]] | None:
-        """Return the projection as one compiled call finds it, without labels; None where it raises doubts."""
-        union = Union.of(self.population.protected, self.population.unprotected, self.population.responses)
-        solved = solve_tables(
-            union, reference[None], conditions=conditions, tolerance=STOPPING.tolerance, most=_FEW_STEPS
-        )
-        if not solved.converged[0]:
-            return None
-        told = {
-            "ending": CONVERGED,
-            "verdict": VERDICTS.index(""),
-            "residual": solved.residual[0],
-            "tv_bound": solved.tv_bound[0],
-            "bound": solved.bound[0],
-            "marginal_miss": marginal_miss(self.population, reference, solved.masses[0], conditions),
-            "iterations": int(solved.steps[0]),
-        }
-        return solved.masses[0], told
 
     def _measured(
         self, q: FloatArray | None, test: FloatArray, people: FloatArray

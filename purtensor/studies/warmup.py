@@ -20,7 +20,6 @@ from purtensor.projection.relax import relax
 from purtensor.projection.result import Projection
 from purtensor.sampling import round_counts, sample, sample_without_replacement
 from purtensor.solving.iterate import Solver
-from purtensor.solving.pur_tables import Union, solve_tables
 from purtensor.solving.solvers.gis import GIS
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
@@ -76,11 +75,6 @@ def _counted() -> None:
     standard_errors(result, size=400)
 
 
-def _many() -> None:
-    union = Union.of(np.tile(np.arange(2), 3), np.repeat(np.arange(3), 2), responses=2)
-    solve_tables(union, np.random.default_rng(1).uniform(0.1, 1.0, (2, 6, 2)))
-
-
 EXERCISES: Mapping[str, Callable[[], object]] = MappingProxyType(
     {
         "tables and samples": _counted,
@@ -94,7 +88,6 @@ EXERCISES: Mapping[str, Callable[[], object]] = MappingProxyType(
         "a proxy": partial(_diagnosed, "proxy"),
         "relaxation": _relaxed,
         "rates": lambda: convergence_rate(_solved()),
-        "many tables": _many,
     }
 )
 """By name, each a few milliseconds where its kernels are compiled."""

@@ -60,7 +60,6 @@ def test_simulation__an_interrupted_projection_is_no_member(
         def step(self, *arguments: object) -> None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Simulation, "_at_once", lambda self, reference, conditions: None)
     monkeypatch.setattr(simulated, "Newton", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         simulation(np.random.default_rng(5))
@@ -73,27 +72,6 @@ def test_simulation__proves_every_projection(simulation: Simulation) -> None:
     assert (found["marginal_miss"] <= 1e-10).all()
     assert (found["tv_bound"] <= 1e-10).all()
     assert (found["bound"] <= 1e-10).all()
-
-
-@pytest.mark.parametrize("conditions", PROJECTIONS)
-def test_simulation__in_one_call_is_what_steps_find(
-    simulation: Simulation, conditions: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    draws = [np.random.default_rng(child) for child in np.random.SeedSequence(8).spawn(4)]
-    references = [regularized(simulation._drawn(rng, 4000), 1e-4) for rng in draws]
-    at_once = [simulation._projected(reference, conditions) for reference in references]
-    monkeypatch.setattr(Simulation, "_at_once", lambda self, reference, conditions: None)
-    by_steps = [simulation._projected(reference, conditions) for reference in references]
-    for (one, told), (other, known) in zip(at_once, by_steps, strict=True):
-        assert one is not None
-        assert other is not None
-        assert 0.5 * np.abs(one - other).sum() <= told["tv_bound"] + known["tv_bound"] + 1e-15
-        assert np.abs(one - other).max() <= 1e-12
-        assert not np.array_equal(one, other)  # two ways indeed
-        assert told.keys() == known.keys()
-        assert [told[name] for name in ("ending", "verdict")] == [known[name] for name in ("ending", "verdict")]
-        assert told["iterations"] == (0 if conditions == "P" else known["iterations"])  # P has a closed form
-        assert max(told["residual"], told["marginal_miss"], told["tv_bound"]) <= 1e-10
 
 
 def test_simulation__parity_on_the_training_people(simulation: Simulation) -> None:
