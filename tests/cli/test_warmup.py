@@ -22,8 +22,8 @@ for name in ("a", "b_lam0"):
         pt.project(problem.reference, problem.constraints, solver=solver, tolerance=1e-6)
 f = pt.regularize(pt.tabulate({"y": [0, 1, 1], "s": [0, 0, 1], "x": [1, 2, 1]}), response="y", strength=1.0)
 pt.round_counts(pt.project(f, pt.pur(f, response="y", protected="s")).table, 100, seed=1)
-names = [module.name for module in pkgutil.walk_packages(kernels.__path__)]
-modules = [importlib.import_module(f"purtensor.kernels.{name}") for name in names]
+names = [module.name for module in pkgutil.walk_packages(kernels.__path__, "purtensor.kernels.")]
+modules = [importlib.import_module(name) for name in names]
 found = {id(thing): thing for module in modules for thing in vars(module).values() if hasattr(thing, "stats")}
 hits = sum(sum(kernel.stats.cache_hits.values()) for kernel in found.values())
 missed = [kernel.py_func.__name__ for kernel in found.values() if kernel.stats.cache_misses]
