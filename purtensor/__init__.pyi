@@ -4,6 +4,7 @@ from . import problems as problems
 from . import sklearn as sklearn
 from . import solvers as solvers
 from .calibration.calibrate import calibrate as calibrate
+from .calibration.controls import template as template
 from .calibration.result import Calibration as Calibration
 from .comparison.compare import compare as compare
 from .comparison.result import Comparison as Comparison

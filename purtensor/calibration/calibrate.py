@@ -10,6 +10,7 @@ import numpy as np
 
 from purtensor._options import check_choice, is_number
 from purtensor._typing import FloatArray
+from purtensor.calibration.controls import controls_of, is_frame
 from purtensor.calibration.merging import merge
 from purtensor.calibration.result import Calibration
 from purtensor.calibration.solve import Asked, solve_groups
@@ -53,7 +54,7 @@ def calibrate(
         A data frame of pandas, polars or pyarrow, or a dict of arrays: one row a record.
     constraints
         Controls of any kind: Marginals, `total`, `mean`, `share`, `Linear`, intervals, soft targets. Their attributes
-        are columns of the records, or of the members.
+        are columns of the records, or of the members. Or a frame of controls, as `template` lays it out.
     weights
         The design weights: the name of a column, or one number a record; 1 each when None. Records of weight 0 stay 0.
     bounds
@@ -108,7 +109,7 @@ def calibrate(
     1.2673
     """
     check_choice("relative_to", relative_to, ("given", "scaled"))
-    controls = general_constraints(constraints)
+    controls = controls_of(constraints) if is_frame(constraints) else general_constraints(constraints)
     options = GeneralOptions(None, None, distance, total, size, False)
     attributes = tuple(dict.fromkeys(name for control in controls for name in control.attributes))
     units = read_units(records, attributes, weights=weights, members=members, key=key)
