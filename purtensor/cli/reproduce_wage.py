@@ -15,6 +15,7 @@ from purtensor.cli.wage_exhibits import NAMES, UNIT, exhibits
 from purtensor.cli.wage_surveys import binning, surveys
 from purtensor.projection.files import save
 from purtensor.report.page import Part, Report, write_report
+from purtensor.studies.sample_size import rest_by_size
 from purtensor.studies.wage import REFERENCE, WageStudy, study_wage
 from purtensor.studies.wage_numbers import claims, facts, frames
 from purtensor.tables.io.content_hash import content_hash
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _told(study: WageStudy, folder: Path, source: Mapping[str, str]) -> Part:
     """Write and print what one survey gave, and return its part of the report."""
-    numbers, verdicts = frames(study), claims(study)
+    numbers, verdicts = {**frames(study), "rest_by_size": rest_by_size(study)}, claims(study)
     for name, frame in numbers.items():
         for kind in ("csv", "parquet"):
             write_frame(frame, folder / f"{name}.{kind}")

@@ -16,6 +16,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.disparity import disparity_ratio, utility_error
 from purtensor.fairness.predict import predict
 from purtensor.fairness.pur import pur
+from purtensor.fairness.rates import FOUR_FIFTHS
 from purtensor.information import kl_divergence
 from purtensor.projection.executing import Failure
 from purtensor.projection.interruption import interrupting
@@ -140,7 +141,16 @@ def _drawn_disparities(learned: Mapping[str, FloatArray], population: Population
         for d, name in enumerate(DISTRIBUTIONS):
             for s, (gender, race) in others(population):
                 ratio = values[:, d, s] / values[:, d, reference(population)]
-                yield Disparity(name, sample, gender, race, float(ratio.mean()), float(ratio.std(ddof=1)))
+                yield Disparity(
+                    name,
+                    sample,
+                    gender,
+                    race,
+                    float(ratio.mean()),
+                    float(ratio.std(ddof=1)),
+                    lowest=float(ratio.min()),
+                    share_below=float((ratio < FOUR_FIFTHS).mean()),
+                )
 
 
 def _fixed_disparities(

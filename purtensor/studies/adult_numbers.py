@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 
 from purtensor._typing import FloatArray
+from purtensor.fairness.rates import FOUR_FIFTHS
 from purtensor.studies.adult_question import DATA, POSITIVE
 from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
 from purtensor.studies.claims import (
@@ -60,13 +61,14 @@ def claims(study: AdultStudy) -> list[Claim]:
     The standard error of a predicted ratio is its standard deviation over simulated training and test sets; that of
     a forest has, beside the noise of its training data, that of the test split in it.
     """
-    told = [_marginals_claim(study)]
+    told = [_data_claim(study), _marginals_claim(study)]
     if study.data_sets:
         told = [
             *_natural_claims(study),
             _utility_claim(study),
             *_generated_claims(study),
             *_forest_claims(study),
+            *_four_fifths_claims(study),
             *told,
         ]
     return told
@@ -125,6 +127,47 @@ def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
         )
         + f" with their standard errors; at least {widths.min():.1f} of these from parity",
     )
+
+
+def _data_claim(study: AdultStudy) -> Claim:
+    ratio, _ = ratios_of(study, DATA, "itself")
+    told = ", ".join(f"{value:.4f} of {pair}" for value, pair in zip(ratio, _pairs(study), strict=True))
+    return judged(
+        "In the data all three groups are below four fifths of the share of white men",
+        f"ratios {told}",
+        is_borne_out=bool((ratio < FOUR_FIFTHS).all()),
+    )
+
+
+def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
+    """Yield what the paper says of single generated data sets, and of single forests, by the four-fifths rule."""
+    lowest, below = _lowest(study, "synthetic")
+    yield judged(
+        "No data set generated from a projection has a ratio below four fifths",
+        f"lowest ratios over {study.data_sets} data sets: {_listed(lowest)}",
+        is_borne_out=not any(below[name] for name in DISTRIBUTIONS[1:]),
+    )
+    lowest, below = _lowest(study, "forest")
+    told = f"lowest ratios {_listed(lowest)}; shares below four fifths {_listed(below)}"
+    yield judged(
+        "Forests trained on data generated from P and PU re-introduce disparity, in single cases below four fifths",
+        told,
+        is_borne_out=below["P"] > 0 and below["PU"] > 0,
+    )
+    yield judged("Forests trained on data generated from MaxEnt-PUR do not", told, is_borne_out=below["MaxEnt"] == 0)
+
+
+def _lowest(study: AdultStudy, sample: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Return for each projection the lowest ratio of any group and data set, and the share of all below four fifths."""
+    found = [d for d in study.disparities if d.sample == sample and d.lowest is not None]
+    return (
+        {n: min(d.lowest for d in found if d.distribution == n and d.lowest is not None) for n in DISTRIBUTIONS},
+        {n: float(np.mean([d.share_below for d in found if d.distribution == n])) for n in DISTRIBUTIONS},
+    )
+
+
+def _listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{value:.3f} of {name}" for name, value in values.items() if name != DATA)
 
 
 def _forest_noise(study: AdultStudy, name: str) -> FloatArray:

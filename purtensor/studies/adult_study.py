@@ -42,6 +42,8 @@ class Disparity:
     standard_error
         What the ratio would vary by if other people had been asked: in the distribution itself by the delta method,
         on the test split the standard deviation over simulated splits. None where it is not worked out.
+    lowest, share_below
+        Of generated data the lowest of the ratios, and the share of them below four fifths; None elsewhere.
     """
 
     distribution: str
@@ -51,6 +53,8 @@ class Disparity:
     ratio: float
     deviation: float | None = None
     standard_error: float | None = None
+    lowest: float | None = None
+    share_below: float | None = None
 
     @property
     def group(self) -> str:
