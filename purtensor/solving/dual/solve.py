@@ -15,7 +15,11 @@ from purtensor.solving.dual.watch import Ending, StoppedError, Watch
 
 _PATIENCE = 25
 _POLISHING = 60
+_LONG = 150
+_FASTER = 4.0
+_SETTLED = 1e-13
 _MANY_KINKS = 10
+_VERY_STRONG = 100.0
 _STRONG = 10.0
 """Absolute penalties stronger than this many nats a unit are reached by way of weaker ones."""
 
@@ -69,17 +73,31 @@ def _phases(problem: DualProblem, watch: Watch, tolerance: float, start: FloatAr
         best = ascend(problem, start, AscentOptions(tolerance=tolerance, most_steps=_PATIENCE), watch)
         if best.ending is Ending.CONVERGED:
             return best
-    inner = interior_phase(problem, watch)
-    if inner.usable:
-        polish = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x)
-        best = _better(best, replace(ascend(problem, inner.potentials, polish, watch), way="interior"))
-        if best.ending is Ending.CONVERGED:
-            return best
-    if linear is not None and linear.cost.max(initial=0.0) > _STRONG:
-        best = _better(best, _up_the_strengths(problem, linear, tolerance, watch))
-        if best.ending is Ending.CONVERGED:
-            return best
+    strongest = 0.0 if linear is None else float(linear.cost.max(initial=0.0))
+    for way in (_by_strengths, _by_interior) if strongest > _VERY_STRONG else (_by_interior, _by_strengths):
+        found = way(problem, tolerance, watch)
+        if found is not None:
+            best = _better(best, found)
+            if best.ending is Ending.CONVERGED:
+                return best
     return _better(best, _down_the_softness(problem, tolerance, watch))
+
+
+def _by_interior(problem: DualProblem, tolerance: float, watch: Watch) -> Phase | None:
+    """Return the ascent from an interior point; None where that has not come near."""
+    inner = interior_phase(problem, watch)
+    if not inner.usable:
+        return None
+    polish = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x)
+    return replace(ascend(problem, inner.potentials, polish, watch), way="interior")
+
+
+def _by_strengths(problem: DualProblem, tolerance: float, watch: Watch) -> Phase | None:
+    """Return the ascent by way of weaker penalties; None where none is strong."""
+    linear = problem.columns.linear
+    if linear is None or linear.cost.max(initial=0.0) <= _STRONG:
+        return None
+    return _up_the_strengths(problem, linear, tolerance, watch)
 
 
 def _better(one: Phase | None, other: Phase) -> Phase:
@@ -89,25 +107,44 @@ def _better(one: Phase | None, other: Phase) -> Phase:
 
 
 def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance: float, watch: Watch) -> Phase:
-    """Return the ascent at the full strengths, reached by strengths that grow fourfold."""
-    strength, slack = _STRONG, None
+    """Return the ascent at the full strengths, reached by strengths that grow fourfold.
+
+    From some strength on the misses are the least that there are, and the masses stay as they are: then potentials
+    grow in proportion, and those of two strengths point to those of any other.
+    """
+    full, strength, way = float(linear.cost.max()), _STRONG, f"strengths from {_STRONG:g} on"
     known: list[tuple[float, FloatArray]] = []
+    last: Phase | None = None
     while True:
         weaker = LinearCostColumns(np.minimum(linear.cost, strength), linear.lower, linear.upper)
         own = problem.with_columns(problem.columns.with_linear(weaker))
-        start = _extrapolated(known, strength)
-        found = ascend(
-            own, start, AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=slack), watch
-        )
-        if found.ending is not Ending.CONVERGED:
-            again = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, slack=slack)
-            found = ascend(own, known[-1][1] if known else None, again, watch)
-        reached = strength >= linear.cost.max()
-        if found.ending is not Ending.CONVERGED or reached:
-            ending = found.ending if reached else Ending.LIMIT
-            return replace(found, way=f"strengths from {_STRONG:g} on", ending=ending)
+        found = _rung(own, _extrapolated(known, strength), last, tolerance, watch)
+        if found.ending is not Ending.CONVERGED or strength >= full:
+            ending = found.ending if strength >= full else Ending.LIMIT
+            return replace(found, way=way, ending=ending)
         known.append((strength, found.point.potentials))
-        slack, strength = found.point.x, min(4.0 * strength, float(linear.cost.max()))
+        cells = slice(0, problem.cells)
+        settled = last is not None and _apart(found.point.x[cells], last.point.x[cells]) <= _SETTLED * problem.mass
+        last, strength = found, full if settled else min(_FASTER * strength, full)
+
+
+def _rung(problem: DualProblem, start: FloatArray | None, last: Phase | None, tolerance: float, watch: Watch) -> Phase:
+    """Return the ascent at one strength, from what weaker ones point to, else by way of an interior point."""
+    if last is not None:
+        near = AscentOptions(tolerance=tolerance, most_steps=_PATIENCE, sigma=10.0, slack=last.point.x)
+        found = ascend(problem, start, near, watch)
+        if found.ending is Ending.CONVERGED:
+            return found
+    inner = interior_phase(problem, watch, most=_LONG)
+    if inner.usable:
+        polish = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x)
+        return ascend(problem, inner.potentials, polish, watch)
+    slack = None if last is None else last.point.x
+    return ascend(problem, start, AscentOptions(tolerance=tolerance, most_steps=_LONG, slack=slack), watch)
+
+
+def _apart(one: FloatArray, other: FloatArray) -> float:
+    return float(np.abs(one - other).max(initial=0.0))
 
 
 def _extrapolated(known: list[tuple[float, FloatArray]], strength: float) -> FloatArray | None:
