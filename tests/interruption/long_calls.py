@@ -83,7 +83,12 @@ def calls(folder: Path):
     yield "round_counts with constraints", lambda: pt.round_counts(solved.table, 10**6, constraints=b.constraints[:2])
     yield "save", lambda: pt.save(c.reference, folder / "table.nc")
     yield "load", lambda: pt.load(folder / "table.nc")
-    yield "fit", lambda: pt.sklearn.PURClassifier(protected=["s"], **fitted).fit(people[["s", "a", "b"]], people["y"])
+    yield (
+        "fit",
+        lambda: pt.sklearn.PURClassifier(protected=["s"], decision="draw", **fitted).fit(
+            people[["s", "a", "b"]], people["y"]
+        ),
+    )
     yield "ipfn", lambda: ipfn(cube.copy(), sums, AXES, convergence_rate=1e-15, max_iteration=40, verbose=1).iteration()
     yield "Ipfp", lambda: Ipfp(cube, AXES, sums, tol=1e-15, iter=40)
     yield "study_wage", lambda: study_wage(wages, "a survey", sets=40, workers=2, folder=folder)
