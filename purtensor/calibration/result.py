@@ -32,6 +32,17 @@ class Calibration:
         The projection over groups of records that no control tells apart: residuals, bounds, `rows`, verdict.
     replicates
         Shape (records, replicates): calibrated replicate weights, where some were given.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> people = {"sex": ["f", "f", "m", "m", "m"], "age": ["young", "old", "young", "young", "old"]}
+    >>> wanted = pt.tabulate({"sex": ["f", "m"]}, weights=[6.0, 4.0])
+    >>> calibration = pt.calibrate(people, [pt.Marginal(wanted)])
+    >>> calibration.array.round(3).tolist()
+    [3.0, 3.0, 1.333, 1.333, 1.333]
+    >>> round(float(calibration.deff), 3)
+    1.167
     """
 
     records: Any = field(repr=False)

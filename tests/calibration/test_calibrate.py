@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import purtensor as pt
 
-# weights and standard errors of R's survey 4.1.1, calibrate(..., epsilon = 1e-12): see notes/validation.md
+# weights and standard errors of R's survey 4.1.1, calibrate(..., epsilon = 1e-12)
 SURVEY = {
     "sex": list("ffffmmmmmm"),
     "age": list("yyyoyooooo"),
