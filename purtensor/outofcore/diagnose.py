@@ -22,6 +22,7 @@ from purtensor.outofcore.combine_proofs import keep_bare, refuting
 from purtensor.outofcore.diagnosis import Step, StoredDiagnosis
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import Piece, of_proof, of_zero_targets, written, written_table
+from purtensor.outofcore.locks import locked
 from purtensor.outofcore.names import problem_name
 from purtensor.outofcore.prepare import slab_store_of
 from purtensor.outofcore.quick_verdicts import open_for, without_profile
@@ -101,7 +102,7 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
     TooLargeError, StoreError
         Memory or disk do not suffice.
     """
-    with stored_problem(reference, constraints) as (stored, flat):
+    with stored_problem(reference, constraints) as (stored, flat), locked(stored, flat):
         try:
             store = slab_store_of(stored, flat, None)
         except BareRowError as bare:

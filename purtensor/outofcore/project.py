@@ -24,6 +24,7 @@ from purtensor.outofcore.face import (
     recalled_on,
 )
 from purtensor.outofcore.feasibility_check import Doubts, doubts_of_slabs
+from purtensor.outofcore.locks import locked
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.prepare import slab_store_of
 from purtensor.outofcore.quick_verdicts import without_profile
@@ -93,7 +94,7 @@ def project_stored(
     """
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    with stored_problem(reference, constraints) as (stored, flat):
+    with stored_problem(reference, constraints) as (stored, flat), locked(stored, flat) as waited:
         try:
             if isinstance(solver, LBFGS):
                 with progress_callback(progress, callback) as told:
@@ -101,20 +102,29 @@ def project_stored(
                 return delivered(found, on_failure)
             options = _options(solver, len(flat), stopping, certificate)
             store = slab_store_of(stored, flat, part_profiles)
-            space = PartsSpace(store, options)
-            state = _begin(space, stored, start)
+            space, state = _begin(PartsSpace(store, options), stored, start, joins=waited)
         except BareRowError as bare:
             raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
         return _carried_on(store, space, state, stored, flat, on_failure, progress, callback)
 
 
-def _begin(space: PartsSpace, reference: StoredTable, start: Any) -> State[PartsPoint]:
-    """Return the state of a new run, at the reference or at the potentials to start from."""
+def _begin(
+    space: PartsSpace, reference: StoredTable, start: Any, *, joins: bool
+) -> tuple[PartsSpace, State[PartsPoint]]:
+    """Return where a run begins: at the reference, at potentials to start from, or where one that it joins stands.
+
+    Who waited for another run of the same question goes on from its checkpoint, so that what that run returned, and
+    is read by now, is not written again.
+    """
     if start is not None:
         space.options["run"] = secrets.token_hex(4)  # no run before began there
-        return begun_from(space, reference.domain, start)
+        return space, begun_from(space, reference.domain, start)
+    if joins and (space.store.folder / "checkpoint").exists():
+        joined, state = recalled_on(space.store)
+        if all(joined.options.get(name) == value for name, value in space.options.items()):
+            return joined, state
     (space.store.folder / "checkpoint").unlink(missing_ok=True)
-    return begun_at_reference(space, reference.domain)
+    return space, begun_at_reference(space, reference.domain)
 
 
 def resume(
@@ -162,11 +172,12 @@ def resume(
     check_telling(progress, callback)
     limit = None if max_iterations is None else iterations_of(max_iterations)
     root = read_store(_run_folder(Path(path_text(path))))
-    space, state = recalled_on(root)
-    if limit is not None:
-        space.options["stopping"]["max_iterations"] = limit
-    reference = open_table(root.table, workspace=root.folder.parent)
-    return _carried_on(root, space, state, reference, constraints_of(root), on_failure, progress, callback)
+    reference, constraints = open_table(root.table, workspace=root.folder.parent), constraints_of(root)
+    with locked(reference, constraints):
+        space, state = recalled_on(root)
+        if limit is not None:
+            space.options["stopping"]["max_iterations"] = limit
+        return _carried_on(root, space, state, reference, constraints, on_failure, progress, callback)
 
 
 def _run_folder(path: Path) -> Path:

@@ -30,7 +30,7 @@ def workspace(tmp_path_factory):
 def run(workspace, tmp_path):
     """A copy of the run alone; its table lies where it lay."""
     with dask.config.set(scheduler="synchronous"):
-        yield shutil.copytree(next((workspace / "t.zarr.work").iterdir()), tmp_path / "run")
+        yield shutil.copytree(next((workspace / "t.zarr.work").glob("[!.]*")), tmp_path / "run")
 
 
 def file_of(run, name):

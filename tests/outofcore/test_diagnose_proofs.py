@@ -152,7 +152,7 @@ def test_diagnose__leaves_no_states_but_those_of_the_solution(tmp_path):
     table, constraints = forced_case(10)
     place = stored(table, tmp_path)
     found = pt.diagnose(place, constraints)
-    (whole,) = place.workspace.iterdir()
+    (whole,) = place.workspace.glob("[!.]*")
     assert [one.name for one in (whole / "verdict").iterdir()] == ["proof"]
     (face,) = (whole / "faces").iterdir()
     assert {one.name for one in (face / "verdict").iterdir()} == {found.found.stand.token, found.found.change.token}
@@ -164,7 +164,7 @@ def test_diagnose__a_problem_that_cannot_be_cut_leaves_nothing(tmp_path):
     constraints = pt.marginals_of(table, [("y", "x"), ("s", "x")])
     place = stored(table[table["x"].values != 3], tmp_path)
     assert pt.diagnose(place, constraints).verdict is Verdict.INFEASIBLE
-    assert not any(place.workspace.iterdir())
+    assert not any(place.workspace.glob("[!.]*"))
 
 
 def test_project__a_start_that_is_refused_leaves_nothing(tmp_path):
@@ -174,7 +174,7 @@ def test_project__a_start_that_is_refused_leaves_nothing(tmp_path):
     endless = pt.marginal(table, ("y", "s"))
     with pytest.raises(pt.InvalidOptionError, match="total mass"):
         pt.project(place, constraints, start=[endless.copy(data=np.full(endless.shape, 1e4))])
-    (run,) = place.workspace.iterdir()
+    (run,) = place.workspace.glob("[!.]*")
     assert not any((run / "states").iterdir())
     assert not (run / "start").exists()
 
