@@ -8,11 +8,10 @@ import platform
 from importlib import metadata
 from importlib.resources import files
 
-import numba
-
 from purtensor import __version__
 from purtensor.cli.output import show_facts
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels._jit import cache_folders
+from purtensor.solving.threads import thread_count
 from purtensor.tables.memory import available_memory, readable
 
 REQUIRED = ("numpy", "scipy", "numba", "xarray", "pandas", "narwhals")
@@ -39,7 +38,7 @@ def machine() -> dict[str, str]:
     """Return what this process may use: system, threads, memory, and where compiled kernels are kept."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
-        "threads": f"{_usable_cores()} usable of {os.cpu_count()}, numba {numba.get_num_threads()}",
+        "threads": f"{_usable_cores()} usable of {os.cpu_count()}, purtensor {thread_count()}",
         "memory": f"{readable(available_memory())} available",
         "kernel cache": kernel_cache() or "none: kernels are compiled again in every run",
     }
@@ -73,6 +72,6 @@ def _usable_cores() -> int:
 
 
 def kernel_cache() -> str | None:
-    """Return the folder of compiled kernels, None where there is none."""
-    statistics = getattr(group_sums, "stats", None)  # there when the function is compiled, not under NUMBA_DISABLE_JIT
-    return getattr(statistics, "cache_path", None)
+    """Return the folder below which compiled kernels are kept, None where there is none."""
+    folders = cache_folders()
+    return os.path.commonpath(folders) if folders else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from pathlib import Path
 
-from purtensor.cli.info import kernel_cache
 from purtensor.cli.output import show_facts
 from purtensor.cli.progress import bar
+from purtensor.kernels._jit import cache_folders
 from purtensor.projection.interruption import interrupting
 from purtensor.studies.warmup import EXERCISES
 from purtensor.tables.memory import readable
@@ -23,14 +24,18 @@ def run(arguments: argparse.Namespace) -> None:
             with interrupting():
                 exercise()
             shown.done(done + 1)
-    told = {"exercises": str(len(EXERCISES)), "seconds": f"{time.perf_counter() - started:.1f}", **kept(kernel_cache())}
+    told = {
+        "exercises": str(len(EXERCISES)),
+        "seconds": f"{time.perf_counter() - started:.1f}",
+        **kept(cache_folders()),
+    }
     show_facts("compiled kernels", told)
 
 
-def kept(folder: str | None) -> dict[str, str]:
+def kept(folders: tuple[str, ...]) -> dict[str, str]:
     """Return where the cache is and how much it holds."""
-    if folder is None:
+    if not folders:
         return {"kernel cache": "none: no folder is writable, so kernels are compiled again in every run"}
-    files = list(Path(folder).glob("*.nb[ci]"))
+    files = [file for folder in folders for file in Path(folder).glob("*.nb[ci]")]
     size = readable(sum(file.stat().st_size for file in files))
-    return {"kernel cache": folder, "files": f"{len(files)}, {size}"}
+    return {"kernel cache": os.path.commonpath(folders), "files": f"{len(files)}, {size}"}

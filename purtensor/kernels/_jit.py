@@ -1,80 +1,65 @@
-"""The one place where kernels are compiled: without the GIL, and with a cache that cannot do harm.
-
-numba's own cache raises at import when no directory is writable, and a truncated index file makes every later
-run fail. Here an unusable cache means compiling without one, and a damaged one is flushed once. Nor does numba's
-cache notice that a kernel of another file has changed, whose code is compiled into its callers: here it does.
-"""
+"""Kernels: functions over arrays that are compiled when they are first called, and not before."""
 
 from __future__ import annotations
 
+import functools
+import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
-from numba.core.caching import FunctionCache
-
-from purtensor.kernels._sources import fingerprint
+from purtensor.kernels.compiling import uncounted
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-_Cache: Any = FunctionCache
+_ONE_OF_FOLDER: dict[str, Kernel] = {}
+"""A kernel of every folder of sources: those of one folder are kept together."""
 
 
-class _GuardedCache(_Cache):  # type: ignore[misc]
-    """A function cache whose faults cost a compilation, never an error."""
+class Kernel:
+    """A function whose calls run compiled; `py_func` is the function itself, as plain Python.
+
+    Everything else that is asked of it, such as its statistics, is answered by numba's dispatcher.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._source = Path(function.__code__.co_filename)
-        self._loaded = time.time_ns()
-        self._is_stamped = False
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._imported = time.time_ns()
+        _ONE_OF_FOLDER[os.path.dirname(function.__code__.co_filename)] = self
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            self._stamp()
-            return super().load_overload(sig, target_context)
-        except Exception:  # any unpickling or reading fault: the file is not ours to trust
-            self._heal()
-            return None
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """What compiles the function, a form for every signature."""
+        with uncounted():
+            from purtensor.kernels._numba import dispatcher_of
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            self._stamp()
-            super().save_overload(sig, data)
-        except Exception:  # a damaged index is flushed once, a full or read-only disk means no cache
-            self._heal()
+            return dispatcher_of(self.py_func, self._imported)
 
-    def _stamp(self) -> None:
-        """Let what is kept depend on all sources that the function is made of; they are read at its first call.
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__  # by name, as functions are pickled
 
-        A source that was written since says nothing of the code that this process runs.
-        """
-        if self._is_stamped:
-            return
-        self._is_stamped = True
-        made_of = fingerprint(self._source)
-        if made_of.written > self._loaded:
-            self.disable()
-        self._cache_file._source_stamp = made_of.digest
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
 
-    def _heal(self) -> None:
-        try:
-            self.flush()
-        except OSError:
-            self.disable()
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
 
 
 def compiled(function: Function) -> Function:
     """Return `function` compiled by numba on first use, holding no GIL, cached where a directory is writable.
 
-    Division follows IEEE 754, as in numpy: checks for zero divisors would keep loops from vector instructions.
+    With NUMBA_DISABLE_JIT set it is returned as it is: so its lines count in coverage.
     """
-    dispatcher: Any = njit(nogil=True, error_model="numpy")(function)
-    try:
-        dispatcher._cache = _GuardedCache(function)
-    except (RuntimeError, OSError):
-        return cast(Function, dispatcher)
-    return cast(Function, dispatcher)
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return function
+    return cast(Function, Kernel(function))
+
+
+def cache_folders() -> tuple[str, ...]:
+    """Return the folders in which the kernels imported so far are kept compiled; none where none is writable."""
+    kept = {kernel.stats.cache_path for kernel in _ONE_OF_FOLDER.values()}
+    return tuple(sorted(folder for folder in kept if folder))

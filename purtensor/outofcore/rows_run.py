@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from purtensor.kernels.compiling import wall_clock
 from purtensor.outofcore.ascent import Place, place_at, step_from
 from purtensor.outofcore.feasibility_check import Stage, gains_little
 from purtensor.outofcore.rows_problem import RowProblem
@@ -32,7 +32,7 @@ def ascended(
     `is_hopeless` is asked where a long run gains little, as in memory: whether it is proved that the run works for a
     point that does not exist.
     """
-    started = time.perf_counter()
+    started = wall_clock()
     pairs: deque[Pair] = deque(maxlen=solver.memory)
     lines = [_line(problem, place, 0, 0.0, 0.0)]
     while True:
@@ -56,7 +56,7 @@ def ascended(
             return place, lines, Termination.INTERRUPTED
         learn(pairs, went.step, went.bend, place.miss - reached.miss)
         place = reached
-        line = _line(problem, place, last.iteration + 1, time.perf_counter() - started, went.gain / problem.total)
+        line = _line(problem, place, last.iteration + 1, wall_clock() - started, went.gain / problem.total)
         lines.append(line)
         if _is_rounding(problem, went.gain):
             return place, lines, _ending(line, stopping, judged=True) or Termination.STALLED

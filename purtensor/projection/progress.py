@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from purtensor.kernels.compiling import wall_clock
 from purtensor.solving.loop import Callback, Progress
 from purtensor.solving.spaces.space import P
 
@@ -49,12 +49,12 @@ def members_progress(shown: bool, count: int) -> Iterator[Told]:
 
     Shown with rich, when asked for, installed and on a terminal.
     """
-    done, started = 0, time.perf_counter()
+    done, started = 0, wall_clock()
 
     def line(failed: int) -> str:
         nonlocal done
         done += 1
-        return members_line(done, count, failed, time.perf_counter() - started)
+        return members_line(done, count, failed, wall_clock() - started)
 
     if not shown or not sys.stderr.isatty():
         yield lambda *, failed: None

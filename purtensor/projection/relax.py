@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from purtensor.constraints.positions import soft_positions
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.verdict import Verdict
+from purtensor.kernels.compiling import wall_clock
 from purtensor.projection.lazy_verdict import explained
 from purtensor.projection.relaxation import Relaxation, make_relaxation
 from purtensor.solving.certificate import UNPROVED
@@ -107,9 +107,9 @@ def relax(
     )
     most = _MOST_ITERATIONS if max_iterations is None else max_iterations
     feasibility = _Hard(labelled, [flat[k] for k in hard])
-    started = time.perf_counter()
+    started = wall_clock()
     run, cost = _solved(labelled.arrays, penalty, float(strength), tolerance, most, feasibility.is_hopeless)
-    seconds = time.perf_counter() - started
+    seconds = wall_clock() - started
     try:
         if run.ending in (SoftEnding.STALLED, SoftEnding.NOT_FINITE) and feasibility.is_hopeless():
             run = replace(run, ending=SoftEnding.INFEASIBLE)

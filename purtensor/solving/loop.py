@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +11,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
+from purtensor.kernels.compiling import wall_clock
 from purtensor.solving.certificate import Certificate, Certifier
 from purtensor.solving.iterate import Budget, Iterate, PointT, Record, Residual, Solver, Step, iterate_at
 from purtensor.solving.problem import Problem
@@ -190,7 +190,7 @@ def run_stage(
     """
     space, state = stage.space, stage.state
     judge, is_new = Judge(space, stopping, stage.certify), state.chunk == 0
-    started = time.perf_counter() - state.seconds
+    started = wall_clock() - state.seconds
     state.chunk = space.first_chunk() if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP else 1
     ending = Termination.CONVERGED if judge.is_met(state.point, state.lines.last) else None
     if is_new and ending is None and state.emptying:  # the first iteration starts from the whole reference
@@ -215,9 +215,9 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
     left = stopping.max_iterations - state.iterations
     if left <= 0:
         return Termination.ITERATION_LIMIT
-    before = time.perf_counter()
+    before = wall_clock()
     step = stage.step(state.point, judge.budget(min(state.chunk, left)))
-    after = time.perf_counter()
+    after = wall_clock()
     if step.iterations == 0:  # a part of the next iteration: no line, no callback
         state.point, state.seconds = step.iterate, after - started
         space.keep(state)
@@ -308,7 +308,7 @@ def _finish(stage: Stage[P], judge: Judge[P], started: float, ending: Terminatio
     """Return the run, its last line being that of the point which is returned."""
     space, state = stage.space, stage.state
     last = judge.rebuild(state.point, quickly=state.hurried)
-    state.seconds = seconds = time.perf_counter() - started
+    state.seconds = seconds = wall_clock() - started
     line = state.lines.last
     if line.iteration != state.iterations:
         record = _measure(space, last.point, last.residual, float("nan"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import numba
 import pytest
 
 from purtensor.kernels._sources import fingerprint
+from purtensor.kernels.lanes import lane_sum
 
 NAME = "kernel_of_a_test"
 KERNEL = """
@@ -221,3 +223,13 @@ def test_fingerprint__follows_imports_into_other_folders_of_its_package(tmp_path
     assert fingerprint(sweeps) == before
     (tmp_path / "package" / "kernels" / "sums.py").write_text("1")
     assert fingerprint(sweeps).digest != before.digest
+
+
+def test_compiled__nothing_of_numba_is_imported_before_a_kernel_is_called() -> None:
+    words = "import sys, purtensor.cli.main, purtensor.projection.project; print('numba' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True).stdout
+    assert said == "False\n"
+
+
+def test_compiled__a_kernel_is_pickled_by_its_name() -> None:
+    assert pickle.loads(pickle.dumps(lane_sum)) is lane_sum

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from purtensor._typing import FloatArray
+from purtensor.kernels.compiling import wall_clock
 
 
 class Ending(Enum):
@@ -55,12 +55,12 @@ class Watch:
     lines: list[StepLine] = field(default_factory=list)
     iterations: int = 0
     potentials: FloatArray | None = None
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=wall_clock)
 
     @property
     def seconds(self) -> float:
         """The time since the watch was made."""
-        return time.perf_counter() - self.started
+        return wall_clock() - self.started
 
     def before_step(self, residual: float, potentials: FloatArray | None = None) -> None:
         """Note where the run stands and raise StoppedError where it must end; else count the step that follows."""

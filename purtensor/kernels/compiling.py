@@ -1,0 +1,81 @@
+"""Clocks that stand still while kernels are being compiled, and what a terminal shows meanwhile.
+
+A kernel is compiled, or read from the cache, when it is first called: seconds that say nothing of the work itself, and
+that no later run takes. So they are no part of a measurement, nor of a limit of time.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+ANNOUNCEMENT = "compiling kernels, once: later runs find them in the cache (`purtensor warmup` compiles all)"
+
+
+class _Stopwatch:
+    """The seconds that all threads of this process have spent compiling; numba lets one thread compile at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._began = (0.0, 0.0)
+        self._wall = self._processor = 0.0
+
+    def start(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._began = time.perf_counter(), time.thread_time()
+            self._depth += 1
+
+    def stop(self) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                wall, processor = self._began
+                self._wall += time.perf_counter() - wall
+                self._processor += time.thread_time() - processor
+
+    def wall(self) -> float:
+        with self._lock:
+            now = self._began[0] if self._depth else time.perf_counter()
+            return now - self._wall
+
+    def processor(self) -> float:
+        # another thread's processor time cannot be read: what it has spent so far counts once it has ended
+        with self._lock:
+            return time.process_time() - self._processor
+
+
+_WATCH = _Stopwatch()
+
+
+def wall_clock() -> float:
+    """Return seconds as `time.perf_counter` does, without those spent compiling."""
+    return _WATCH.wall()
+
+
+def processor_clock() -> float:
+    """Return seconds as `time.process_time` does, without those spent compiling."""
+    return _WATCH.processor()
+
+
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Let the clocks of this module stand still; in the thread that compiles only."""
+    _WATCH.start()
+    try:
+        yield
+    finally:
+        _WATCH.stop()
+
+
+@cache
+def announce() -> None:
+    """Say, once in this process, that kernels are being compiled; on a terminal only."""
+    # bars of rich pass on what is written to sys.stderr, and stay below it
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"{ANNOUNCEMENT}\n")
