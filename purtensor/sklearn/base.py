@@ -27,10 +27,10 @@ from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.sklearn.binner import named_columns
-from purtensor.sklearn.columns import codes_of, fit_column, read_columns
+from purtensor.sklearn.columns import attribute_names, codes_of, fit_column, free_name, read_columns
 from purtensor.sklearn.quantiles import MOST_BINS
 from purtensor.tables.coded import sparse_table
-from purtensor.tables.domain import Domain
+from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.probabilities import are_probabilities
 from purtensor.tables.regularize import regularize, uniform
@@ -89,8 +89,9 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         counted = weights > 0
         if not counted.any():
             raise InvalidOptionError("sample_weight is zero in every row: there is nothing to fit")
-        self.protected_ = self._protected_names(names)
-        self.response_ = _free_name(getattr(y, "name", None), names)
+        self._attributes = attribute_names(names)
+        self.protected_ = tuple(self._attributes[names.index(name)] for name in self._protected_names(names))
+        self.response_ = free_name(_own_name(y), [*names, *self._attributes, PROFILE])
         self.columns_ = tuple(
             fit_column(name, column.filter(counted.tolist()), self.bins, weights[counted])
             for name, column in zip(names, columns, strict=True)
@@ -121,7 +122,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
     def _counts(self, codes: Sequence[IntArray], weights: FloatArray) -> Table:
         classes: pd.Index[Any] = pd.Index(self.classes_.tolist())
         domain = Domain(
-            (self.response_, *(column.name for column in self.columns_)),
+            (self.response_, *self._attributes),
             (classes, *(column.categories for column in self.columns_)),
         )
         group, profiles = group_profiles(codes, domain.sizes)
@@ -161,9 +162,7 @@ def described_row(codes: Sequence[IntArray], row: int, names: Sequence[str]) -> 
     return f"an unknown category in {', '.join(strange)}" if strange else "an unknown combination of categories"
 
 
-def _free_name(name: Any, taken: Sequence[str]) -> str:
-    """Return the name of the response: its own where it has one that no column has."""
-    chosen = name if isinstance(name, str) and name else "response"
-    while chosen in taken:
-        chosen += "_"
-    return chosen
+def _own_name(y: Any) -> str:
+    """Return the name that responses have of their own, or else a plain one."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else "response"

@@ -17,7 +17,7 @@ from purtensor.datasets.binning import bin_labels
 from purtensor.errors import InvalidTableError
 from purtensor.sklearn.quantiles import quantile_edges
 from purtensor.tables.coded import check_attribute
-from purtensor.tables.domain import is_boolean
+from purtensor.tables.domain import PROFILE, is_boolean
 from purtensor.tables.factorize import factorize
 from purtensor.tables.translate import category_map
 
@@ -100,7 +100,7 @@ def open_columns(
         if len(frame) == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={frame.shape}) while a minimum of 1 is required")
         if all(isinstance(name, str) for name in frame.columns):
-            for name in frame.columns:
+            for name in attribute_names(frame.columns):
                 check_attribute(name, pd.Index([]))
             return list(frame.columns), [frame[name] for name in frame.columns]
         positions = [f"x{i}" for i in range(len(frame.columns))]
@@ -110,6 +110,18 @@ def open_columns(
     fields = [pd.Series(array[:, i]).infer_objects() for i in range(array.shape[1])]
     names = [str(name) for name in getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(len(fields))])]
     return names, [nw.from_native(field, series_only=True) for field in fields]
+
+
+def attribute_names(columns: Sequence[str]) -> list[str]:
+    """Return the attributes that columns become: their names, but for one that sparse tables take for themselves."""
+    return [free_name(name, [*columns, PROFILE]) if name == PROFILE else name for name in columns]
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """Return a name that is not taken: itself, or with underscores behind it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def fit_column(name: str, values: nw.Series[Any], bins: int | None, weights: FloatArray) -> Column:

@@ -16,8 +16,8 @@ import pandas as pd
 from purtensor._typing import IntArray
 from purtensor.errors import InvalidTableError
 from purtensor.tables.domain import listed
+from purtensor.tables.masses import LARGEST_EXACT_INTEGER
 
-_LARGEST_EXACT_INTEGER = 2**53
 _KEPT = {"string", "integer", "boolean", "interval", "datetime64", "datetime", "date", "timedelta64", "timedelta"}
 _NUMBERS = {"floating", "mixed-integer-float", "decimal"}
 
@@ -117,6 +117,8 @@ def _declared_categories(column: nw.Series[Any]) -> list[Any] | None:
 
 def _sorted(values: pd.Series[Any], attribute: str, rows: IntArray | None = None) -> Factor:
     """Return the codes of values that carry no order; `rows` are their numbers in the records."""
+    if isinstance(values.dtype, np.dtype) and not values.dtype.isnative:  # pandas factorizes only native bytes
+        values = values.astype(values.dtype.newbyteorder("="))
     kind = pd.api.types.infer_dtype(values, skipna=True)
     if kind in _NUMBERS:
         values = _whole_numbers(values, attribute, rows)
@@ -140,7 +142,7 @@ def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None
         numbers = values.to_numpy() if plain else values.to_numpy(dtype=np.float64, na_value=np.nan)
         known = ~np.isnan(numbers)
         numbers = numbers[known]
-        whole = (numbers == np.floor(numbers)) & (np.abs(numbers) <= _LARGEST_EXACT_INTEGER)
+        whole = (numbers == np.floor(numbers)) & (np.abs(numbers) <= LARGEST_EXACT_INTEGER)
     else:
         known = values.notna().to_numpy(dtype=bool)
         numbers = values.to_numpy(dtype=object)[known]
@@ -164,7 +166,7 @@ def _is_exact_integer(number: Any) -> bool:
         return bool(-(2**63) <= number < 2**63)
     if isinstance(number, Decimal):
         return number.is_finite() and -(2**63) <= number < 2**63 and number == int(number)
-    return bool(abs(number) <= _LARGEST_EXACT_INTEGER and number == int(number))
+    return bool(abs(number) <= LARGEST_EXACT_INTEGER and number == int(number))
 
 
 def _plain(categories: pd.Index[Any], attribute: str) -> pd.Index[Any]:

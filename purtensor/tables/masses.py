@@ -11,7 +11,8 @@ import numpy.typing as npt
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 
-_LARGEST_EXACT_INTEGER = 2**53
+LARGEST_EXACT_INTEGER = 2**53
+"""Up to here float64 holds every integer."""
 
 
 def as_masses(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> FloatArray:
@@ -40,7 +41,7 @@ def as_float64(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> F
     if raw.dtype.kind not in "buif":
         raise InvalidTableError(f"the values of a table are integers or floats, these are {raw.dtype}")
     if raw.dtype.kind in "ui" and raw.size:
-        beyond = np.flatnonzero((raw > _LARGEST_EXACT_INTEGER) | (raw < -_LARGEST_EXACT_INTEGER))
+        beyond = np.flatnonzero((raw > LARGEST_EXACT_INTEGER) | (raw < -LARGEST_EXACT_INTEGER))
         inexact = [i for i in beyond if int(np.float64(raw[i])) != int(raw[i])]
         if inexact:
             fail(int(inexact[0]), f"has {raw[inexact[0]]}, an integer that float64 cannot hold exactly")

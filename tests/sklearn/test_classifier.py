@@ -187,12 +187,23 @@ def test_fit__weights_that_sum_to_one_are_refused_with_what_to_give() -> None:
 
 @pytest.mark.parametrize(
     ("names", "words"),
-    [(["sex", "sex"], "two columns of one name"), (["sex", "profile"], "'profile'"), (["sex", ""], "not empty")],
+    [(["sex", "sex"], "two columns of one name"), (["sex", ""], "not empty")],
 )
 def test_fit__names_of_columns_that_cannot_be_are_refused(names: list[str], words: str) -> None:
     rows = pd.DataFrame([["f", 1], ["m", 2]], columns=names)
     with pytest.raises(pt.InvalidTableError, match=words):
         PURClassifier(protected=0).fit(rows, [0, 1])
+
+
+def test_fit__a_column_called_profile_is_an_ordinary_one() -> None:
+    rows = pd.DataFrame({"profile": ["f", "f", "m", "m", "m", "f"], "profile_": [1, 2, 1, 2, 1, 1]})
+    responses = pd.Series([0, 1, 1, 0, 1, 0], name="profile")
+    named = PURClassifier(protected="profile", decision="draw", strength=1.0).fit(rows, responses)
+    other = PURClassifier(protected="sex", decision="draw", strength=1.0).fit(
+        rows.rename(columns={"profile": "sex"}), responses.rename("hired")
+    )
+    assert named.predict_proba(rows).tolist() == other.predict_proba(rows.rename(columns={"profile": "sex"})).tolist()
+    assert named.feature_names_in_.tolist() == ["profile", "profile_"]
 
 
 def test_fit__no_column_at_all_is_refused_in_the_words_of_scikit_learn() -> None:

@@ -208,3 +208,18 @@ def test_tabulate__refuses_whole_weights_that_float64_does_not_hold(weight):
     with pytest.raises(pt.InvalidTableError, match=r"row 1 .*9007199254740993, an integer that float64 cannot hold"):
         pt.tabulate({"a": ["x", "y"]}, weights=[1, weight])
     assert pt.tabulate({"a": ["x", "y"]}, weights=[Decimal("0.1"), Fraction(1, 3)]).values.tolist() == [0.1, 1 / 3]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("kind", ["i2", "i4", "i8", "u2", "u8", "f4", "f8"])
+def test_tabulate__bytes_of_either_order_are_the_same_numbers(kind: str, order: str) -> None:
+    column = np.array([3, 1, 2, 1], dtype=f"{order}{kind}")
+    for records in ({"a": column}, {"a": pd.Series(column)}, pd.DataFrame({"a": column})):
+        counts = pt.tabulate(records, weights=np.array([1, 2, 4, 8], dtype=f"{order}{kind}"))
+        assert counts.to_series().to_dict() == {(1,): 10.0, (2,): 4.0, (3,): 1.0}
+
+
+def test_tabulate__whole_weights_whose_sum_float64_cannot_hold_are_refused() -> None:
+    assert pt.tabulate({"a": ["x", "x"]}, weights=[2**53, 2]).item() == 2.0**53 + 2
+    with pytest.raises(pt.InvalidTableError, match=f"sum to {2**53 + 1}, an integer that float64 cannot hold"):
+        pt.tabulate({"a": ["x", "x", "y"]}, weights=[2**53, 1, 1])
