@@ -149,7 +149,7 @@ def split_problem(problem: Problem, hard: int) -> SoftProblem:
 def _ridged_hessian(problem: Problem, hard: int, soft: BoolArray) -> Hessian:
     """Return the cheapest form of C diag(p) C^T with a ridge on the soft rows."""
     system, slabs = problem.system, problem.slabs
-    cost = estimate(problem)
+    cost = estimate(problem.system, problem.slabs)
     if cost.conjugate < min(cost.arrowhead, cost.dense):
         return Conjugate(system, "conjugate gradients", relative=_CONJUGATE_ACCURACY)
     own = _first_constraints(system, hard)

@@ -10,16 +10,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.errors import InfeasibleError, InvalidOptionError
+from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.centring import centring_of
 from purtensor.solving.dual.certificate import certify
-from purtensor.solving.dual.columns.entropy import EntropyColumns
-from purtensor.solving.dual.columns.kind import ColumnKind, bregman_entropy
-from purtensor.solving.dual.columns.logit import LogitColumns
-from purtensor.solving.dual.columns.squares import SquareColumns
+from purtensor.solving.dual.columns.kind import bregman_entropy
 from purtensor.solving.dual.penalties import BlockCosts, block_costs, penalty_paid
-from purtensor.solving.dual.problem import DualProblem, RowCosts, dual_problem
+from purtensor.solving.dual.prepare import Prepared, cells_of, prepare
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import StepLine, Watch
@@ -80,16 +76,6 @@ class Answer:
         return bool(np.isfinite(self.bound))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Prepared:
-    cells: IntArray
-    rows: IntArray
-    emptying: BoolArray  # rows whose target of 0 empties their cells
-    mixing: sparse.csr_array  # the rows of the problem, as combinations of the kept rows
-    exponent: int
-    problem: DualProblem
-
-
 def answer(
     question: Question,
     *,
@@ -111,7 +97,7 @@ def answer(
         Penalties that do not fit their rows.
     """
     costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
-    prepared = _prepared(question, costs)
+    prepared = prepare(question, costs)
     watch = Watch(max_iterations, max_seconds, tell)
     begin = None if start is None else _started(prepared, start)
     run = solve(prepared.problem, watch, start=begin)
@@ -190,128 +176,18 @@ def residuals(question: Question, masses: FloatArray) -> tuple[float, float]:
     return float(misses.max()), float(blocks.max())
 
 
-def _prepared(question: Question, costs: list[BlockCosts]) -> _Prepared:
-    keep, emptying = _emptied(question)
-    cells = np.flatnonzero(keep)
-    if not len(cells):
-        raise InfeasibleError("targets and bounds of 0 leave no profile that may have mass")
-    rest = question.coefficients[:, cells]
-    supported = np.diff(rest.tocsr().indptr) > 0
-    _require_support(question, supported | emptying)
-    rows = np.flatnonzero(supported & ~emptying)
-    mixing, asked = _mixed(question, costs, rows)
-    exponent = math.frexp(question.total)[1]
-    unit = math.ldexp(1.0, -exponent)
-    coefficients = (mixing @ rest[rows]).tocsr()
-    coefficients.eliminate_zeros()
-    asked = replace(
-        asked,
-        coefficients=coefficients,
-        lower=asked.lower * unit,
-        upper=asked.upper * unit,
-        variance=asked.variance * unit,
-    )
-    kind = _cells_of(question, cells, unit)
-    problem = dual_problem(kind, asked, question.total * unit)
-    return _Prepared(cells, rows, emptying, mixing, exponent, problem)
-
-
-def _emptied(question: Question) -> tuple[BoolArray, BoolArray]:
-    """Return which cells may have mass, and which rows' targets of 0 empty theirs."""
-    keep = question.upper > 0.0
-    emptying = np.zeros(question.rows, dtype=bool)
-    if (question.lower < 0.0).any():
-        return keep, emptying
-    c = question.coefficients
-    kl = np.zeros(question.rows, dtype=bool)
-    for k, block in enumerate(question.blocks):
-        kl[question.block(k)] = block.softness is not None and block.softness.penalty == "kl"
-    zero_above = (question.hard | kl) & (question.row_upper == 0.0)
-    zero_below = question.hard & (question.row_lower == 0.0)
-    while True:
-        own = c[:, np.flatnonzero(keep)]
-        low = np.asarray(own.min(axis=1).todense()).reshape(-1)
-        high = np.asarray(own.max(axis=1).todense()).reshape(-1)
-        found = ((zero_above & (low >= 0.0)) | (zero_below & (high <= 0.0))) & ((low != 0.0) | (high != 0.0))
-        if not found.any():
-            return keep, emptying
-        emptying |= found
-        touched = np.asarray(abs(c[np.flatnonzero(found)]).sum(axis=0)).reshape(-1) > 0.0
-        keep &= ~touched
-        if not keep.any():
-            return keep, emptying
-
-
-def _require_support(question: Question, supported: BoolArray) -> None:
-    slack = _ROUNDING * question.total
-    bare = question.hard & ~supported & ((question.row_lower > slack) | (question.row_upper < -slack))
-    if bare.any():
-        row = int(np.flatnonzero(bare)[0])
-        asked = question.row_lower[row] if question.row_lower[row] > slack else question.row_upper[row]
-        raise InfeasibleError(
-            f"{question.row_name(row)} must come to {asked:g}, but no profile that may have mass belongs to it"
-        )
-
-
-def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple[sparse.csr_array, RowCosts]:
-    """Return the combinations of the kept rows that the problem has, and what is asked of them."""
-    count = question.rows
-    mixing = sparse.lil_array((count, count))
-    mixing.setdiag(1.0)
-    lower, upper = question.row_lower.copy(), question.row_upper.copy()
-    centring = centring_of(question)
-    if len(centring.rows):
-        lower[centring.rows] = centring.exact_difference(lower[centring.rows], question.row_lower)
-        upper[centring.rows] = centring.exact_difference(upper[centring.rows], question.row_lower)
-        through = (sparse.diags_array(centring.means) @ centring.through).tocoo()
-        for k, r, value in zip(through.coords[0], through.coords[1], through.data, strict=True):
-            mixing[centring.rows[k], r] = -value
-    for k, cost in enumerate(costs):
-        if cost.whitening is not None:
-            own = question.block(k)
-            mixing[own, own] = cost.whitening
-            lower[own] = upper[own] = cost.whitening @ question.row_upper[own]
-    kept = mixing.tocsr()[rows]
-    kept = kept[:, rows].tocsr()
-    return kept, RowCosts(
-        kept,
-        lower[rows],
-        upper[rows],
-        np.concatenate([cost.absolute for cost in costs])[rows],
-        np.concatenate([cost.variance for cost in costs])[rows],
-        np.concatenate([cost.divergence for cost in costs])[rows],
-    )
-
-
 def _centred(question: Question, rows: IntArray, means: FloatArray, through: sparse.csr_array) -> sparse.csr_array:
     return (question.coefficients[rows] - sparse.diags_array(means) @ (through @ question.coefficients)).tocsr()
 
 
-def _cells_of(question: Question, cells: IntArray, unit: float) -> ColumnKind:
-    f, lower, upper = question.reference[cells] * unit, question.lower[cells] * unit, question.upper[cells] * unit
-    if question.distance == "kl":
-        return EntropyColumns(f, 1.0, lower, upper)
-    if question.distance == "linear":
-        return SquareColumns(f, f, lower, upper)
-    outside = np.flatnonzero(~((lower < f) & (f < upper) & np.isfinite(upper)))
-    if len(outside):
-        cell = int(cells[outside[0]])
-        raise InvalidOptionError(
-            f"distance='logit' takes bounds strictly around the reference: {question.describe(cell)} has "
-            f"{question.reference[cell]:g} (scaled to the total), with bounds {question.lower[cell]:g} and "
-            f"{question.upper[cell]:g}; take distance='linear' or wider bounds"
-        )
-    return LogitColumns(f, lower, upper)
-
-
-def _started(prepared: _Prepared, start: FloatArray) -> FloatArray:
+def _started(prepared: Prepared, start: FloatArray) -> FloatArray:
     """Return potentials of all rows as those of the problem's rows, by least squares where rows were combined."""
     wanted = np.where(np.isfinite(start), start, 0.0)[prepared.rows]
     found = spsolve(prepared.mixing.T.tocsc(), wanted) if len(wanted) else wanted
     return np.asarray(np.atleast_1d(found) / prepared.problem.row_scales)
 
 
-def _bounds(question: Question, prepared: _Prepared, z: FloatArray) -> tuple[IntArray, FloatArray]:
+def _bounds(question: Question, prepared: Prepared, z: FloatArray) -> tuple[IntArray, FloatArray]:
     kind = prepared.problem.columns.blocks[0]
     at, held = np.zeros(len(question.reference), dtype=np.int8), np.zeros(len(question.reference))
     lower, upper = np.isfinite(kind.lowest) & (z <= kind.lowest), np.isfinite(kind.highest) & (z >= kind.highest)
@@ -326,10 +202,10 @@ def _objective(question: Question, costs: list[BlockCosts], masses: FloatArray, 
     with np.errstate(divide="ignore", invalid="ignore"):
         if question.distance == "logit":
             keep = question.upper > 0.0
-            kind = _cells_of(question, every[keep], 1.0)
+            kind = cells_of(question, every[keep], 1.0)
             paid = float(kind.divergence(masses[keep], question.reference[keep]).sum())
         else:
-            paid = float(_cells_of(whole, every, 1.0).divergence(masses, question.reference).sum())
+            paid = float(cells_of(whole, every, 1.0).divergence(masses, question.reference).sum())
     soft = sum(penalty_paid(b, sums[question.block(k)], costs[k]) for k, b in enumerate(question.blocks))
     return (paid + soft) / question.total
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import sparse
 
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.columns.composite import CompositeColumns
@@ -165,7 +164,7 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
     """
     equations = problem.equations(point.give)
     if softening:
-        equations = equations.plus(softening, _identity(problem, equations))
+        equations = equations.softened(softening)
     lending: Equations | None = None
     best: tuple[float, float, FloatArray] | None = None
     for share in _LENT:
@@ -189,11 +188,6 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
         return None
     _, step, direction = best
     return point_at(problem, point.columns, point.potentials + step * direction, softening)
-
-
-def _identity(problem: DualProblem, like: Equations) -> Equations:
-    made = sparse.eye_array(problem.rows, format="csr") if sparse.issparse(like.matrix) else np.eye(problem.rows)
-    return Equations(made, like.solver)
 
 
 def _lent(problem: DualProblem, point: DualPoint) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy import linalg, sparse
@@ -17,22 +18,35 @@ _EIGENVALUES_UP_TO = 40
 """Up to so many rows the eigenvalues tell exactly which directions the active cells leave without curvature."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Equations:
-    """H with what solves H d = r.
+Solve: TypeAlias = Callable[[FloatArray], FloatArray]
+"""Returns d with H d = r for a right-hand side r."""
 
-    Attributes
-    ----------
-    times
-        Returns H d.
-    solver
-        Factors H and returns what solves; `numpy.linalg.LinAlgError` where that fails.
-    plus
-        Returns the equations of H + share * other.
-    """
+
+class Equations(Protocol):
+    """H, with what solves H d = r."""
+
+    def times(self, d: FloatArray) -> FloatArray:
+        """Return H d."""
+        ...
+
+    def plus(self, share: float, other: Equations) -> Equations:
+        """Return the equations of H + share * other, which is of the same form."""
+        ...
+
+    def softened(self, by: float) -> Equations:
+        """Return the equations of H + by * the identity."""
+        ...
+
+    def solver(self) -> Solve:
+        """Factor H and return what solves; `numpy.linalg.LinAlgError` where that fails."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatrixEquations(Equations):
+    """H as a matrix, dense or sparse: few rows are solved by eigenvalues, more by Cholesky's or sparse factors."""
 
     matrix: FloatArray | sparse.csr_array
-    solver: Callable[[], Callable[[FloatArray], FloatArray]]
 
     def times(self, d: FloatArray) -> FloatArray:
         """Return H d."""
@@ -40,26 +54,28 @@ class Equations:
 
     def plus(self, share: float, other: Equations) -> Equations:
         """Return the equations of H + share * other."""
-        made = self.matrix + share * other.matrix
-        return sparse_equations(made) if sparse.issparse(made) else dense_equations(made)
+        if not isinstance(other, MatrixEquations):
+            raise TypeError("a matrix is added to a matrix")
+        return MatrixEquations(self.matrix + share * other.matrix)
 
+    def softened(self, by: float) -> Equations:
+        """Return the equations of H + by * the identity."""
+        count = self.matrix.shape[0]
+        eye = sparse.eye_array(count, format="csr") if sparse.issparse(self.matrix) else np.eye(count)
+        return MatrixEquations(self.matrix + by * eye)
 
-def dense_equations(matrix: FloatArray) -> Equations:
-    """Return equations that are solved by eigenvalues where they are few, else by Cholesky's factors."""
-    solve = _by_eigenvalues if len(matrix) <= _EIGENVALUES_UP_TO else _by_cholesky
-    return Equations(matrix, lambda: solve(matrix))
-
-
-def sparse_equations(matrix: sparse.csr_array) -> Equations:
-    """Return equations that are solved by sparse factors."""
-    return Equations(matrix, lambda: _by_sparse_factors(matrix))
+    def solver(self) -> Solve:
+        """Factor H and return what solves; `numpy.linalg.LinAlgError` where that fails."""
+        if sparse.issparse(self.matrix):
+            return _by_sparse_factors(self.matrix)
+        return _by_eigenvalues(self.matrix) if len(self.matrix) <= _EIGENVALUES_UP_TO else _by_cholesky(self.matrix)
 
 
 def _scales(diagonal: FloatArray) -> FloatArray:
     return np.asarray(1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)))
 
 
-def _by_eigenvalues(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
+def _by_eigenvalues(matrix: FloatArray) -> Solve:
     scale = _scales(matrix.diagonal())
     values, vectors = np.linalg.eigh(matrix * scale[:, None] * scale)
     kept = values > _RIDGE * max(1.0, values.max(initial=0.0))
@@ -67,7 +83,7 @@ def _by_eigenvalues(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
     return lambda r: np.asarray(basis @ ((basis.T @ r) / values[kept]))
 
 
-def _by_cholesky(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
+def _by_cholesky(matrix: FloatArray) -> Solve:
     scale = _scales(matrix.diagonal())
     scaled = matrix * scale[:, None] * scale
     diagonal = scaled.diagonal().copy()
@@ -81,7 +97,7 @@ def _by_cholesky(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
     raise np.linalg.LinAlgError("the equations have no Cholesky factor")
 
 
-def _by_sparse_factors(matrix: sparse.csr_array) -> Callable[[FloatArray], FloatArray]:
+def _by_sparse_factors(matrix: sparse.csr_array) -> Solve:
     scale = _scales(matrix.diagonal())
     by = sparse.diags_array(scale)
     scaled = (by @ matrix @ by + _SPARSE_RIDGE * sparse.eye_array(len(scale))).tocsc()

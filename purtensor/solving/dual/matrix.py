@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from purtensor._typing import FloatArray
-from purtensor.solving.dual.equations import Equations, dense_equations, sparse_equations
+from purtensor.solving.dual.equations import Equations, MatrixEquations
 
 _DENSE_SHARE = 0.2
 """From this share of nonzeros on a dense copy is as small, and its products are several times faster."""
@@ -94,7 +94,7 @@ class DenseMatrix:
         upper = np.triu(total)
         full = upper + np.triu(total, 1).T
         full[np.diag_indices(rows)] += diagonal
-        return dense_equations(full)
+        return MatrixEquations(full)
 
     def to_sparse(self) -> sparse.csr_array:
         """Return C as a sparse array."""
@@ -135,8 +135,8 @@ class SparseMatrix:
         if self.shape[0] <= _DENSE_ROWS or product.nnz > _DENSE_SHARE * self.shape[0] ** 2:
             full = product.toarray()
             full[np.diag_indices(self.shape[0])] += diagonal
-            return dense_equations(full)
-        return sparse_equations(product + sparse.diags_array(diagonal))
+            return MatrixEquations(full)
+        return MatrixEquations(product + sparse.diags_array(diagonal))
 
     def to_sparse(self) -> sparse.csr_array:
         """Return C as a sparse array."""

@@ -130,8 +130,11 @@ class DualProblem:
         return replace(self, columns=columns)
 
 
-def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float) -> DualProblem:
-    """Return the problem of these cells and rows: what may be missed becomes slack columns (notes/one_dual.md, 2)."""
+def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float, matrix: Matrix | None = None) -> DualProblem:
+    """Return the problem of these cells and rows: what may be missed becomes slack columns (notes/one_dual.md, 2).
+
+    `matrix` is another form of the coefficients, where their largest are 1 already.
+    """
     largest = np.asarray(abs(asked.coefficients).max(axis=1).todense()).reshape(-1)
     scales = 1.0 / np.where(largest > 0.0, largest, 1.0)
     rows = asked.scaled(scales)
@@ -169,7 +172,7 @@ def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float) -> DualProblem
             )
         )
     return DualProblem(
-        matrix=matrix_of(rows.coefficients),
+        matrix=matrix_of(rows.coefficients) if matrix is None else matrix,
         row_scales=scales,
         slack_rows=np.concatenate(places),
         slack_signs=np.concatenate(signs),

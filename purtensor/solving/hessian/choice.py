@@ -7,7 +7,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.independence import independent_rows
+from purtensor.constraints.slabs import Slabs
+from purtensor.constraints.system import System
 from purtensor.errors import TooLargeError
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite
@@ -18,6 +21,9 @@ from purtensor.solving.problem import Problem
 
 LARGEST_DENSE = 4000
 """Beyond so many coupled rows a dense matrix costs more than conjugate gradients."""
+
+_ACCURACY = 1e-6
+"""Of conjugate gradients where rows carry a ridge: far from the answer a rougher direction would be no help."""
 
 _SEARCH_ITERATIONS = 60
 """What conjugate gradients typically take for a Newton step."""
@@ -38,9 +44,8 @@ class Cost:
         return min(self.arrowhead, self.dense, self.conjugate)
 
 
-def estimate(problem: Problem) -> Cost:
+def estimate(system: System, slabs: Slabs | None) -> Cost:
     """Return what one Newton step would cost in each form; numbers of operations, so that choices are reproducible."""
-    system, slabs = problem.system, problem.slabs
     constraints, profiles = system.index.shape
     rows = np.diff(system.offsets)
     arrowhead, ranks = float("inf"), 0.0
@@ -88,7 +93,7 @@ _KNOWN: WeakKeyDictionary[Problem, Hessian] = WeakKeyDictionary()
 
 
 def _build(problem: Problem) -> Hessian:
-    cost = estimate(problem)
+    cost = estimate(problem.system, problem.slabs)
     matrix_free = Conjugate(problem.system, "conjugate gradients")
     if cost.conjugate < min(cost.arrowhead, cost.dense):
         return matrix_free
@@ -101,3 +106,17 @@ def _build(problem: Problem) -> Hessian:
         mask = independence.mask(problem.system.rows)
         return build_bipartite(problem.system, slabs, mask) or build_arrowhead(problem.system, slabs, mask)
     return build_dense(problem.system, independence.rows) if cost.dense <= cost.conjugate else matrix_free
+
+
+def form_on(system: System, slabs: Slabs | None, kept: BoolArray, ridged: IntArray) -> Hessian:
+    """Return the cheapest form on the kept rows, where the rows of the `ridged` constraints carry a ridge.
+
+    The kept rows of the other constraints must be independent, those inside of slabs a maximal set of such.
+    """
+    cost = estimate(system, slabs)
+    if cost.conjugate < min(cost.arrowhead, cost.dense):
+        return Conjugate(system, "conjugate gradients", np.flatnonzero(~kept), relative=_ACCURACY)
+    if slabs is None or cost.dense < cost.arrowhead:
+        return build_dense(system, np.flatnonzero(kept))
+    bare_slabs = not set(slabs.inside) & set(ridged.tolist())
+    return (build_bipartite(system, slabs, kept) if bare_slabs else None) or build_arrowhead(system, slabs, kept)

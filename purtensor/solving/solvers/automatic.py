@@ -120,7 +120,7 @@ def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> st
     _read(history)
     left = sweeps_to_go(history, budget.residual, budget.residual_l1)
     sweep = _SWEEP_SECONDS + sweep_arithmetic(problem, history.memory)
-    cost = estimate(problem)
+    cost = estimate(problem.system, problem.slabs)
     newton = cost.algebra + _EXPECTED_STEPS * (cost.step + _CALL_SECONDS)
     spent = history.sweeps * sweep
     # IPF slows down, it rarely speeds up: the later it is, the nearer it must be

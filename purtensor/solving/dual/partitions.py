@@ -1,0 +1,176 @@
+"""Rows that are marginals: each constraint gives every cell to one row, and slabs can be eliminated one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.constraints.rank.independence import independent_rows
+from purtensor.constraints.rows import RowBlock
+from purtensor.constraints.slabs import Slabs, in_slab_order
+from purtensor.constraints.system import System
+from purtensor.errors import TooLargeError
+from purtensor.kernels.ipf.steps import sum_rows
+from purtensor.kernels.spread import spread
+from purtensor.solving.dual.equations import Equations, Solve
+from purtensor.solving.hessian.choice import form_on
+from purtensor.solving.hessian.factored import Hessian
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import smallest_unsigned
+
+_FEWEST_ROWS = 200
+"""Up to so many rows a dense matrix is as fast, and its eigenvalues tell what the active cells leave open."""
+
+_RIDGE = 1e-13
+
+
+def partition_system(blocks: Sequence[RowBlock], offsets: IntArray, rows: IntArray, cells: IntArray) -> System | None:
+    """Return the kept rows on the kept cells in codes; None where a block does not give every cell to one row."""
+    sizes: dict[str, pd.Index[Any]] = {}
+    index, scopes, codes, counts = [], [], [], []
+    for k, block in enumerate(blocks):
+        own = rows[(rows >= offsets[k]) & (rows < offsets[k + 1])] - offsets[k]
+        row_of = _row_of_cells(block.coefficients[own][:, cells])
+        if row_of is None or (block.index is None and len(own) > 1):
+            return None
+        names = () if block.index is None else tuple(str(name) for name in block.index.names)
+        for name, level in zip(names, () if block.index is None else block.index.levels, strict=True):
+            if len(sizes.setdefault(name, level)) != len(level):
+                return None
+        index.append(row_of)
+        scopes.append(names)
+        codes.append(tuple(np.asarray(code)[own] for code in (() if block.index is None else block.index.codes)))
+        counts.append(len(own))
+    return System(
+        index=np.array(index, dtype=smallest_unsigned(max(counts))),
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        targets=np.ones(sum(counts)),
+        domain=Domain(tuple(sizes), tuple(sizes.values())),
+        scopes=tuple(scopes),
+        row_codes=tuple(codes),
+    )
+
+
+def _row_of_cells(coefficients: sparse.csr_array) -> IntArray | None:
+    """Return the only row that each cell belongs to, with the coefficient 1; None where there is none such."""
+    rows, cells = coefficients.shape
+    if coefficients.nnz != cells or not np.all(coefficients.data == 1.0):
+        return None
+    row_of = np.full(cells, -1, dtype=np.int64)
+    row_of[coefficients.indices] = np.repeat(np.arange(rows), np.diff(coefficients.indptr))
+    return None if (row_of < 0).any() else row_of
+
+
+def partition_matrix(system: System, hard: BoolArray) -> PartitionMatrix | None:
+    """Return the matrix of a system with the form of Newton's equations that is cheapest; None where rows are few.
+
+    `hard` tells, one a constraint, whether all its rows must equal a number: of these an independent set is kept.
+    """
+    if system.rows <= _FEWEST_ROWS:
+        return None
+    arranged, slabs, order = in_slab_order(system)
+    kept = np.ones(system.rows, dtype=bool)
+    if hard.any():
+        try:
+            kept = _kept(arranged, slabs, hard)
+        except TooLargeError:
+            return None
+    return PartitionMatrix(system, order, form_on(arranged, slabs, kept, np.flatnonzero(~hard)))
+
+
+def _kept(system: System, slabs: Slabs | None, hard: BoolArray) -> BoolArray:
+    """Return all rows but the dependent ones of hard constraints."""
+    chosen = np.flatnonzero(hard)
+    blocks = [system.block(int(k)) for k in chosen]
+    numbers = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
+    own = System(
+        index=np.ascontiguousarray(system.index[chosen]),
+        offsets=np.concatenate([[0], np.cumsum([block.stop - block.start for block in blocks])]).astype(np.int64),
+        targets=system.targets[numbers],
+        domain=system.domain,
+        scopes=tuple(system.scopes[k] for k in chosen),
+        row_codes=tuple(system.row_codes[k] for k in chosen),
+    )
+    key = None if slabs is None else slabs.key
+    if key is not None and not any(set(key) <= set(scope) for scope in own.scopes):
+        key = None
+    kept = np.ones(system.rows, dtype=bool)
+    kept[numbers] = independent_rows(own, key).mask(own.rows)
+    return kept
+
+
+class PartitionMatrix:
+    """Zeros and ones of which each constraint has one a cell: sums over codes, without a coefficient in memory."""
+
+    def __init__(self, system: System, order: IntArray, form: Hessian) -> None:
+        self.system, self.order, self.form = system, order, form
+        self.shape: tuple[int, int] = (system.rows, system.profiles)
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return C x."""
+        values, out = np.ascontiguousarray(x), np.empty(self.shape[0])
+        for k, row in enumerate(self.system.index):
+            sum_rows(values, row, out[self.system.block(k)])
+        return out
+
+    def back(self, y: FloatArray) -> FloatArray:
+        """Return C^T y."""
+        out = np.empty(self.shape[1])
+        spread(self.system.index, self.system.offsets, np.ascontiguousarray(y), out)
+        return out
+
+    def size_times(self, x: FloatArray) -> FloatArray:
+        """Return |C| x."""
+        return self.times(x)
+
+    def size_back(self, y: FloatArray) -> FloatArray:
+        """Return |C|^T y."""
+        return self.back(y)
+
+    def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
+        """Return C diag(weights) C^T + diag(diagonal)."""
+        return PartitionEquations(self, weights, diagonal)
+
+    def to_sparse(self) -> sparse.csr_array:
+        """Return C as a sparse array."""
+        rows = (self.system.index.astype(np.int64) + self.system.offsets[:-1, None]).reshape(-1)
+        cells = np.tile(np.arange(self.shape[1]), len(self.system.index))
+        return sparse.csr_array((np.ones(len(rows)), (rows, cells)), shape=self.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionEquations(Equations):
+    """C diag(weights) C^T + diag(diagonal) of marginals, never written out."""
+
+    matrix: PartitionMatrix
+    weights: FloatArray
+    diagonal: FloatArray
+
+    def times(self, d: FloatArray) -> FloatArray:
+        """Return H d."""
+        return np.asarray(self.matrix.times(self.weights * self.matrix.back(d)) + self.diagonal * d)
+
+    def plus(self, share: float, other: Equations) -> Equations:
+        """Return the equations of H + share * other."""
+        if not isinstance(other, PartitionEquations):
+            raise TypeError("equations of marginals are added to equations of marginals")
+        weights = self.weights + share * other.weights
+        return PartitionEquations(self.matrix, weights, self.diagonal + share * other.diagonal)
+
+    def softened(self, by: float) -> Equations:
+        """Return the equations of H + by * the identity."""
+        return PartitionEquations(self.matrix, self.weights, self.diagonal + by)
+
+    def solver(self) -> Solve:
+        """Eliminate, with a ridge that bears rows which the active cells leave dependent, and return what solves."""
+        ridge = self.diagonal + _RIDGE * self.matrix.times(self.weights)
+        weights = np.ascontiguousarray(self.weights[self.matrix.order])
+        first = np.zeros(len(ridge))
+        _, factored = self.matrix.form.factor_and_solve(weights, first, ridge)
+        return factored.solve

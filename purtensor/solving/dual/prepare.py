@@ -1,0 +1,189 @@
+"""From a question to the problem of the dual: what targets of 0 empty, centred and independent rows, one scale."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.errors import InfeasibleError, InvalidOptionError
+from purtensor.solving.dual.centring import Centring, centring_of
+from purtensor.solving.dual.columns.entropy import EntropyColumns
+from purtensor.solving.dual.columns.kind import ColumnKind
+from purtensor.solving.dual.columns.logit import LogitColumns
+from purtensor.solving.dual.columns.squares import SquareColumns
+from purtensor.solving.dual.matrix import Matrix
+from purtensor.solving.dual.partitions import partition_matrix, partition_system
+from purtensor.solving.dual.penalties import BlockCosts
+from purtensor.solving.dual.problem import DualProblem, RowCosts, dual_problem
+from purtensor.solving.dual.question import Question
+
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A question without what must be empty, on one scale.
+
+    Attributes
+    ----------
+    cells, rows
+        The cells that may have mass, and the rows that say something of them.
+    emptying
+        The rows whose target of 0 empties their cells.
+    mixing
+        The rows of the problem, as combinations of the kept rows.
+    exponent
+        All masses were divided by two to this power.
+    problem
+        What the solver sees.
+    """
+
+    cells: IntArray
+    rows: IntArray
+    emptying: BoolArray
+    mixing: sparse.csr_array
+    exponent: int
+    problem: DualProblem
+
+
+def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
+    """Return the problem of a question.
+
+    Raises
+    ------
+    InfeasibleError
+        A hard row without any cell that must not come to 0.
+    InvalidOptionError
+        Bounds that the logit distance does not take.
+    """
+    keep, emptying = _emptied(question)
+    cells = np.flatnonzero(keep)
+    if not len(cells):
+        raise InfeasibleError("targets and bounds of 0 leave no profile that may have mass")
+    rest = question.coefficients[:, cells]
+    supported = np.diff(rest.tocsr().indptr) > 0
+    _require_support(question, supported | emptying)
+    rows = np.flatnonzero(supported & ~emptying)
+    mixing, asked = _mixed(question, costs, rows)
+    exponent = math.frexp(question.total)[1]
+    unit = math.ldexp(1.0, -exponent)
+    coefficients = (mixing @ rest[rows]).tocsr()
+    coefficients.eliminate_zeros()
+    asked = replace(
+        asked,
+        coefficients=coefficients,
+        lower=asked.lower * unit,
+        upper=asked.upper * unit,
+        variance=asked.variance * unit,
+    )
+    kind = cells_of(question, cells, unit)
+    plain = mixing.nnz == len(rows) and bool(np.all(mixing.data == 1.0))
+    matrix = _marginals(question, rows, cells) if plain else None
+    problem = dual_problem(kind, asked, question.total * unit, matrix)
+    return Prepared(cells, rows, emptying, mixing, exponent, problem)
+
+
+def _emptied(question: Question) -> tuple[BoolArray, BoolArray]:
+    """Return which cells may have mass, and which rows' targets of 0 empty theirs."""
+    keep = question.upper > 0.0
+    emptying = np.zeros(question.rows, dtype=bool)
+    if (question.lower < 0.0).any():
+        return keep, emptying
+    c = question.coefficients
+    kl = np.zeros(question.rows, dtype=bool)
+    for k, block in enumerate(question.blocks):
+        kl[question.block(k)] = block.softness is not None and block.softness.penalty == "kl"
+    zero_above = (question.hard | kl) & (question.row_upper == 0.0)
+    zero_below = question.hard & (question.row_lower == 0.0)
+    while True:
+        own = c[:, np.flatnonzero(keep)]
+        low = np.asarray(own.min(axis=1).todense()).reshape(-1)
+        high = np.asarray(own.max(axis=1).todense()).reshape(-1)
+        found = ((zero_above & (low >= 0.0)) | (zero_below & (high <= 0.0))) & ((low != 0.0) | (high != 0.0))
+        if not found.any():
+            return keep, emptying
+        emptying |= found
+        touched = np.asarray(abs(c[np.flatnonzero(found)]).sum(axis=0)).reshape(-1) > 0.0
+        keep &= ~touched
+        if not keep.any():
+            return keep, emptying
+
+
+def _require_support(question: Question, supported: BoolArray) -> None:
+    slack = _ROUNDING * question.total
+    bare = question.hard & ~supported & ((question.row_lower > slack) | (question.row_upper < -slack))
+    if bare.any():
+        row = int(np.flatnonzero(bare)[0])
+        asked = question.row_lower[row] if question.row_lower[row] > slack else question.row_upper[row]
+        raise InfeasibleError(
+            f"{question.row_name(row)} must come to {asked:g}, but no profile that may have mass belongs to it"
+        )
+
+
+def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple[sparse.csr_array, RowCosts]:
+    """Return the combinations of the kept rows that the problem has, and what is asked of them."""
+    lower, upper = question.row_lower.copy(), question.row_upper.copy()
+    centring = centring_of(question)
+    white = [(question.block(k), cost.whitening) for k, cost in enumerate(costs) if cost.whitening is not None]
+    mixing = sparse.eye_array(question.rows, format="csr")
+    if len(centring.rows) or white:
+        mixing = _combinations(question.rows, centring, white)
+    lower[centring.rows] = centring.exact_difference(lower[centring.rows], question.row_lower)
+    upper[centring.rows] = centring.exact_difference(upper[centring.rows], question.row_lower)
+    for own, whitening in white:
+        lower[own] = upper[own] = whitening @ question.row_upper[own]
+    kept = mixing[rows]
+    kept = kept[:, rows].tocsr()
+    return kept, RowCosts(
+        kept,
+        lower[rows],
+        upper[rows],
+        np.concatenate([cost.absolute for cost in costs])[rows],
+        np.concatenate([cost.variance for cost in costs])[rows],
+        np.concatenate([cost.divergence for cost in costs])[rows],
+    )
+
+
+def _combinations(count: int, centring: Centring, white: list[tuple[slice, FloatArray]]) -> sparse.csr_array:
+    """Return the rows of which centred ones have lost the mean, and correlated ones are made independent."""
+    mixing = sparse.lil_array((count, count))
+    mixing.setdiag(1.0)
+    through = (sparse.diags_array(centring.means) @ centring.through).tocoo()
+    for k, r, value in zip(through.coords[0], through.coords[1], through.data, strict=True):
+        mixing[centring.rows[k], r] = -value
+    for own, whitening in white:
+        mixing[own, own] = whitening
+    return mixing.tocsr()
+
+
+def _marginals(question: Question, rows: IntArray, cells: IntArray) -> Matrix | None:
+    """Return the rows as sums over codes, where all are marginals that are many; else None."""
+    if question.signs is not None:
+        return None
+    system = partition_system(question.blocks, question.offsets, rows, cells)
+    if system is None:
+        return None
+    hard = np.array([bool(block.equalities.all()) for block in question.blocks])
+    return partition_matrix(system, hard)
+
+
+def cells_of(question: Question, cells: IntArray, unit: float) -> ColumnKind:
+    """Return what some of the cells pay, all masses times `unit`."""
+    f, lower, upper = question.reference[cells] * unit, question.lower[cells] * unit, question.upper[cells] * unit
+    if question.distance == "kl":
+        return EntropyColumns(f, 1.0, lower, upper)
+    if question.distance == "linear":
+        return SquareColumns(f, f, lower, upper)
+    outside = np.flatnonzero(~((lower < f) & (f < upper) & np.isfinite(upper)))
+    if len(outside):
+        cell = int(cells[outside[0]])
+        raise InvalidOptionError(
+            f"distance='logit' takes bounds strictly around the reference: {question.describe(cell)} has "
+            f"{question.reference[cell]:g} (scaled to the total), with bounds {question.lower[cell]:g} and "
+            f"{question.upper[cell]:g}; take distance='linear' or wider bounds"
+        )
+    return LogitColumns(f, lower, upper)
