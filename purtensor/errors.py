@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from purtensor._printing import printable
+
 if TYPE_CHECKING:
     from purtensor.projection.relaxation import Relaxation
     from purtensor.projection.result import Projection
 
 
 class PurtensorError(Exception):
-    """Base class of every error that purtensor raises on purpose."""
+    """Base class of every error that purtensor raises on purpose; its text holds no control characters."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class PurtensorWarning(UserWarning):
-    """Base class of every warning that purtensor gives."""
+    """Base class of every warning that purtensor gives; its text holds no control characters."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class NotConvergedWarning(PurtensorWarning):
@@ -32,7 +40,7 @@ class UnfairDecisionsWarning(PurtensorWarning):
 
 class _KeyedError(PurtensorError, KeyError):
     def __str__(self) -> str:  # KeyError would print the repr of the message
-        return str(self.args[0]) if self.args else ""
+        return printable(str(self.args[0])) if self.args else ""
 
 
 class UnknownAttributeError(_KeyedError):

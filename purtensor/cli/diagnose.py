@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from purtensor._printing import printable
 from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.question import read_question
@@ -21,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     show_facts("data", question.facts)
     found = diagnose(question.reference, question.constraints)
     show_facts("verdict", _facts(found))
-    print("", *(f"  {sentence}" for sentence in found.explanation.sentences), sep="\n")
+    print("", *(f"  {printable(sentence)}" for sentence in found.explanation.sentences), sep="\n")
     _show_rows(found)
     return {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
 

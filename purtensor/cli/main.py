@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from purtensor._printing import printable
 from purtensor.cli.arguments import build_parser
 from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, PurtensorError, TooLargeError
@@ -66,7 +67,7 @@ def keeping_inputs(run: Callable[[argparse.Namespace], int | None], parsed: argp
     with files.keep_files(inputs) as written:
         ending = run(parsed)
     if written.replaced:
-        print(f"\nreplaced, having been there before: {', '.join(map(str, written.replaced))}")
+        print(printable(f"\nreplaced, having been there before: {', '.join(map(str, written.replaced))}"))
     return ending
 
 
@@ -115,4 +116,4 @@ def exit_code(error: BaseException) -> int:
 
 def one_line(error: BaseException) -> str:
     """Return an error's name and message on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return printable(" ".join(f"{type(error).__name__}: {error}".split()))

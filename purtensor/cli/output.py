@@ -9,6 +9,7 @@ from typing import Protocol
 
 import pandas as pd
 
+from purtensor._printing import printable
 from purtensor.tables.io.atomic import replaced_file
 
 try:
@@ -58,6 +59,7 @@ def write_text(text: str, path: Path) -> None:
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: the first column to the left, numbers to the right."""
+    title, columns, rows = printable(title), [*map(printable, columns)], [[*map(printable, row)] for row in rows]
     if RichTable is not None and sys.stdout.isatty():
         _show_rich(title, columns, rows)
     else:
@@ -68,9 +70,9 @@ def show_facts(title: str, facts: Mapping[str, str]) -> None:
     """Print named facts, one a line; those without text are left out."""
     told = {name: text for name, text in facts.items() if text}
     width = max((len(name) for name in told), default=0)
-    print(f"\n{title}")
+    print(printable(f"\n{title}"))
     for name, text in told.items():
-        print(f"  {name:<{width}}  {text}")
+        print(printable(f"  {name:<{width}}  {text}"))
 
 
 def show_claims(claims: Sequence[Claim]) -> None:

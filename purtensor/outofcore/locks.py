@@ -33,7 +33,8 @@ def locked(reference: StoredTable, constraints: Sequence[Constraint]) -> Iterato
     """
     made_folders(reference.workspace, (LOCKS,))
     place = reference.workspace / LOCKS / problem_name(reference, constraints, "lock")
-    lock, waited = FileLock(place, thread_local=False), False
+    # one lock object per path: a thread that holds it asks again in its own verdicts, other threads wait
+    lock, waited = FileLock(place, is_singleton=True), False
     try:
         try:
             lock.acquire(blocking=False)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import purtensor as pt
 from purtensor.cli import output
+from purtensor.cli.main import main
 from purtensor.cli.output import write_frame, write_text
 
 COLUMNS = ("group", "data", "fair")
@@ -74,3 +76,30 @@ def test_write_frame__is_whole_or_not_at_all(ending: str, tmp_path: Path, monkey
 def test_write_text__is_whole(tmp_path: Path) -> None:
     write_text("ä\n", tmp_path / "a.md")
     assert (tmp_path / "a.md").read_text(encoding="utf-8") == "ä\n"
+
+
+def test_commands__let_no_control_character_of_the_data_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a\x1b[31m.csv"
+    sex, rows = "s\x1b]0;x\x07ex", ["0,0,a\x1b[2J", "1,0,a\x1b[2J", "0,1,b", "1,1,b"]
+    file.write_text("\n".join([f"y,{sex},x", *rows]) + "\n")
+    out = tmp_path / "o\x1b[1m.csv"
+    for protected, ending in ((sex, 0), (sex, 0), (f"{sex}\x9b", 2)):  # new, replaced, and refused
+        words = ["project", str(file), "--response", "y", "--protected", protected, "--out", str(out)]
+        assert main(words) == ending
+    assert main(["diagnose", str(file), "--response", "y", "--protected", sex]) == 0
+    shown = capsys.readouterr()
+    assert not set(shown.out + shown.err) & set("\x1b\x07\x9b")
+    assert r"o\x1b[1m.csv" in shown.out
+    assert r"\x9b" in shown.err
+
+
+def test_errors__and_warnings_show_control_characters_as_their_escapes() -> None:
+    counts = pt.tabulate({"a\x1b[2J": [0, 1], "b": [0, 1]})
+    with pytest.raises(pt.UnknownAttributeError) as refused:
+        pt.marginal(counts, ["c\u202e"])
+    assert "\x1b" not in str(refused.value)
+    assert r"a\x1b[2J" in str(refused.value)
+    assert str(pt.StoreError("x\x07")) == r"x\x07"
+    assert str(pt.PurtensorWarning("x\x1b")) == r"x\x1b"

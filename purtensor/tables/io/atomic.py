@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +94,8 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         with temporary.open("r+b") as file:
             os.fsync(file.fileno())
+        if not is_new:  # what others may read stays so, and what they may not
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
         if _written is not None and not is_new:
             _written.replaced.append(Path(path))

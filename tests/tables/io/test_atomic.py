@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +54,15 @@ def test_replaced_file__follows_links_and_the_umask(tmp_path):
     before = os.umask(0o022)
     os.umask(before)
     assert stat.S_IMODE(real.stat().st_mode) == 0o666 & ~before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX systems have modes of files")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_replaced_file__keeps_the_mode_of_what_it_replaces(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "own"
+    path.write_text("before")
+    path.chmod(mode)
+    with replaced_file(path) as temporary:
+        temporary.write_text("after")
+    assert path.read_text() == "after"
+    assert path.stat().st_mode & 0o777 == mode
