@@ -1,5 +1,6 @@
 from . import compat as compat
 from . import datasets as datasets
+from . import fairness as fairness
 from . import problems as problems
 from . import sklearn as sklearn
 from . import solvers as solvers

@@ -93,11 +93,10 @@ def decide(
     Examples
     --------
     >>> import purtensor as pt
-    >>> from purtensor.fairness.decisions import decide
     >>> q = pt.tabulate({"hired": ["no", "yes"] * 3, "sex": ["f", "f", "m", "m", "m", "m"],
     ...                  "degree": ["no", "no", "no", "no", "yes", "yes"]}, weights=[60, 40, 40, 10, 20, 30])
     >>> for rule in ("likeliest", "draw", "fair"):
-    ...     found = decide(q, response="hired", protected="sex", rule=rule)
+    ...     found = pt.fairness.decide(q, response="hired", protected="sex", rule=rule)
     ...     hired = pt.marginal(found.table, ["hired", "sex"]).to_series()["yes"].to_dict()
     ...     print(rule, hired, round(found.accuracy, 3))
     likeliest {'m': 50.0} 0.65

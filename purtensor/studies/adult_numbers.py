@@ -77,7 +77,10 @@ def claims(study: AdultStudy) -> list[Claim]:
 def _natural_claims(study: AdultStudy) -> Iterator[Claim]:
     off = {name: ratios_of(study, name, "test")[0] - 1.0 for name in study.noise}
     # there is one test split: its error is that of a single set, known from the simulated ones
-    means = {name: Means(off[name], noise, study.data_sets, _pairs(study)) for name, noise in study.noise.items()}
+    means = {
+        name: Means(off[name], noise, study.data_sets, _pairs(study), averaged=False)
+        for name, noise in study.noise.items()
+    }
     statements = {
         "P": "P alone lessens disparity on test data but does not remove it",
         "PU": "P and U together lessen disparity on test data but do not remove it",
@@ -115,7 +118,7 @@ def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
     off = {name: ratios_of(study, name, "forest")[0] - 1.0 for name in DISTRIBUTIONS}
     noise = {name: _forest_noise(study, name) for name in DISTRIBUTIONS}
     statement = "Random forests trained on data generated from PUR stay within noise of ratio 1 on test data"
-    means = Means(off["PUR"], noise["PUR"], study.data_sets, _pairs(study))
+    means = Means(off["PUR"], noise["PUR"], study.data_sets, _pairs(study), averaged=False)
     yield removed_claim("a forest on PUR data", statement, means, off[DATA])
     widths = np.abs(off[DATA]) / noise[DATA]
     yield judged(

@@ -79,12 +79,15 @@ class Means:
         How many sets the errors are known from; 2 or more.
     pairs
         What each of them is about, in the order of `off` by rows.
+    averaged
+        Whether `off` is a mean over the sets, so that more of them lessen its error; else it is of one set alone.
     """
 
     off: FloatArray
     error: FloatArray
     sets: int
     pairs: Sequence[str] = ()
+    averaged: bool = True
 
     @property
     def width(self) -> float:
@@ -119,9 +122,9 @@ class Means:
         return float(np.sqrt(np.mean(self.widths**2)))
 
     def sets_to_tell(self, tolerance: float) -> int | None:
-        """Return about how many sets would tell whether all are within a tolerance; None where one is just there."""
+        """Return about how many sets would tell whether all are within a tolerance; None where none would."""
         room = np.abs(tolerance - np.abs(self.off))
-        if not np.isfinite(self.error).all() or (room == 0).any():
+        if not (self.averaged and np.isfinite(self.error).all()) or (room == 0).any():
             return None
         return math.ceil(self.sets * max(1.0, float(((self.width * self.error) / room).max())) ** 2)
 

@@ -52,6 +52,10 @@ def test_removed_claim__finds_a_small_planted_bias() -> None:
     few = removed_claim("PUR", "", Means(noise[:4].mean(axis=0), noise[:4].std(axis=0, ddof=1) / 2, 4), OFF_DATA)
     assert few.verdict == "cannot be told with so few sets"
     assert "sets would tell" in few.evidence
+    single = Means(
+        noise[0], np.full(3, 0.02), 1000, averaged=False
+    )  # more simulated sets do not make one set less noisy
+    assert "would tell" not in removed_claim("PUR", "", single, OFF_DATA).evidence
 
 
 def test_removed_claim__says_the_size_and_the_rest() -> None:
