@@ -94,6 +94,7 @@ from .solving.termination import Termination as Termination
 from .tables.layouts import to_dense as to_dense
 from .tables.layouts import to_sparse as to_sparse
 from .tables.marginal import marginal as marginal
+from .tables.mix import mix as mix
 from .tables.regularize import empirical as empirical
 from .tables.regularize import regularize as regularize
 from .tables.regularize import uniform as uniform

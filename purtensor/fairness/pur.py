@@ -21,6 +21,9 @@ from purtensor.tables.memory import require_memory
 from purtensor.tables.paired_tables import exact_sum
 from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
+_COPIES = 9
+"""Arrays over all pairs that a target needs at its peak, beside two codes per attribute: products, index, keys."""
+
 
 @overload
 def parity(
@@ -167,7 +170,9 @@ def _parity(coded: CodedTable, roles: Roles) -> Marginal:
     _, s, of_s = marginalize(coded, roles.protected)
     domain = coded.domain.select((roles.response, *roles.protected))
     pairs = len(of_y) * len(of_s)
-    needed = 8 * (domain.size if not is_sparse(coded.template) else pairs * (3 + len(s)))
+    needed = (
+        domain.size * 8 * _COPIES if not is_sparse(coded.template) else pairs * 8 * (_COPIES + 2 * len(domain.sizes))
+    )
     require_memory(needed, f"parity over {pairs} pairs of a response and a protected profile")
     codes = (np.repeat(y, len(of_s)), *(np.tile(column, len(of_y)) for column in s))
     total = exact_sum(coded.values)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -115,3 +117,21 @@ def test_parity__keeps_the_marginals_of_response_and_population(case):
     product = pt.entropy(pt.marginal(target, [y])) + pt.entropy(pt.marginal(target, s))
     assert pt.entropy(target) == pytest.approx(product, abs=1e-13)
     assert math.isfinite(pt.kl_divergence(pt.marginal(case.reference, [y, *s]), target))
+
+
+def test_parity__asks_for_all_the_memory_that_it_takes_before_it_takes_any(monkeypatch):
+    many = np.arange(1000)
+    counts = pt.tabulate({"y": np.append(many, 0 * many), "s": np.append(0 * many, many)})
+    tracemalloc.start()
+    try:
+        pt.parity(counts, response="y", protected="s")
+        peak = tracemalloc.get_traced_memory()[1]
+        monkeypatch.setattr("purtensor.tables.memory.available_memory", lambda: 1 << 20)
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        with pytest.raises(pt.TooLargeError) as refused:
+            pt.parity(counts, response="y", protected="s")
+        assert tracemalloc.get_traced_memory()[1] - before < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert 0.7 * peak < refused.value.bytes_needed < 2 * peak
