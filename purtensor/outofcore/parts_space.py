@@ -40,7 +40,7 @@ from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.regularized import FLOORS
-from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding
+from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding, log_factors
 from purtensor.solving.loop import State
 from purtensor.solving.spaces.space import Sums
 from purtensor.solving.stopping import EMPTIED, away_from_total
@@ -205,7 +205,7 @@ class PartsSpace:
         if not self.store.spans_the_range:
             factor, factors = np.empty(len(targets)), np.ones(len(targets))
             gained = float(take_factors(targets, tally.sums["outer"][rows], factor, factors))
-            return np.log(factors), gained
+            return log_factors(factors), gained
         logs = tally.logs["outer"][rows]
         moves, served = np.zeros(len(targets)), np.isfinite(logs)  # rows without mass keep their potential
         moves[served] = np.log(targets[served]) - logs[served]

@@ -19,6 +19,7 @@ from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_own, read_packed, write_packed
 from purtensor.outofcore.part import Part, extended_from, read_part, reduced_to
 from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.solving.iterate import log_factors
 from purtensor.solving.stopping import EMPTIED_SHARE
 
 START = "start"
@@ -132,7 +133,7 @@ def _swept(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[fl
         sum_rows(masses, part.index[k], sums)
         gained += take_factors(part.targets[rows], sums, factor, factors[rows])
         scale_and_sum(masses, part.index[k], factor, nowhere, ignored)
-    potentials += np.log(factors)
+    potentials += log_factors(factors)
     return gained, masses
 
 

@@ -142,6 +142,12 @@ def row_sums(problem: Problem, masses: FloatArray) -> FloatArray:
     return sums
 
 
+def log_factors(factors: FloatArray) -> FloatArray:
+    """Return what factors of rows add to their potentials; one that is 0, or too small, empties its profiles: -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(factors)
+
+
 def dual_at(problem: Problem, iterate: Iterate) -> float:
     """Return the dual value in nats: never above the divergence of the projection from the reference.
 

@@ -363,3 +363,18 @@ def test_project__whatever_converged_has_no_mass_on_implied_zeros(solver, name):
     assert float(zeros.sum()) > 0  # what the reference has there
     forced = (problem.masses > 0) & (np.asarray(pt.to_dense(result.table)) == 0)
     assert forced.sum() == zeros.size
+
+
+@pytest.mark.parametrize("seed", [13, 49, 63, 75, 120])
+def test_project__of_counts_whose_small_profiles_vanish_warns_of_nothing(seed):
+    rng = np.random.default_rng([seed, 13])
+    shape = rng.integers(2, 4, 3)
+    counts = rng.integers(0, 3, shape) * (10**13 // rng.integers(1, 9, shape))
+    y, s, x = (place.ravel() for place in np.indices(shape))
+    f = pt.regularize(pt.tabulate({"y": y, "s": s, "x": x}, weights=counts.ravel()), response="y")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        constraints = pt.pur(f, response="y", protected="s")
+        result = pt.project(f, constraints, on_failure="return", max_iterations=2000)
+    assert result.termination is pt.Termination.INFEASIBLE
+    assert result.diagnosis.verify()

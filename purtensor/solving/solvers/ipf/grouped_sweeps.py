@@ -18,6 +18,7 @@ from purtensor.kernels.ipf.grouped_sweeps import (
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.logarithm import divergence_gain
+from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.grouping import Merged
 from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
@@ -94,7 +95,7 @@ class MergedSweeps:
 
     def potentials(self) -> FloatArray:
         """Return the potentials after the sweeps made so far."""
-        return self.t + np.log(self.u)
+        return self.t + log_factors(self.u)
 
     def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
         """Make at most `limit` sweeps; return how many, and how many records were written."""
@@ -113,7 +114,7 @@ class MergedSweeps:
                 fit_group(groups, g, problem.targets, problem.offsets, self.table, self.factors, self.factor, self.u)
                 self._pass_over(g)
         if self.done % SWEEPS_PER_FOLD == 0:
-            self.t += np.log(self.u)
+            self.t += log_factors(self.u)
             self.u[:] = 1.0
             self._rebuild()
 

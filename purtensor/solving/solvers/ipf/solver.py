@@ -14,7 +14,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf.over_relaxation import run_relaxed_sweeps
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.ipf.sweeps import run_sweeps
-from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
+from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.anderson import accelerated_step
 from purtensor.solving.solvers.ipf.blocks import BlockState, auto_blocks, block_step
@@ -217,7 +217,7 @@ class IPF:
             sweeps, written = run_relaxed_sweeps(*arguments, self.relaxation)
         made = records_of(problem, records[:written], state.done)
         state.done += sweeps
-        moved = Iterate(lambda: state.t + np.log(state.u), state.masses, state)
+        moved = Iterate(lambda: state.t + log_factors(state.u), state.masses, state)
         stalled = bool(made) and is_rounding(made[-1].kl_step, len(problem.index))
         return Step(moved, sweeps, made, stalled=stalled, judged=True)
 
