@@ -15,7 +15,8 @@ import numpy as np
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import described, encode
-from purtensor.tables.paired_tables import SharedProfiles, Total, exact_sum, share_profiles
+from purtensor.tables.exact_sum import exact_sum
+from purtensor.tables.paired_tables import SharedProfiles, Total, share_profiles
 from purtensor.tables.store.pairs import Read, matched, shared_batches
 from purtensor.tables.store.table import StoredTable
 

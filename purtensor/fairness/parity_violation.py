@@ -11,9 +11,9 @@ from purtensor.projection.interruption import interrupting
 from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import Relaxation
 from purtensor.tables.coded import encode
+from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
-from purtensor.tables.paired_tables import exact_sum
 from purtensor.tables.store.table import StoredTable
 
 _STRENGTH_WITHOUT_END = 1e5

@@ -14,10 +14,10 @@ from purtensor.fairness.predict_stored import shares_of, written_prediction
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import CodedTable, described, encode, is_sparse, like
 from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal, marginalize
 from purtensor.tables.memory import require_memory
-from purtensor.tables.paired_tables import exact_sum
 from purtensor.tables.store.pairs import Read
 from purtensor.tables.store.table import StoredTable, stored_matches
 from purtensor.tables.translate import category_map, translated

@@ -16,9 +16,9 @@ from purtensor.fairness.conditional_parity import parity_of_free_rates, parity_w
 from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
 from purtensor.tables.domain import named_attributes
+from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.marginal import marginalize
 from purtensor.tables.memory import require_memory
-from purtensor.tables.paired_tables import exact_sum
 from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 _COPIES = 9

@@ -9,9 +9,9 @@ from purtensor.errors import InfeasibleError
 from purtensor.fairness.roles import roles_of
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import described, encode
+from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
-from purtensor.tables.paired_tables import exact_sum
 
 
 def reweigh(f: Table, *, response: str, protected: Attributes) -> Table:

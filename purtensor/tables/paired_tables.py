@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -17,10 +16,10 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.errors import UnknownAttributeError, UnknownCategoryError
 from purtensor.tables.coded import CodedTable
 from purtensor.tables.domain import Domain, listed
+from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import translated
 
-_CHUNK = 1 << 16
 _SPLIT = 2.0**27 + 1.0  # Veltkamp: halves of a float64 whose products are exact
 
 
@@ -140,12 +139,6 @@ def require_same_attributes(domains: Sequence[Domain], names: Sequence[str]) -> 
             for attribute in one.attributes:
                 if attribute not in other.attributes:
                     raise UnknownAttributeError.among(attribute, other.attributes, name)
-
-
-def exact_sum(values: FloatArray) -> float:
-    """Return the sum of the values, rounded once."""
-    pieces = (values[i : i + _CHUNK].tolist() for i in range(0, len(values), _CHUNK))
-    return math.fsum(chain.from_iterable(pieces))
 
 
 def _two_product(a: FloatArray, b: float) -> tuple[FloatArray, FloatArray]:

@@ -12,6 +12,7 @@ from purtensor._typing import Attributes, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
 from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.memory import require_memory
 from purtensor.tables.probabilities import are_probabilities, is_one
 from purtensor.tables.supports import crossed_support, declared_support
@@ -32,7 +33,7 @@ def empirical(counts: Table) -> Table:
     array([0.25, 0.75])
     """
     coded = encode(counts)
-    return coded.rebuild(coded.values / _total(coded), name="probability")
+    return coded.rebuild(coded.values / exact_sum(coded.values), name="probability")
 
 
 def uniform(table: Table) -> Table:
@@ -138,13 +139,9 @@ def regularize(
     return like(counts, domain, codes, values, name="probability", attrs=attrs)
 
 
-def _total(coded: CodedTable) -> float:
-    return math.fsum(coded.values.tolist())  # exactly rounded: the order of the profiles cannot matter
-
-
 def _sample_size(coded: CodedTable, total: float | None) -> tuple[float, float]:
     """Return the sample size N, and what the values are to be divided by."""
-    mass = _total(coded)
+    mass = exact_sum(coded.values)
     if total is None:
         if are_probabilities(coded.values, mass):
             raise InvalidTableError(

@@ -253,6 +253,7 @@ def test_project__memory_and_disk_are_asked_first(tmp_path, monkeypatch):
     stored = pt.store_table(people(14), tmp_path / "t.zarr")
     constraints = pt.marginals_of(stored, SETS["PUR"])
     monkeypatch.setattr("purtensor.tables.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("purtensor.tables.memory._NOT_ASKED", 0)
     with pytest.raises(pt.TooLargeError, match="needs"):
         pt.project(stored, constraints)
     monkeypatch.undo()

@@ -325,6 +325,7 @@ def test_open_table__no_permission(path, monkeypatch):
 def test_open_table__more_than_memory(path, monkeypatch):
     stored = pt.open_table(path)
     monkeypatch.setattr("purtensor.tables.memory.available_memory", lambda: 100)
+    monkeypatch.setattr("purtensor.tables.memory._NOT_ASKED", 0)
     with pytest.raises(pt.TooLargeError, match=r"reading 5 profiles of .*t\.zarr needs 200 bytes"):
         stored.to_table()
     with pytest.raises(pt.TooLargeError, match="categories of 'sex'"):

@@ -105,3 +105,10 @@ def test_require_memory__states_both_numbers():
 )
 def test_readable__in_powers_of_1024(count, text):
     assert readable(count) == text
+
+
+def test_require_memory__asks_the_system_above_a_mebibyte_only(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 0)
+    require_memory(1 << 20, "a small table")
+    with pytest.raises(pt.TooLargeError, match="a larger one needs 1048577 bytes"):
+        require_memory((1 << 20) + 1, "a larger one")

@@ -11,7 +11,7 @@ import pytest
 from purtensor.errors import UnknownAttributeError
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain
-from purtensor.tables.paired_tables import Total, exact_sum, require_same_attributes, share_profiles
+from purtensor.tables.paired_tables import Total, require_same_attributes, share_profiles
 from tests.strategies import table_from
 
 
@@ -42,12 +42,6 @@ def test_total__carries_what_its_rounding_lost():
     values = np.array([1.0, 2.0**-60, 1.0, 2.0**-70])
     total = Total.of(values)
     assert Fraction(total.high) + Fraction(total.low) == sum(map(Fraction, values)) / Fraction(2) ** total.exponent
-
-
-def test_exact_sum__rounds_once_over_many_chunks():
-    values = np.concatenate([[1e16], np.ones(200_000), [-1e16], [0.5]])
-    assert values.sum() != 200_000.5
-    assert exact_sum(values) == 200_000.5
 
 
 def test_require_same_attributes__names_the_table_that_lacks_one() -> None:

@@ -14,8 +14,9 @@ from purtensor.errors import InvalidTableError, UnknownCategoryError
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain, listed
+from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.paired_tables import SharedProfiles, Total, exact_sum, require_same_attributes, share_profiles
+from purtensor.tables.paired_tables import SharedProfiles, Total, require_same_attributes, share_profiles
 from purtensor.tables.store.format import read_profiles
 from purtensor.tables.store.table import StoredTable, require_mass
 from purtensor.tables.translate import category_map
