@@ -44,4 +44,5 @@ def _parts_of(rest: FloatArray) -> list[float]:
         high -= splitter
         parts.append(float(high.sum()))
         rest = rest - high
-    return parts + rest[rest != 0.0].tolist()
+    parts.extend(rest[rest != 0.0].tolist())
+    return parts
