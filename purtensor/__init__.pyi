@@ -84,6 +84,8 @@ from .sampling import round_counts as round_counts
 from .sampling import sample as sample
 from .sampling import sample_without_replacement as sample_without_replacement
 from .sampling import to_records as to_records
+from .sampling.bootstrap import Bootstrap as Bootstrap
+from .sampling.bootstrap import bootstrap as bootstrap
 from .solving.convergence.trend import SweepsToGo as SweepsToGo
 from .solving.convergence.trend import Trend as Trend
 from .solving.solvers.gis import GIS as GIS

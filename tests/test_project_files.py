@@ -88,6 +88,7 @@ def test_stub__every_name_can_be_imported() -> None:
 
 
 RETURNED = {
+    "Bootstrap",
     "fairness.Decisions",
     "problems.NamedProblem",
     *(

@@ -72,6 +72,7 @@ def calls(folder: Path):
     yield "study_rate", lambda: study_rate("lambda", values=[1.0, 1e-1, 1e-2, 1e-3])
     yield "compare", lambda: pt.compare(["haberman", "b"], ["newton", "ipf", "project"], repetitions=2)
     yield "standard_errors", lambda: pt.standard_errors(solved, size=45_000)
+    yield "bootstrap", lambda: pt.bootstrap(few, lambda drawn: pt.regularize(drawn, response="y").sum(), seed=0)
     yield "verify", lambda: pt.verify(solved)
     yield "diagnose", lambda: pt.diagnose(c.reference, c.constraints)
     yield "coefficients", lambda: pt.coefficients(c.reference, c.constraints).rank

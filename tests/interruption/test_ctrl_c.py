@@ -72,6 +72,7 @@ STATE = {
     "proxies",
     "study_rate",
     "compare",
+    "bootstrap",
     "ipfn",
     "Ipfp",
 }

@@ -1,0 +1,210 @@
+"""The bootstrap: the noise of any number that is computed from a sample, by drawing the sample again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from purtensor._options import check_choice, check_flag, is_count, is_number, items_of
+from purtensor._typing import Table
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.executing import Failure, outcomes
+from purtensor.projection.progress import members_progress
+from purtensor.sampling.checks import whole_counts
+from purtensor.sampling.draw import sample
+from purtensor.tables.coded import encode
+
+Statistic: TypeAlias = "float | Table | pd.Series | Mapping[Any, float]"
+"""What a statistic may be: a number, or numbers with labels."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bootstrap:
+    """What a statistic is on samples that were drawn again; see `purtensor.bootstrap`.
+
+    Attributes
+    ----------
+    estimate
+        The statistic of the sample itself, by label; a single number has the label "value".
+    draws
+        One row a sample that was drawn, one column a label; NaN where the statistic of that sample lacks the label.
+    failures
+        The draws whose statistic raised an error; they have no row.
+    interrupted
+        Whether Ctrl-C came before all were done.
+    """
+
+    estimate: pd.Series
+    draws: pd.DataFrame = field(repr=False)
+    failures: tuple[Failure, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def standard_error(self) -> pd.Series:
+        """The standard deviation of the statistic over the draws."""
+        return self.draws.std(ddof=1).rename("standard_error")
+
+    @property
+    def bias(self) -> pd.Series:
+        """How far the mean over the draws is from the estimate: about as far as the estimate is from the truth."""
+        return (self.draws.mean() - self.estimate).rename("bias")
+
+    def interval(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the bounds, `low` and `high`, of the central share `level` of the draws (percentile intervals).
+
+        Raises
+        ------
+        InvalidOptionError
+            A level that is not between 0 and 1.
+        """
+        if not (is_number(level) and 0 < level < 1):
+            raise InvalidOptionError(f"level must be between 0 and 1, got {level!r}")
+        low, high = self.draws.quantile((1 - level) / 2), self.draws.quantile((1 + level) / 2)
+        return pd.DataFrame({"low": low, "high": high})
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    """One sample to draw and measure: all that a worker needs."""
+
+    samples: tuple[Table, ...]
+    statistic: Callable[..., Statistic]
+    seed: np.random.SeedSequence
+
+
+def bootstrap(
+    samples: Table | Sequence[Table],
+    statistic: Callable[..., Statistic],
+    *,
+    times: int = 1000,
+    seed: int,
+    executor: Any = None,
+    on_failure: str = "raise",
+    progress: bool = False,
+) -> Bootstrap:
+    """Return what a statistic is on samples of the same size that are drawn from the sample, with replacement.
+
+    The statistic may do anything with the counts: regularise, project, predict, decide. Where `standard_errors` takes a
+    first order, the bootstrap repeats the whole; that costs `times` such calls, and sees small counts and zeros. The
+    same seed gives the same draws, whatever runs them.
+
+    Parameters
+    ----------
+    samples
+        A table of counts of individuals; or several, independent of each other, such as train and test people. Each is
+        drawn anew, with the profiles that it has.
+    statistic
+        A function of the drawn table, or of the drawn tables in their order. It returns a number, a table, a pandas
+        Series or a mapping from labels to numbers.
+    times
+        How many samples are drawn, 2 or more.
+    seed
+        Draw n gets the n-th child of this seed, whoever runs it.
+    executor
+        What runs the draws, as in `project_many`. Other processes must be able to unpickle the statistic.
+    on_failure
+        What happens when the statistic raises an error: "raise" it, or "omit" the draw and list it in `failures`; what
+        is left is then the noise given that there is an answer.
+    progress
+        Whether to show on a terminal how many draws are done, and an estimate of the time that is left.
+
+    Returns
+    -------
+    Bootstrap
+        With `.estimate`, `.standard_error`, `.bias`, `.interval(level)` and `.draws`. After Ctrl-C with the draws that
+        were done until then.
+
+    Raises
+    ------
+    InvalidOptionError
+        No table, a statistic that is not callable or returns no numbers, another option; or fewer than two draws
+        with an answer.
+    InvalidTableError
+        A table without mass, or whose values are no whole numbers, such as probabilities.
+    KeyboardInterrupt
+        After Ctrl-C, where fewer than two draws were done.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> people = {"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}
+    >>> counts = pt.tabulate(people, weights=[40, 10, 30, 20])
+    >>> def gap(counts):
+    ...     return pt.attributable_disparity(counts, response="hired", protected="sex", reference={"sex": "m"})
+    >>> found = pt.bootstrap(counts, gap, times=2000, seed=1)
+    >>> found.estimate["yes", "f"].round(3), found.standard_error["yes", "f"].round(3)  # (.2 .8 + .6 .4) / 50 is .089^2
+    (np.float64(-0.4), np.float64(0.089))
+    """
+    tables = _tables(samples)
+    if not callable(statistic):
+        raise InvalidOptionError(f"statistic must be a function of the drawn counts, got {statistic!r}")
+    if not (is_count(times) and times >= 2):
+        raise InvalidOptionError(f"times must be a number of draws, 2 or more, got {times!r}")
+    if not is_count(seed):
+        raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
+    check_choice("on_failure", on_failure, ("raise", "omit"))
+    check_flag("progress", progress)
+    estimate = _labelled(statistic(*tables))
+    members = [_Draw(tables, statistic, child) for child in np.random.SeedSequence(seed).spawn(times)]
+    rows: dict[int, pd.Series] = {}
+    failures: list[Failure] = []
+    interrupted = False
+    try:
+        with members_progress(progress, times) as told, closing(outcomes(_measured, members, executor)) as ended:
+            for number, outcome in ended:
+                if isinstance(outcome, Failure):
+                    if on_failure == "raise":
+                        raise outcome.error
+                    failures.append(outcome)
+                else:
+                    rows[number] = outcome
+                told(failed=len(failures))
+    except KeyboardInterrupt:
+        if len(rows) < 2:
+            raise
+        interrupted = True
+    if len(rows) < 2:
+        raise InvalidOptionError(
+            f"{len(failures)} of {times} draws have no answer, the first because: {failures[0].error}; "
+            "noise is known from two or more"
+        )
+    draws = pd.DataFrame({number: rows[number].reindex(estimate.index) for number in sorted(rows)}).T
+    draws.index.name = "draw"
+    return Bootstrap(estimate, draws, tuple(sorted(failures, key=lambda failure: failure.member)), interrupted)
+
+
+def _tables(samples: Table | Sequence[Table]) -> tuple[Table, ...]:
+    many = [samples] if isinstance(samples, Table) else items_of(samples)
+    if not many or not all(isinstance(one, Table) for one in many):
+        raise InvalidOptionError(f"samples must be a table of counts, or several, got {type(samples).__qualname__}")
+    for table in many:
+        whole_counts(encode(table))
+    return tuple(many)
+
+
+def _measured(draw: _Draw) -> pd.Series:
+    rng = np.random.default_rng(draw.seed)
+    drawn = [sample(table, int(table.sum()), seed=rng) for table in draw.samples]
+    return _labelled(draw.statistic(*drawn))
+
+
+def _labelled(value: Any) -> pd.Series:
+    """Return a statistic as numbers by label."""
+    if isinstance(value, xr.DataArray) and value.ndim:
+        found = value.to_series()
+    elif isinstance(value, pd.Series):
+        found = value
+    elif isinstance(value, Mapping):
+        found = pd.Series(dict(value))
+    else:
+        found = pd.Series({"value": value.item() if isinstance(value, xr.DataArray) else value})
+    try:
+        return found.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidOptionError(f"statistic must return numbers, got {value!r}") from None
