@@ -24,7 +24,8 @@ from purtensor.solving.iterate import Budget, iterate_at
 from purtensor.solving.line_search import search
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.solver import IPF
-from purtensor.solving.spaces.arrays import ArraySpace, Direction
+from purtensor.solving.spaces.arrays import ArraySpace
+from purtensor.solving.spaces.space import Direction
 
 _SWEEPS = 3
 _NEAR_ONE = 0.9

@@ -24,7 +24,6 @@ from purtensor.outofcore.restrict import restricted
 from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.loop import State, begin
-from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
 from purtensor.tables.values_at import looked_up
 
@@ -152,8 +151,3 @@ def notes_of(store: SlabStore, face: SlabStore, options: dict[str, Any]) -> tupl
     count, _ = before_face(options)
     found = f"the constraints force zeros, found after {count} iterations; solved again without them"
     return (store.note, found, face.note)
-
-
-def ending_on_face(ending: Termination) -> Termination:
-    """Return how a run ended that goes on without zeros which the constraints force."""
-    return Termination.CONVERGED_ON_FACE if ending is Termination.CONVERGED else ending

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from purtensor.errors import NoSlabsError, StoreError, TooLargeError
@@ -13,9 +13,6 @@ from purtensor.outofcore.face import has_face
 from purtensor.outofcore.quick_verdicts import open_for
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import Constraint
-from purtensor.solving.loop import LITTLE, PATIENCE
-from purtensor.solving.termination import Termination
-from purtensor.solving.trace_lines import TraceLine
 from purtensor.tables.store.open_store import StoredTable
 
 
@@ -40,17 +37,6 @@ class Doubts:
     def is_refuted(self) -> bool:
         """Tell whether there is no solution at all."""
         return self.diagnosed().verdict is Verdict.INFEASIBLE
-
-    def ending(self, ending: Termination) -> Termination:
-        """Return how a run ended: one that stands still may have nothing to converge to.
-
-        HOPELESS is left where there is a face to go on with.
-        """
-        if ending in (Termination.STALLED, Termination.NOT_FINITE) and self.is_hopeless():
-            ending = Termination.HOPELESS
-        if ending is Termination.HOPELESS and self.diagnosed().verdict is Verdict.INFEASIBLE:
-            return Termination.INFEASIBLE
-        return ending
 
 
 def doubts_of_slabs(store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...]) -> Doubts:
@@ -78,22 +64,3 @@ def doubts_of_rows(reference: StoredTable, constraints: tuple[Constraint, ...]) 
             return open_for(reference, constraints, str(error))
 
     return Doubts(diagnose)
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What a callback is told after every iteration: counts and residuals so far."""
-
-    iteration: int
-    seconds: float
-    residual: float
-    residual_l1: float
-
-
-def gains_little(lines: Sequence[TraceLine], iterations: int) -> bool:
-    """Tell whether a long run has gained little over its second half; asked at doubling numbers of iterations only."""
-    times, rest = divmod(iterations, PATIENCE)
-    if rest or times == 0 or times & (times - 1):
-        return False
-    half = [line for line in lines if line.iteration <= iterations // 2]
-    return bool(half) and lines[-1].record.residual_l1 > LITTLE * half[-1].record.residual_l1

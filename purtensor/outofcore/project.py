@@ -98,7 +98,7 @@ def project_stored(
         try:
             if isinstance(solver, LBFGS):
                 with progress_callback(progress, callback) as told:
-                    found = project_by_rows(stored, flat, solver, stopping, start, told)  # type: ignore[arg-type]  # counts
+                    found = project_by_rows(stored, flat, solver, stopping, start, told)
                 return delivered(found, on_failure)
             options = _options(solver, len(flat), stopping, certificate)
             store = slab_store_of(stored, flat, part_profiles)

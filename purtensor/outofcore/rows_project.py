@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +16,23 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError, StoreError
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore.ascent import Place, divergence_at, has_emptied_at, masses_on, place_at, sums_at
 from purtensor.outofcore.diagnosis import StoredDiagnosis
-from purtensor.outofcore.face import ending_on_face
 from purtensor.outofcore.face_parts import Piece as Profiles
 from purtensor.outofcore.face_parts import written
-from purtensor.outofcore.feasibility_check import Doubts, Stage, doubts_of_rows
+from purtensor.outofcore.feasibility_check import Doubts, doubts_of_rows
 from purtensor.outofcore.names import identity_of, problem_name
 from purtensor.outofcore.result import ProvenRows
 from purtensor.outofcore.rows_face import face_of_rows, proofs_of
 from purtensor.outofcore.rows_problem import RowProblem, refuse_rows_without_profiles, row_problem_of
-from purtensor.outofcore.rows_run import ascended, row_residuals
+from purtensor.outofcore.rows_space import RowsPoint, RowsSpace, masses_on
 from purtensor.outofcore.targets import Constraint
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
+from purtensor.solving.loop import Callback, Stage, State, begin
+from purtensor.solving.solve import solve
 from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.stopping import Stopping
-from purtensor.solving.termination import Termination
-from purtensor.solving.trace_lines import TraceLine
 from purtensor.tables.coded import domain_of, sparse_table
 from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
 from purtensor.tables.values_at import looked_up
@@ -141,7 +140,7 @@ def project_by_rows(
     solver: LBFGS,
     stopping: Stopping,
     start: Any,
-    told: Callable[[Stage], Any] | None,
+    callback: Callback[RowsPoint] | None,
 ) -> RowProjection:
     """Return the projection of a stored table by L-BFGS on its dual.
 
@@ -162,82 +161,71 @@ def project_by_rows(
         raise InvalidOptionError("L-BFGS on disk proves no bound: it stops on the residual")
     folder = reference.workspace / f"rows-{problem_name(reference, constraints, 'rows')}"
     problem = row_problem_of(reference, constraints, folder)
-    potentials = np.zeros(int(problem.offsets[-1]))
-    told_there = sums_at(problem, potentials)
-    refuse_rows_without_profiles(problem, told_there.sums["rows"], reference.domain)
-    place = place_at(problem, potentials, told_there) if start is None else place_at(problem, _started(problem, start))
-    solved = _solved(problem, place, solver, stopping, told, doubts_of_rows(reference, constraints))
-    problem, place, last = solved.problem, solved.place, solved.lines[-1]
-    residual, residual_l1 = row_residuals(problem, place)
+    space, potentials = RowsSpace(problem), np.zeros(int(problem.offsets[-1]))
+    found_there = space.sums(potentials)
+    refuse_rows_without_profiles(problem, found_there.sums["rows"], reference.domain)
+    point = space.measured(potentials, found_there) if start is None else space.at(_started(problem, start))
+    verdict = RowsVerdict(doubts_of_rows(reference, constraints), solver, space)
+    outcome = solve(verdict.stage(begin(space, point)), stopping, verdict, callback)
+    point, problem, found = outcome.iterate, verdict.space.problem, verdict.doubts.diagnosis
+    notes = [_NOTE, *outcome.notes]
+    if found is not None and found.verdict is Verdict.OPEN:
+        notes.append(" ".join(found.explanation.sentences))
     return RowProjection(
-        termination=solved.ending,
+        termination=outcome.termination,
         certified=False,
-        residual=residual,
-        residual_l1=residual_l1,
-        divergence=divergence_at(problem, place.potentials),
+        residual=outcome.residual.largest,
+        residual_l1=outcome.residual.l1,
+        divergence=verdict.space.divergence(point),
         bound=float("inf"),
         tv_bound=1.0,
-        iterations=solved.iterations + last.iteration,
-        seconds=solved.seconds + last.seconds,
-        notes=solved.notes,
-        potentials=_as_tables(problem, place.potentials),
-        trace=trace_of(solved.lines, float("inf"), problem.nats_left_out),
+        iterations=outcome.iterations,
+        seconds=outcome.seconds,
+        notes=tuple(notes),
+        potentials=_as_tables(problem, point.potentials),
+        trace=trace_of(outcome.lines, float("inf"), problem.nats_left_out),
         reference=reference,
         constraints=constraints,
         path=folder,
         problem=problem,
-        values=place.potentials,
-        diagnosis=solved.diagnosis,
-        proofs=solved.proofs,
+        values=point.potentials,
+        diagnosis=found,
+        proofs=verdict.proofs,
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Solved:
-    """Where a run ended, on which problem, and what went before on the whole one where that is a face."""
+@dataclass(slots=True, eq=False)
+class RowsVerdict:
+    """The verdict on a problem by its rows; `space` becomes that of its face when the run goes on there.
 
-    problem: RowProblem
-    place: Place
-    lines: list[TraceLine]
-    ending: Termination
-    diagnosis: StoredDiagnosis | None
-    notes: tuple[str, ...]
+    Attributes
+    ----------
+    proofs
+        What empties the zeros of the face: see `RowProjection`.
+    """
+
+    doubts: Doubts
+    solver: LBFGS
+    space: RowsSpace
     proofs: tuple[IntArray, ...] = ()
-    iterations: int = 0
-    seconds: float = 0.0
 
+    def is_hopeless(self) -> bool:
+        """Tell whether it is proved that no positive solution exists."""
+        return self.doubts.is_hopeless()
 
-def _solved(
-    problem: RowProblem,
-    place: Place,
-    solver: LBFGS,
-    stopping: Stopping,
-    told: Callable[[Stage], Any] | None,
-    doubts: Doubts,
-) -> _Solved:
-    """Return how a run ended: where the constraints force zeros, on the face that they leave."""
-    place, lines, ending = ascended(problem, place, solver, stopping, told, doubts.is_hopeless)
-    before = lines[-1]
-    may_be_on_face = ending is Termination.CONVERGED and has_emptied_at(problem, place, before.record.residual_l1)
-    ending = Termination.HOPELESS if may_be_on_face and doubts.is_hopeless() else doubts.ending(ending)
-    found = doubts.diagnosis
-    if ending is not Termination.HOPELESS:
-        is_open = found is not None and found.verdict is Verdict.OPEN
-        notes = (_NOTE, *((" ".join(doubts.diagnosed().explanation.sentences),) if is_open else ()))
-        return _Solved(problem, place, lines, ending, found, notes)
-    proofs = proofs_of(problem, doubts.diagnosed())
-    problem = face_of_rows(problem, proofs)
-    place = place_at(problem, np.zeros(int(problem.offsets[-1])))
-    left = replace(
-        stopping,
-        max_iterations=max(0, stopping.max_iterations - before.iteration),
-        max_seconds=max(0.0, stopping.max_seconds - before.seconds),
-    )
-    place, lines, ending = ascended(problem, place, solver, left, told)
-    note = f"the constraints force zeros, found after {before.iteration} iterations; solved again without them"
-    return _Solved(
-        problem, place, lines, ending_on_face(ending), found, (_NOTE, note), proofs, before.iteration, before.seconds
-    )
+    def is_refuted(self) -> bool:
+        """Tell whether there is no solution at all."""
+        return self.doubts.is_refuted()
+
+    def face(self, state: State[RowsPoint]) -> Stage[RowsPoint]:
+        """Return the problem that the implied zeros leave, where a run begins anew."""
+        self.proofs = proofs_of(self.space.problem, self.doubts.diagnosed())
+        self.space = RowsSpace(face_of_rows(self.space.problem, self.proofs))
+        return self.stage(begin(self.space, self.space.start()))
+
+    def stage(self, state: State[RowsPoint]) -> Stage[RowsPoint]:
+        """Return what the loop works on."""
+        return Stage(self.space, state, partial(self.solver.step_on_rows, self.space))
 
 
 def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]:

@@ -1,11 +1,17 @@
-"""The line search along Newton's direction, by a gain without cancellation (notes/newton.md, equation 8)."""
+"""Line searches by the gain of the dual, told without cancellation: the two rules that solvers share.
+
+`search` is Newton's: the gain of the dual as it is (notes/newton.md, equation 8). `search_at_total` keeps the total of
+the masses (notes/solvers.md, equation 5), for methods whose directions have no length of their own.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from purtensor._typing import FloatArray
+from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.line_search import LARGEST_CHANGE, SUFFICIENT
-from purtensor.solving.spaces.space import D, P, SearchSpace
+from purtensor.solving.spaces.space import D, Direction, P, RowSpace, SearchSpace
 
 SHORTEST_CHANGE = 2.0**-60
 """The search ends where a step changes no logarithm of a mass by more: what it would gain is rounding."""
@@ -29,5 +35,44 @@ def search(space: SearchSpace[P, D], point: P, direction: D) -> tuple[P, float] 
         if gain >= SUFFICIENT * step * tried.slope:
             return tried.point(), gain
         step *= 0.5
+        tried = space.try_step(point, direction, step)
+    return None
+
+
+def centre(space: RowSpace[P], point: P, potentials: FloatArray) -> Direction:
+    """Return the direction of these potentials with a constant taken off, which the total of the masses forbids."""
+    miss = space.miss(point)
+    centred = potentials.copy()
+    centred[space.first_rows] -= inner_product(space.targets - miss, potentials) / space.total
+    return Direction(centred, inner_product(miss, centred))
+
+
+def gain_at_total(total: float, slope: float, loss: float, step: float) -> float:
+    """Return what the dual gains by a step if a constant then brings the masses back to their total."""
+    return step * slope - total * float(np.log1p(loss / total))
+
+
+def search_at_total(space: RowSpace[P], point: P, direction: Direction) -> tuple[P, float, float] | None:
+    """Return the point along an ascent direction where the dual has gained enough, the gain and the step; else None.
+
+    A step that gains too little gives way to the maximum of the parabola through the slope and its gain.
+    """
+    slope = direction.slope
+    if not (np.isfinite(slope) and slope > 0.0):
+        return None
+    step = 1.0
+    tried = space.try_step(point, direction, step)
+    largest = tried.largest
+    if not 0.0 < largest < np.inf:
+        return None
+    if largest > LARGEST_CHANGE:
+        step = LARGEST_CHANGE / largest
+        tried = space.try_step(point, direction, step)
+    while step * largest > SHORTEST_CHANGE:
+        gain = gain_at_total(space.total, slope, tried.loss, step)
+        if gain >= SUFFICIENT * step * slope:
+            return tried.point(), gain, step
+        peak = 0.5 * slope * step**2 / (slope * step - gain)
+        step = min(max(peak, 0.1 * step), 0.5 * step)
         tried = space.try_step(point, direction, step)
     return None

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.outofcore import rows_space
 from purtensor.outofcore.rows_project import RowProjection
 from tests.outofcore.test_project import SETS, assert_equal, by_profile, people, targets
 
@@ -110,3 +111,15 @@ def test_lbfgs__refuses(tmp_path, monkeypatch):
     monkeypatch.setattr("purtensor.outofcore.rows_problem.MOST_ROWS", 10)
     with pytest.raises(pt.TooLargeError, match="rows"):
         pt.project(stored, constraints, solver=pt.LBFGS())
+
+
+def test_lbfgs__an_iteration_is_one_pass_for_each_step_that_it_tries(tmp_path, monkeypatch):
+    passes = []
+    task = rows_space.step_pass
+    monkeypatch.setattr(rows_space, "step_pass", lambda number, *rest: (passes.append(number), task(number, *rest))[1])
+    table = people(102)
+    stored = pt.store_table(table, tmp_path / "t.zarr", chunk=max(1, table.size // 5))
+    found = pt.project(stored, targets(table, SETS["PUR"]), solver=pt.LBFGS(), tolerance=1e-12)
+    chunks = len(set(passes))
+    assert chunks > 3
+    assert found.iterations <= len(passes) / chunks <= 1.25 * found.iterations  # it seldom tries a second step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Generic
 
 import numpy as np
 
@@ -11,12 +12,11 @@ from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.newton.line_search import LARGEST_CHANGE, SUFFICIENT
-from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
+from purtensor.solving.iterate import Budget, Iterate, Record, Step, is_rounding
+from purtensor.solving.line_search import centre, search_at_total
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ascent import Direction, Point, direction_from, gain_along, point_at, record_of
-
-SHORTEST_CHANGE = 2.0**-60
+from purtensor.solving.spaces.array_rows import ArrayRowSpace
+from purtensor.solving.spaces.space import P, RowSpace
 
 SMALLEST_TARGET = 2.0**-1000
 """Below, one over a target may be beyond float64: such rows are scaled alike."""
@@ -32,17 +32,19 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Move:
-    """A step of the potentials, what the dual gains by it, and by how much that is less than the slope promised."""
+class _Move(Generic[P]):
+    """Where a step s of the potentials leads, what the dual gains, and by how much less than the slope promised."""
 
+    point: P
     s: FloatArray
     gain: float
     bend: float
 
 
 @dataclass(slots=True, eq=False)
-class _Memory:
-    point: Point
+class _Learnt:
+    """What earlier steps of a run have told of the Hessian."""
+
     pairs: deque[Pair]
 
 
@@ -81,38 +83,40 @@ class LBFGS:
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after one step."""
-        memory = iterate.memory
-        if not isinstance(memory, _Memory):
-            memory = _Memory(point_at(problem, iterate.potentials), deque(maxlen=self.memory))
-        move = _best_move(problem, memory)
-        if memory.pairs and _is_rounding(problem, move):
-            memory.pairs.clear()  # what was learnt may be rounding
-            move = _best_move(problem, memory)
+        space = ArrayRowSpace(problem)
+        point = iterate if isinstance(iterate.memory, _Learnt) else space.at(iterate.potentials)
+        return self.step_on_rows(space, point, budget)
+
+    def step_on_rows(self, space: RowSpace[P], point: P, budget: Budget) -> Step[P]:
+        """Return the point after one step, in any space whose rows lie in memory."""
+        learnt = point.memory if isinstance(point.memory, _Learnt) else _Learnt(deque(maxlen=self.memory))
+        move = _best_move(space, point, learnt.pairs)
+        if learnt.pairs and _is_rounding(space, move):
+            learnt.pairs.clear()  # what was learnt may be rounding
+            move = _best_move(space, point, learnt.pairs)
         if move is None:
-            return Step(Iterate(iterate.potentials, iterate.masses, memory), 1, stalled=True)
-        before, memory.point = memory.point, point_at(problem, memory.point.iterate.potentials + move.s)
-        learn(memory.pairs, move.s, move.bend, before.miss - memory.point.miss)
-        reached = memory.point.iterate
-        record = record_of(problem, memory.point, move.gain)
-        return Step(
-            Iterate(reached.potentials, reached.masses, memory), 1, (record,), stalled=_is_rounding(problem, move)
-        )
+            return Step(point, 1, stalled=True)
+        moved = move.point
+        learn(learnt.pairs, move.s, move.bend, space.miss(point) - space.miss(moved))
+        moved.memory = learnt
+        residual = space.residual(moved)
+        record = Record(1, residual.largest, residual.l1, move.gain / space.total, space.dual(moved))
+        return Step(moved, 1, (record,), stalled=_is_rounding(space, move))
 
 
-def _is_rounding(problem: Problem, move: _Move | None) -> bool:
-    return move is None or is_rounding(move.gain / problem.total, len(problem.index))
+def _is_rounding(space: RowSpace[P], move: _Move[P] | None) -> bool:
+    return move is None or is_rounding(move.gain / space.total, space.constraints)
 
 
-def _best_move(problem: Problem, memory: _Memory) -> _Move | None:
-    """Return the move from the memory's point by what it has learnt; None where rounding forbids any."""
-    scale = 1.0 / np.maximum(problem.targets, SMALLEST_TARGET)
-    wanted = two_loops(memory.pairs, memory.point.miss, scale)
-    direction = direction_from(problem, memory.point, wanted)
-    found = search_step(problem, memory.point, direction)
+def _best_move(space: RowSpace[P], point: P, pairs: deque[Pair]) -> _Move[P] | None:
+    """Return the move from a point by what was learnt; None where rounding forbids any."""
+    wanted = two_loops(pairs, space.miss(point), 1.0 / np.maximum(space.targets, SMALLEST_TARGET))
+    direction = centre(space, point, wanted)
+    found = search_at_total(space, point, direction)
     if found is None:
         return None
-    length, gain = found
-    return _Move(length * direction.potentials, gain, length * direction.slope - gain)
+    moved, gain, step = found
+    return _Move(moved, step * direction.potentials, gain, step * direction.slope - gain)
 
 
 def learn(pairs: deque[Pair], s: FloatArray, bend: float, y: FloatArray) -> None:
@@ -143,19 +147,3 @@ def two_loops(pairs: deque[Pair], gradient: FloatArray, scale: FloatArray) -> Fl
     for pair, weight in zip(pairs, reversed(weights), strict=True):
         out += (weight - inner_product(pair.y, out) / pair.product) * pair.s
     return out
-
-
-def search_step(problem: Problem, point: Point, direction: Direction) -> tuple[float, float] | None:
-    """Return a length along an ascent direction at which the dual has gained enough, and that gain; None if none."""
-    largest = float(np.abs(direction.change).max())
-    if not (np.isfinite(direction.slope) and direction.slope > 0.0 and 0.0 < largest < np.inf):
-        return None
-    length = min(1.0, LARGEST_CHANGE / largest)
-    while length * largest > SHORTEST_CHANGE:
-        gain = gain_along(problem, point, direction, length)
-        if gain >= SUFFICIENT * length * direction.slope:
-            return length, gain
-        # the maximum of the parabola through the slope and this gain, kept well inside
-        peak = 0.5 * direction.slope * length**2 / (direction.slope * length - gain)
-        length = min(max(peak, 0.1 * length), 0.5 * length)
-    return None

@@ -19,7 +19,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding
 from purtensor.solving.problem import Problem
-from purtensor.solving.spaces.space import Sums
+from purtensor.solving.spaces.space import Direction, Sums
 from purtensor.solving.stopping import away_from_total, has_emptied
 
 _BLOCK = 4096
@@ -37,13 +37,6 @@ class PlainPoint:
     masses: FloatArray
     sums: FloatArray
     memory: object = None
-
-
-class PlainDirection(NamedTuple):
-    """Newton's direction, and the slope of the dual along it."""
-
-    potentials: FloatArray
-    slope: float
 
 
 class PlainTrial(NamedTuple):
@@ -190,12 +183,12 @@ class PlainSpace:
             masses = masses * factor[self.problem.index[k]]
         return self.at(moved)
 
-    def direction(self, point: PlainPoint, floor: float) -> PlainDirection:
+    def direction(self, point: PlainPoint, floor: float) -> Direction:
         miss = self.problem.targets - point.sums
         found = self.solver(self._weights(point, floor))(miss)
-        return PlainDirection(found, float(miss @ found))
+        return Direction(found, float(miss @ found))
 
-    def try_step(self, point: PlainPoint, direction: PlainDirection, step: float) -> PlainTrial:
+    def try_step(self, point: PlainPoint, direction: Direction, step: float) -> PlainTrial:
         change = self.on_profiles(direction.potentials)
         loss = float((point.masses * exponential_excess(step * change)).sum())
         reached = point.potentials + step * direction.potentials

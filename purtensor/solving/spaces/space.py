@@ -80,6 +80,13 @@ class Sums(NamedTuple):
     moved: float
 
 
+class Direction(NamedTuple):
+    """A direction of the potentials of all rows, and the slope of the dual along it."""
+
+    potentials: FloatArray
+    slope: float
+
+
 class Space(Protocol[P]):
     """A problem, and what the loop asks of its points."""
 
@@ -189,23 +196,25 @@ class CertifiableSpace(Space[P], Protocol[P, C]):
         ...
 
 
-class RowSpace(SearchSpace[P, D], Protocol[P, D]):
-    """A space whose rows all lie in memory, for methods that learn from gradients."""
+class RowSpace(SearchSpace[P, Direction], Protocol[P]):
+    """A space whose rows all lie in memory, for methods that learn from gradients; its points have the total."""
 
     @property
     def targets(self) -> FloatArray:
         """Shape (D,): the targets."""
         ...
 
-    def miss(self, point: P) -> FloatArray:
-        """Return b - C p, shape (D,): the gradient of the dual."""
+    @property
+    def first_rows(self) -> slice:
+        """The rows of the first constraint: a constant added to their potentials scales all masses."""
         ...
 
-    def along(self, point: P, potentials: FloatArray) -> tuple[D, FloatArray, float]:
-        """Return the direction of these potentials with the constant removed that the total forbids.
+    def at(self, potentials: FloatArray) -> P:
+        """Return the point at these potentials, a constant added so that its masses have the targets' total."""
+        ...
 
-        With it the potentials that remain, and the slope of the dual along them.
-        """
+    def miss(self, point: P) -> FloatArray:
+        """Return b - C p, shape (D,): the gradient of the dual."""
         ...
 
 

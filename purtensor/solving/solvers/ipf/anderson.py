@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.solving.iterate import Budget, Iterate, Step
+from purtensor.solving.iterate import Budget, Iterate, Record, Step
+from purtensor.solving.line_search import centre, gain_at_total
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ascent import Point, direction_from, gain_along, measured_point, point_at, record_of
+from purtensor.solving.spaces.array_rows import ArrayRowSpace
 
 _LARGEST_CHANGE = 40.0
 """An extrapolation that changes a mass by more than exp(40) is not tried."""
@@ -42,31 +43,31 @@ def accelerated_step(
     """
     memory = iterate.memory if isinstance(iterate.memory, _Visits) else _Visits(deque(maxlen=depth + 1))
     swept = sweep(problem, Iterate(iterate.potentials, iterate.masses), Budget(1, 0.0, 0.0))
-    point = measured_point(problem, swept.iterate)
-    gain = swept.records[0].kl_step * problem.total
-    image = swept.iterate.potentials
+    space, point = ArrayRowSpace(problem), swept.iterate
+    gain = swept.records[0].kl_step
+    image = point.potentials
     memory.latest.append(_Visit(image, image - iterate.potentials))
     if len(memory.latest) > 1:
-        extra = _extrapolated(problem, point, extrapolation(memory.latest, problem.targets))
+        extra = _extrapolated(space, point, extrapolation(memory.latest, problem.targets))
         if extra is None:
             memory.latest.clear()
-            point = point_at(problem, image)  # masses only ever scaled in place would drift off their potentials
+            point = space.at(image)  # masses only ever scaled in place would drift off their potentials
         else:
             point, more = extra
-            gain += more
-    moved = Iterate(point.iterate.potentials, point.iterate.masses, memory)
-    return Step(moved, 1, (record_of(problem, point, gain),), stalled=swept.stalled)
+            gain += more / problem.total
+    residual = space.residual(point)
+    record = Record(1, residual.largest, residual.l1, gain, space.dual(point))
+    return Step(Iterate(point.potentials, point.masses, memory), 1, (record,), stalled=swept.stalled)
 
 
-def _extrapolated(problem: Problem, point: Point, move: FloatArray) -> tuple[Point, float] | None:
+def _extrapolated(space: ArrayRowSpace, point: Iterate, move: FloatArray) -> tuple[Iterate, float] | None:
     """Return the point after the move and what the dual gains by it; None where it gains nothing."""
-    direction = direction_from(problem, point, move)
-    if not np.abs(direction.change).max() < _LARGEST_CHANGE:
+    direction = centre(space, point, move)
+    tried = space.try_step(point, direction, 1.0)
+    if not tried.largest < _LARGEST_CHANGE:  # nor where the dual falls along it
         return None
-    gain = gain_along(problem, point, direction, 1.0)
-    if not gain > 0.0:
-        return None
-    return point_at(problem, point.iterate.potentials + direction.potentials), gain
+    gain = gain_at_total(space.total, direction.slope, tried.loss, 1.0)
+    return (tried.point(), gain) if gain > 0.0 else None
 
 
 def extrapolation(visits: deque[_Visit], weights: FloatArray) -> FloatArray:

@@ -1,0 +1,104 @@
+"""Points of problems whose arrays are in memory: what is measured of them, and steps from one to another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.solving.chunked import bent, measured
+from purtensor.solving.iterate import (
+    Iterate,
+    Residual,
+    dual_at,
+    emptying_gain,
+    iterate_at,
+    shifted,
+    starting_potentials,
+)
+from purtensor.solving.problem import Problem
+from purtensor.solving.spaces.space import Direction
+from purtensor.solving.stopping import away_from_total, has_emptied
+
+_FIRST_CHUNK, _FIRST_READS = 64, 1 << 16
+"""A first step makes so many iterations, or reads so many profiles: its time is not known yet."""
+
+
+class ArrayTrial(NamedTuple):
+    """See `Trial`; the point is made when it is asked for."""
+
+    slope: float
+    loss: float
+    largest: float
+    problem: Problem
+    before: Iterate
+    direction: FloatArray
+    step: float
+
+    def point(self) -> Iterate:
+        """Return the point, made now."""
+        return iterate_at(self.problem, self.before.potentials + self.step * self.direction)
+
+
+@dataclass(slots=True, eq=False)
+class ArrayPoints:
+    """What all spaces of arrays share: see `purtensor.solving.spaces.space` for what each method returns."""
+
+    problem: Problem
+
+    @property
+    def total(self) -> float:
+        return self.problem.total
+
+    @property
+    def constraints(self) -> int:
+        return len(self.problem.index)
+
+    def start(self) -> Iterate:
+        return iterate_at(self.problem, starting_potentials(self.problem))
+
+    def residual(self, point: Iterate) -> Residual:
+        return self._measured(point)[1]
+
+    def dual(self, point: Iterate) -> float:
+        return dual_at(self.problem, point)
+
+    def mass(self, point: Iterate) -> float:
+        return float(point.masses.sum())
+
+    def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
+        made = iterate_at(self.problem, point.potentials)
+        mass = float(made.masses.sum())
+        if not away_from_total(mass, self.problem.total):
+            return made, False
+        return iterate_at(self.problem, shifted(self.problem, point.potentials.copy(), mass)), True
+
+    def try_step(self, point: Iterate, direction: Direction, step: float) -> ArrayTrial:
+        loss = largest = math.nan
+        if np.isfinite(direction.slope) and direction.slope > 0.0:
+            loss, largest = bent(self.problem, point.masses, direction.potentials, step)
+        return ArrayTrial(direction.slope, loss, largest, self.problem, point, direction.potentials, step)
+
+    def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
+        totals = self.problem.total, float(self.problem.reference.sum())
+        return has_emptied(point.masses, self.problem.reference, totals, residual_l1)
+
+    def emptying_gain(self) -> float:
+        return emptying_gain(self.problem)
+
+    def first_chunk(self) -> int:
+        return max(1, min(_FIRST_CHUNK, _FIRST_READS // max(1, self.problem.index.size)))
+
+    def keep(self, state: object) -> None:
+        """Do nothing: a run in memory is not resumed."""
+
+    def _measured(self, point: Iterate) -> tuple[FloatArray, Residual]:
+        """Return C p and the residual that it leaves; computed once for each point."""
+        if point.measured is None:
+            problem, sums = self.problem, np.empty(self.problem.system.rows)
+            largest, l1 = measured(problem, point.masses, sums)
+            point.measured = sums, Residual(largest / problem.total, l1 / problem.total)
+        return point.measured
