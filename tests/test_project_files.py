@@ -90,6 +90,7 @@ def test_stub__every_name_can_be_imported() -> None:
 RETURNED = {
     "Bootstrap",
     "fairness.Decisions",
+    "fairness.Smoothed",
     "problems.NamedProblem",
     *(
         f"solvers.{name}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
-from purtensor._typing import Attributes, Table
+from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.errors import UnknownAttributeError
 from purtensor.fairness.predict import predict
 from purtensor.tables.coded import domain_of
@@ -16,6 +17,18 @@ FOUR_FIFTHS = 0.8
 
 def rates_by_group(table: Table, *, response: str, protected: Attributes) -> pd.DataFrame:
     """Return p(y | s): a row a protected profile, named as text, a column a response.
+
+    Parameters
+    ----------
+    table
+        Counts or probabilities over the response, the protected attributes, and any others.
+    response, protected
+        The names of one attribute, and of one or more others.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
 
     Examples
     --------
@@ -64,11 +77,36 @@ def accuracy(rule: Table, data: Table, *, response: str) -> float:
     >>> accuracy(data, data, response="hired")  # draws: (9 + 1) / 4 and (4 + 4) / 4 of 8
     0.5625
     """
+    chances, counted = _chances(rule, data, response)
+    return float(chances @ counted / counted.sum())
+
+
+def log_loss(q: Table, data: Table, *, response: str) -> float:
+    """Return the mean of -log q(y | s, x) over the data's people, in nats.
+
+    Parameters and errors as in `accuracy`, q in place of the rule. It is infinite where q holds a person's response
+    impossible for them.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> q = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[3, 1, 2, 2])
+    >>> round(log_loss(q, q, response="hired"), 4)  # (3 log 4/3 + log 4 + 4 log 2) / 8
+    0.6277
+    """
+    chances, counted = _chances(q, data, response)
+    with np.errstate(divide="ignore"):
+        return float(-(counted @ np.log(chances)) / counted.sum())
+
+
+def _chances(rule: Table, data: Table, response: str) -> tuple[FloatArray, FloatArray]:
+    """Return q(y | s, x) of each profile that the data have people in, and how many these are."""
     if response not in (attributes := domain_of(data).attributes):
         raise UnknownAttributeError.among(response, attributes, "the data")
-    decided = predict(rule, data, response=response, unseen="marginal")
-    names = list(domain_of(decided).attributes)
-    observed = marginal(data, names).to_series()
-    people = observed.groupby([name for name in names if name != response]).transform("sum")
-    right = marginal(decided, names).to_series().reindex(observed.index, fill_value=0.0)
-    return float((right * (observed / people).fillna(0.0)).sum() / observed.sum())
+    told = predict(rule, data, response=response, unseen="marginal")
+    names = list(domain_of(told).attributes)
+    counted = marginal(data, names).to_series()
+    people = counted.groupby([name for name in names if name != response], observed=True).transform("sum")
+    chosen = (counted > 0).to_numpy()
+    right = marginal(told, names).to_series().reindex(counted.index[chosen], fill_value=0.0)
+    return np.asarray(right / people[chosen]), np.asarray(counted[chosen])

@@ -1,0 +1,179 @@
+"""A reference that does not over-fit: how the response depends on its predictors, simplified as far as it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from purtensor._options import is_count, is_number, items_of
+from purtensor._typing import Attributes, Table
+from purtensor.constraints.marginals import marginals_of
+from purtensor.errors import InfeasibleError, InvalidOptionError
+from purtensor.fairness.predict import predict
+from purtensor.fairness.pur import pur
+from purtensor.fairness.rates import log_loss
+from purtensor.fairness.roles import Roles, roles_of
+from purtensor.projection.project import project
+from purtensor.sampling.checks import whole_counts
+from purtensor.sampling.draw import sample_without_replacement
+from purtensor.tables.coded import domain_of, encode
+from purtensor.tables.regularize import empirical, regularize, uniform
+
+_TOLERANCE = 1e-8
+"""Of the fits that are compared: their losses then agree in more digits than the folds tell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Smoothed:
+    """A smoothed distribution and how it was chosen; see `purtensor.fairness.smooth`.
+
+    Attributes
+    ----------
+    table
+        f(s, x) of the counts times the smoothed g(y | s, x): the f to project, and the one to take conditions from.
+    order
+        How many predictors the response may depend on jointly; None: on all, as in the counts.
+    strength
+        The pseudo-count of each response and observed predictor profile.
+    losses
+        One row a candidate: `order`, `strength`, and over the folds the mean `log_loss` in nats of people that were
+        left out, with its `standard_error`; infinite where the conditions of a fold exclude each other.
+    """
+
+    table: Table
+    order: int | None
+    strength: float
+    losses: pd.DataFrame
+
+
+def smooth(
+    counts: Table,
+    *,
+    response: str,
+    protected: Attributes,
+    conditions: str = "PUR",
+    orders: Iterable[int | None] = (1, 2, None),
+    strengths: Iterable[float] = (1e-4, 1e-2, 0.1, 0.3, 1.0),
+    folds: int = 5,
+    seed: int = 0,
+) -> Smoothed:
+    """Return a distribution whose projection predicts well for people that it was not made from.
+
+    Where predictor profiles are many, the data have few people in each, and a natural classifier learns their
+    chances. Candidates are log-linear models in which the response depends on predictors one by one (order 1), in pairs
+    (order 2), and so on, or on all of them jointly (None), made from counts with pseudo-counts. Each is projected onto
+    its conditions on all folds but one, and predicts the one that was left out; the least log-loss is taken. The people
+    f(s, x) are those of the counts, so that parity of the projection's predictions holds for them exactly; what is
+    smoothed is f(y | s, x), and with it the f(y, x) that utility keeps.
+
+    Parameters
+    ----------
+    counts
+        Counts of individuals.
+    response, protected
+        The names of one attribute, and of one or more others.
+    conditions
+        Letters of P, U and R: what the distribution will be projected onto, as in `pur`.
+    orders, strengths
+        What is tried: all pairs of one of each.
+    folds
+        Into how many parts the individuals are divided, 2 or more.
+    seed
+        Of the division.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The counts have no such attribute.
+    InvalidOptionError
+        Orders, strengths, folds or a seed that are none, more folds than individuals, or attributes that do not fit.
+    InvalidTableError
+        Values that are no whole numbers.
+    InfeasibleError
+        The conditions exclude each other for every candidate.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> edges, names = (25, 35, 45, 55, 65), ["income", "gender", "race", "age_group", "workclass9", "education16"]
+    >>> counts = pt.datasets.adult(split="train", age_edges=edges, attributes=names)
+    >>> roles = {"response": "income", "protected": ["gender", "race"]}
+    >>> found = pt.fairness.smooth(counts, **roles, orders=(1, None), strengths=(1e-4, 0.1))
+    >>> found.order, found.strength
+    (1, 0.1)
+    >>> fair = pt.project(found.table, pt.pur(found.table, **roles))
+    """
+    roles = roles_of(domain_of(counts), response, protected)
+    candidates = _candidates(orders, strengths, len(roles.protected) + len(roles.unprotected))
+    if not (is_count(folds) and folds >= 2):
+        raise InvalidOptionError(f"folds must be a number of parts, 2 or more, got {folds!r}")
+    if not is_count(seed):
+        raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
+    divided = _divided(counts, folds, seed)
+    rows = []
+    for order, strength in candidates:
+        losses = [_loss(counts - part, part, roles, conditions, order, strength) for part in divided]
+        error = float(np.std(losses, ddof=1) / np.sqrt(folds)) if np.isfinite(losses).all() else np.inf
+        rows.append((order, strength, float(np.mean(losses)), error))
+    told = pd.DataFrame(rows, columns=["order", "strength", "log_loss", "standard_error"]).astype({"order": "Int64"})
+    if not np.isfinite(told["log_loss"]).any():
+        raise InfeasibleError(
+            f"the conditions {conditions} exclude each other for every candidate; ask for fewer, or for more strength"
+        )
+    order, strength = candidates[int(told["log_loss"].argmin())]
+    return Smoothed(smoothed(counts, roles, order, strength), order, strength, told)
+
+
+def smoothed(counts: Table, roles: Roles, order: int | None, strength: float) -> Table:
+    """Return f(s, x) of counts times g(y | s, x), the log-linear model of an order of the regularised counts."""
+    g = regularize(counts, strength, response=roles.response)
+    predictors = (*roles.protected, *roles.unprotected)
+    if order is not None and order < len(predictors):
+        scopes = [predictors, *((roles.response, *some) for some in combinations(predictors, order))]
+        g = project(uniform(g), marginals_of(g, scopes), tolerance=_TOLERANCE, certificate=False).table
+    return predict(g, empirical(counts), response=roles.response)
+
+
+def _loss(learned: Table, left_out: Table, roles: Roles, conditions: str, order: int | None, strength: float) -> float:
+    """Return the log-loss, on people who were left out, of what was learned from the others; inf where infeasible."""
+    f = smoothed(learned, roles, order, strength)
+    constraints = pur(f, response=roles.response, protected=roles.protected, conditions=conditions)
+    try:
+        q = project(f, constraints, tolerance=_TOLERANCE, certificate=False).table
+    except InfeasibleError:
+        return float("inf")
+    return log_loss(q, left_out, response=roles.response)
+
+
+def _divided(counts: Table, folds: int, seed: int) -> list[Table]:
+    """Return the individuals divided at random into parts of nearly the same size."""
+    total = int(whole_counts(encode(counts)).sum())
+    if total < folds:
+        raise InvalidOptionError(f"{total} individuals cannot be divided into {folds} folds")
+    rng = np.random.default_rng(seed)
+    parts, left = [], counts
+    for number in range(folds, 1, -1):
+        part = sample_without_replacement(left, int(left.sum()) // number, seed=rng)
+        parts.append(part)
+        left = left - part
+    return [*parts, left]
+
+
+def _candidates(orders: Any, strengths: Any, predictors: int) -> list[tuple[int | None, float]]:
+    tried, wanted = items_of(orders) or [], items_of(strengths) or []
+    for order in tried:
+        if order is not None and not (is_count(order) and 1 <= order <= predictors):
+            raise InvalidOptionError(
+                f"an order must be a number of predictors, 1 to {predictors}, or None, got {order!r}"
+            )
+    for strength in wanted:
+        if not (is_number(strength) and 0 < strength < float("inf")):
+            raise InvalidOptionError(f"a strength must be a positive number, got {strength!r}")
+    if not tried or not wanted:
+        raise InvalidOptionError("orders and strengths must each have one or more, got none")
+    return [(order, float(strength)) for order in tried for strength in wanted]
