@@ -14,11 +14,11 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.figures import machine, print_lines, table_row
+from purtensor._threads import VARIABLE
 from purtensor.comparison import result  # not its class, which asv would take for a benchmark
 from purtensor.comparison.compare import compare
 from purtensor.comparison.peers import PEERS
 from purtensor.comparison.result import duration
-from purtensor.solving.threads import VARIABLE
 
 try:
     import resource

@@ -9,9 +9,9 @@ from importlib import metadata
 from importlib.resources import files
 
 from purtensor import __version__
+from purtensor._threads import thread_count
 from purtensor.cli.output import show_facts
 from purtensor.kernels._jit import cache_folders
-from purtensor.solving.threads import thread_count
 from purtensor.tables.memory import available_memory, readable
 
 REQUIRED = ("numpy", "scipy", "numba", "xarray", "pandas", "narwhals")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
+from purtensor._threads import VARIABLE, thread_count
 from purtensor.errors import InvalidOptionError
-from purtensor.solving.threads import VARIABLE, thread_count
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from purtensor.constraints.labelled import labelled_of_table
 from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.constraints.scopes import Scopes, read_scopes
 from purtensor.errors import InvalidOptionError
-from purtensor.tables.coded import CodedTable, domain_of, encode, like
+from purtensor.tables.coded import CodedTable, domain_of, encode
 from purtensor.tables.domain import named_attributes
-from purtensor.tables.marginal import marginalize
+from purtensor.tables.marginal import Marginals
 from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 
@@ -232,9 +232,10 @@ def marginals_of(table: Table | StoredTable, scopes: Scopes) -> tuple[Marginal, 
     """
     if isinstance(table, StoredTable):
         return tuple(StoredMarginal(table, named_attributes(scope, table.domain)) for scope in read_scopes(scopes))
-    coded = encode(table)
+    coded = encode(table, copy=False)
     read = [named_attributes(scope, coded.domain) for scope in read_scopes(scopes)]
-    return tuple(Marginal(like(table, *marginalize(coded, scope))) for scope in read)
+    marginals = Marginals(coded, read)
+    return tuple(Marginal(marginals.table(scope)) for scope in read)
 
 
 def as_constraints(constraints: Any) -> tuple[Marginal, ...]:

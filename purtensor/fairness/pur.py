@@ -17,7 +17,7 @@ from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
 from purtensor.tables.domain import named_attributes
 from purtensor.tables.exact_sum import exact_sum
-from purtensor.tables.marginal import marginalize
+from purtensor.tables.marginal import Marginals
 from purtensor.tables.memory import require_memory
 from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
@@ -83,12 +83,14 @@ def parity(
         given = named_attributes(given, f.domain)
         roles = roles_of(f.domain, response, protected)
         f = stored_marginal(f, (roles.response, *roles.protected, *given))
-    coded = encode(joint_in_memory(f, response, protected))
+    coded = encode(joint_in_memory(f, response, protected), copy=False)
     roles = roles_of(coded.domain, response, protected)
     strata = strata_of(roles, given, coded.domain)
     if not keep_rates:
         return parity_of_free_rates(coded, roles, strata)
-    return parity_within(coded, roles, strata) if strata else _parity(coded, roles)
+    if strata:
+        return parity_within(coded, roles, strata)
+    return _parity(coded, roles, Marginals(coded, [(roles.response,), roles.protected]))
 
 
 def utility(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:
@@ -160,14 +162,20 @@ def pur(
             for letter in conditions
         ]
         return cast("tuple[Marginal, ...]", tuple(found))
-    coded = encode(f)
+    coded = encode(f, copy=False)
     roles = roles_of(coded.domain, response, protected)
-    return tuple(makers[letter](coded, roles) for letter in conditions)
+    needed = {
+        "P": [(roles.response,), roles.protected],
+        "U": [(roles.response, *roles.unprotected)],
+        "R": [(*roles.protected, *roles.unprotected)],
+    }
+    marginals = Marginals(coded, [scope for letter in conditions for scope in needed[letter]])
+    return tuple(makers[letter](coded, roles, marginals) for letter in conditions)
 
 
-def _parity(coded: CodedTable, roles: Roles) -> Marginal:
-    _, (y,), of_y = marginalize(coded, (roles.response,))
-    _, s, of_s = marginalize(coded, roles.protected)
+def _parity(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
+    _, (y,), of_y = marginals.coded((roles.response,))
+    _, s, of_s = marginals.coded(roles.protected)
     domain = coded.domain.select((roles.response, *roles.protected))
     pairs = len(of_y) * len(of_s)
     needed = (
@@ -175,17 +183,15 @@ def _parity(coded: CodedTable, roles: Roles) -> Marginal:
     )
     require_memory(needed, f"parity over {pairs} pairs of a response and a protected profile")
     codes = (np.repeat(y, len(of_s)), *(np.tile(column, len(of_y)) for column in s))
-    total = exact_sum(coded.values)
+    total = exact_sum(of_y if coded.is_product else coded.values)  # the sums of a product are right to the last bits
     scale = math.frexp(total)[1]  # a power of two: counts give whole products, and huge masses do not overflow
     target = np.outer(np.ldexp(of_y, -scale), of_s).reshape(-1) / math.ldexp(total, -scale)
     return Marginal(like(coded.template, domain, codes, target, name="parity"), groups=roles.protected)
 
 
-def _utility(coded: CodedTable, roles: Roles) -> Marginal:
-    table = marginalize(coded, (roles.response, *roles.unprotected))
-    return Marginal(like(coded.template, *table, name="utility"))
+def _utility(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
+    return Marginal(marginals.table((roles.response, *roles.unprotected), "utility"))
 
 
-def _realism(coded: CodedTable, roles: Roles) -> Marginal:
-    table = marginalize(coded, (*roles.protected, *roles.unprotected))
-    return Marginal(like(coded.template, *table, name="realism"))
+def _realism(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
+    return Marginal(marginals.table((*roles.protected, *roles.unprotected), "realism"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_range, sum_rows
 from purtensor.kernels.newton.certificate import certify_range, change_masses, weigh_range
 from purtensor.kernels.newton.line_search import bend
 from purtensor.solving.problem import Problem
-from purtensor.solving.threads import Chunk, added_up, chunks_of, for_each_chunk
 
 SMALLEST_IN_CHUNKS = 1 << 18
 """From so many profiles on they are worked on chunk by chunk."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,11 +14,11 @@ import xarray as xr
 from purtensor._typing import FloatArray, IntArray, Profile, Table
 from purtensor.errors import InvalidTableError
 from purtensor.tables.domain import PROFILE, Domain, listed
-from purtensor.tables.grouping import first_repeated, places, profile_keys
+from purtensor.tables.grouping import first_repeated, place_type, places, profile_keys
 from purtensor.tables.masses import as_masses
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CodedTable:
     """A table on its support: one row a profile with positive mass.
 
@@ -25,19 +26,38 @@ class CodedTable:
     ----------
     domain
         Attributes and categories, also those without mass.
-    codes
-        For each attribute the category code of every profile of the support.
     values
         The mass of every profile of the support, positive, in the table's own units.
     template
-        The table as it came; `positions` says where in it the support lies.
+        The table as it came.
+    stored
+        For each attribute the codes that a sparse table stores, those of zeros included; None where it is dense.
+    where
+        Where in the template the support lies; None where it is all of it.
     """
 
     domain: Domain
-    codes: tuple[IntArray, ...]
     values: FloatArray
     template: Table
-    positions: IntArray
+    stored: tuple[IntArray, ...] | None
+    where: IntArray | None
+
+    @cached_property
+    def codes(self) -> tuple[IntArray, ...]:
+        """For each attribute the category code of every profile of the support."""
+        if self.stored is None:
+            return _dense_codes(self.template.shape, self.positions)
+        return self.stored if self.where is None else tuple(code[self.where] for code in self.stored)
+
+    @cached_property
+    def positions(self) -> IntArray:
+        """Where in the template the support lies."""
+        return places(len(self.values)) if self.where is None else self.where
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the table is dense, and has mass in every cell."""
+        return self.stored is None and self.where is None
 
     @property
     def total(self) -> float:
@@ -161,35 +181,25 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
         float64 cannot hold, or repeated profiles; the message names the profile.
     """
     domain = domain_of(table)
-    stored = stored_codes(table, domain) if is_sparse(table) else ()
+    stored = stored_codes(table, domain) if is_sparse(table) else None
 
     def fail(position: int, what: str) -> NoReturn:
-        codes = [c[position] for c in stored] if stored else np.unravel_index(position, table.shape)
+        codes = np.unravel_index(position, table.shape) if stored is None else [c[position] for c in stored]
         raise InvalidTableError(f"profile ({described(domain, codes)}) {what}")
 
     values = as_masses(np.asarray(table.values).reshape(-1), fail)
-    positions = _support(values)
-    if len(positions) == 0 and not allow_empty:
+    where = None if np.count_nonzero(values) == len(values) else np.flatnonzero(values).astype(place_type(len(values)))
+    if not allow_empty and len(values if where is None else where) == 0:
         raise InvalidTableError("the table is empty: no profile has positive mass")
-    if stored:
-        codes = stored if len(positions) == len(values) else tuple(code[positions] for code in stored)
-    else:
-        codes = _dense_codes(table.shape, positions)
-    if len(positions) < len(values):
-        values = values[positions]
+    if where is not None:
+        values = values[where]
     elif copy and np.may_share_memory(values, table.values):
         values = values.copy()
     with np.errstate(over="ignore"):
         total = values.sum()
     if not np.isfinite(total):
         raise InvalidTableError("the total mass is beyond what float64 can hold; divide the table by a constant")
-    return CodedTable(domain, codes, values, table, positions)
-
-
-def _support(values: FloatArray) -> IntArray:
-    """Return where the values are positive, without a temporary array where all are."""
-    everywhere = places(len(values))
-    return everywhere if np.count_nonzero(values) == len(values) else everywhere[values > 0.0]
+    return CodedTable(domain, values, table, stored, where)
 
 
 def _dense_codes(shape: tuple[int, ...], positions: IntArray) -> tuple[IntArray, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -101,4 +102,9 @@ def smallest_unsigned(count: int) -> np.dtype[np.unsignedinteger]:
 
 def places(count: int) -> IntArray:
     """Return 0 .. count - 1 in the smallest signed type of 32 or 64 bits: numbers of profiles, to index with."""
-    return np.arange(count, dtype=np.int32 if count <= np.iinfo(np.int32).max else np.int64)
+    return np.arange(count, dtype=place_type(count))
+
+
+def place_type(count: int) -> np.dtype[np.signedinteger[Any]]:
+    """Return the smallest signed type of 32 or 64 bits that holds 0 .. count - 1."""
+    return np.dtype(np.int32 if count <= np.iinfo(np.int32).max else np.int64)

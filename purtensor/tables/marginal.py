@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+
+import numpy as np
 
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import CodedTable, encode, like
+from purtensor.tables.coded import CodedTable, dense_table, encode, like
+from purtensor.tables.dense_sums import dense_sums
 from purtensor.tables.domain import Domain, named_attributes
-from purtensor.tables.grouping import group_profiles
+from purtensor.tables.grouping import codes_of_keys, group_profiles
 from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 
@@ -36,14 +39,41 @@ def marginal(table: Table | StoredTable, attributes: Attributes) -> Table:
     """
     if isinstance(table, StoredTable):
         return stored_marginal(table, attributes)
-    coded = encode(table)
-    return like(table, *marginalize(coded, named_attributes(attributes, coded.domain)), name=table.name)
+    coded = encode(table, copy=False)
+    scope = named_attributes(attributes, coded.domain)
+    return Marginals(coded, [scope]).table(scope, table.name)
 
 
 def marginalize(coded: CodedTable, attributes: Sequence[str]) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
     """Return the domain, codes and sums of a marginal of a table that is encoded already."""
-    if not attributes:
-        raise InvalidOptionError("a marginal over no attribute is the total: take float(table.sum())")
-    domain = coded.domain.select(attributes)
-    group, codes = group_profiles(coded.columns(attributes), domain.sizes)
-    return domain, codes, group_sums(coded.values, group, len(codes[0]))
+    return Marginals(coded, [attributes]).coded(attributes)
+
+
+class Marginals:
+    """Some marginals of one table; where it has mass in every cell, one pass over it serves all."""
+
+    def __init__(self, coded: CodedTable, scopes: Sequence[Sequence[str]]) -> None:
+        if not all(scopes):
+            raise InvalidOptionError("a marginal over no attribute is the total: take float(table.sum())")
+        self._coded = coded
+        self._dense: dict[tuple[str, ...], FloatArray] = {}
+        if coded.is_product:
+            places = [[coded.domain.position(name) for name in scope] for scope in scopes]
+            sums = dense_sums(coded.values.reshape(coded.domain.sizes), [tuple(sorted(place)) for place in places])
+            for scope, place, one in zip(scopes, places, sums, strict=True):
+                self._dense[tuple(scope)] = np.ascontiguousarray(one.transpose(np.argsort(np.argsort(place))))
+
+    def coded(self, scope: Sequence[str]) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
+        """Return the domain, codes and sums over one of the scopes."""
+        domain = self._coded.domain.select(scope)
+        if not self._coded.is_product:
+            group, codes = group_profiles(self._coded.columns(scope), domain.sizes)
+            return domain, codes, group_sums(self._coded.values, group, len(codes[0]))
+        sums = self._dense[tuple(scope)].reshape(-1)
+        return domain, codes_of_keys(np.arange(len(sums)), domain.sizes), sums
+
+    def table(self, scope: Sequence[str], name: Hashable = None) -> Table:
+        """Return the sums over one of the scopes in the layout of the table."""
+        if self._coded.is_product:
+            return dense_table(self._coded.domain.select(scope), self._dense[tuple(scope)], name=name)
+        return like(self._coded.template, *self.coded(scope), name=name)

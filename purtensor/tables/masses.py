@@ -24,7 +24,7 @@ def as_masses(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> Fl
         The values are no integers, floats or booleans.
     """
     values = as_float64(raw, fail)
-    if values.size and not (np.isfinite(values.min()) and values.min() >= 0 and np.isfinite(values.max())):
+    if values.size and not (values.min() >= 0 and np.isfinite(values.max())):  # NaN is not above 0
         bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
         fail(bad, f"has {values[bad]}; masses are finite and not negative")
     return values

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.indexing import put, take
 from purtensor.constraints.slabs import Slabs, local_codes, slab_of_rows
 from purtensor.constraints.system import System
 from purtensor.kernels.newton.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
-from purtensor.solving.threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor.tables.grouping import smallest_unsigned
 
 LARGEST_SLAB = 256

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from purtensor._threads import added_up, for_each_chunk
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.grouped_sweeps import (
     fit_group,
@@ -22,7 +23,6 @@ from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.grouping import Merged
 from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
-from purtensor.solving.threads import added_up, for_each_chunk
 
 SWEEPS_PER_FOLD = 50
 """Scaling in place drifts off the exponential family by some 1.7e-16 a pass; a fold brings it back."""

@@ -7,12 +7,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from purtensor._threads import Chunk, chunks_of
 from purtensor._typing import IntArray
 from purtensor.kernels.ipf.grouped_sweeps import Groups, find_pattern, join_codes, replace_joint
 from purtensor.kernels.ipf.steps import COPIES, FEW_ROWS, is_crowded
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem
-from purtensor.solving.threads import Chunk, chunks_of
 from purtensor.tables.grouping import smallest_unsigned
 
 SMALLEST = 1 << 12

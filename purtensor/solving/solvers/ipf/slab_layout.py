@@ -7,13 +7,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from purtensor._threads import Chunk, chunks_of
 from purtensor._typing import IntArray
 from purtensor.constraints.slabs import Slabs, local_codes
 from purtensor.kernels.ipf.slab_runs import Plan, Source
 from purtensor.kernels.ipf.slab_sweeps import Layout, place_cells, place_rows
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem
-from purtensor.solving.threads import Chunk, chunks_of
 
 SMALLEST = 512
 """Fewer profiles are swept twenty times in less time than it takes to lay them out."""

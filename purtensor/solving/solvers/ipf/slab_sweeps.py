@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from purtensor._threads import added_up, for_each_chunk
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.slab_runs import (
     SWEEPS_PER_LOOK,
@@ -28,7 +29,6 @@ from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.solvers.ipf.slab_layout import Crossing
 from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
-from purtensor.solving.threads import added_up, for_each_chunk
 
 _SECONDS_PER_CELL = 2e-9
 

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
+from purtensor._threads import VARIABLE
 from purtensor.kernels.ipf import grouped_sweeps as kernels
 from purtensor.kernels.ipf.steps import COPIES
 from purtensor.kernels.simd import WIDTH
@@ -17,7 +18,6 @@ from purtensor.solving.solvers.ipf import grouping as merging
 from purtensor.solving.solvers.ipf import solver as ipf
 from purtensor.solving.solvers.ipf.grouped_sweeps import SWEEPS_PER_FOLD, MergedSweeps
 from purtensor.solving.solvers.ipf.grouping import merged_of
-from purtensor.solving.threads import VARIABLE
 from tests.kernels.drawn import plain
 from tests.solving.drawn import arrays_of, coefficients, solved
 from tests.solving.solvers.plain import plain_iterates, plain_run, stepped

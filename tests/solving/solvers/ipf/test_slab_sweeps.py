@@ -9,13 +9,13 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
+from purtensor._threads import VARIABLE
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.ipf import slab_layout as layouts
 from purtensor.solving.solvers.ipf.slab_layout import crossing_of
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
-from purtensor.solving.threads import VARIABLE
 from tests.solving.drawn import arrays_of, coefficients, solved
 from tests.solving.solvers.plain import plain_iterates, plain_run, stepped
 

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
+from purtensor._threads import VARIABLE, chunks_of, for_each_chunk, thread_count
 from purtensor.errors import InvalidOptionError
-from purtensor.solving.threads import VARIABLE, chunks_of, for_each_chunk, thread_count
 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 4), (1, 1), (10, 3), (10, 100), (7, 7), (1000, 7)])
