@@ -1,4 +1,5 @@
 from . import compat as compat
+from . import convergence as convergence
 from . import datasets as datasets
 from . import fairness as fairness
 from . import problems as problems

@@ -92,6 +92,8 @@ RETURNED = {
     "fairness.Decisions",
     "fairness.Smoothed",
     "problems.NamedProblem",
+    "convergence.Prediction",
+    "convergence.WeakLink",
     *(
         f"solvers.{name}"
         for name in ("Automatic", "Budget", "Iterate", "Problem", "Record", "Residual", "Solver", "Step")

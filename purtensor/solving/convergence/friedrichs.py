@@ -8,6 +8,7 @@ which alternating between the two converges (notes/block_ipf.md, equation 4).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,12 @@ from scipy.sparse.csgraph import connected_components
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.problem import Problem
+
+MOST_WORK = 4e9
+"""Multiplications that the components of two constraints may take, by default."""
+
+_WORK_PER_PROFILE = 100.0
+"""Multiplications that take as long as what is done for a profile."""
 
 _ENTRIES = 1 << 24
 """So many entries of small matrices are worked on at once."""
@@ -30,7 +37,7 @@ class PairSpectrum:
     first, second
         Which constraints.
     component_first, component_second
-        The component of each of their rows, -1 where a row has no profile.
+        The component of each of their rows.
     gaps
         For each component 1 - its second largest squared cosine, with relative accuracy; 1 where it has no second.
     """
@@ -47,28 +54,38 @@ class PairSpectrum:
         return float(self.gaps.min(initial=1.0))
 
 
-def work_of(problem: Problem, first: int, second: int) -> float:
-    """Return a bound on the multiplications that `pair_spectrum` takes, by the largest component that there can be."""
-    rows = np.diff(problem.offsets)
-    small, large = sorted((int(rows[first]), int(rows[second])))
-    per_row = min(small, problem.system.profiles / max(1, large))
-    return float(problem.system.profiles) * (1.0 + per_row)
+def pair_spectrum(
+    problem: Problem, masses: FloatArray, first: int, second: int, most_work: float = MOST_WORK
+) -> PairSpectrum | None:
+    """Return the components of two constraints near the masses, and their gaps.
 
-
-def pair_spectrum(problem: Problem, masses: FloatArray, first: int, second: int) -> PairSpectrum:
-    """Return the components of two constraints near the masses, and their gaps."""
-    one, other = problem.index[first].astype(np.int64), problem.index[second].astype(np.int64)
-    sizes = [int(problem.offsets[k + 1] - problem.offsets[k]) for k in (first, second)]
-    shape = (sum(sizes), sum(sizes))
-    graph = sparse.csr_array((np.ones(len(one), dtype=bool), (one, sizes[0] + other)), shape=shape)
-    count, label = connected_components(graph, directed=False)
-    parts = label[: sizes[0]], label[sizes[0] :]
+    None where there are so many profiles, or so large components, that it takes more than `most_work` multiplications.
+    """
+    if problem.system.profiles * _WORK_PER_PROFILE > most_work:
+        return None
+    joint = _joint_rows(problem, masses, first, second)
+    count, label = connected_components(sparse.block_array([[None, joint], [joint.T, None]]), directed=False)
+    parts = label[: joint.shape[0]], label[joint.shape[0] :]
+    widths = [np.bincount(part, minlength=count) for part in parts]
+    work = float((widths[0] * widths[1] * np.minimum(*widths).astype(np.float64)).sum())
+    if work > most_work:
+        return None
     gaps = np.ones(count)
     numbers = [_number_within(part, count) for part in parts]
-    widths = [np.bincount(part, minlength=count) for part in parts]
     for members, shape in _batches(*widths):
-        _gaps_of(masses, one, other, parts, numbers, members, shape, gaps)
+        _gaps_of(joint, parts, numbers, members, shape, gaps)
     return PairSpectrum(first, second, parts[0], parts[1], gaps)
+
+
+def _joint_rows(problem: Problem, masses: FloatArray, first: int, second: int) -> sparse.coo_array:
+    """Return C_j diag(masses) C_k^T without the pairs of rows that share no profile."""
+    one, other = problem.index[first].astype(np.int64), problem.index[second].astype(np.int64)
+    shape = tuple(int(problem.offsets[k + 1] - problem.offsets[k]) for k in (first, second))
+    if math.prod(shape) <= 4 * len(one):
+        pairs, sums = one * shape[1] + other, math.prod(shape)
+        values, present = np.bincount(pairs, masses, sums), np.flatnonzero(np.bincount(pairs, minlength=sums))
+        return sparse.coo_array((values[present], np.divmod(present, shape[1])), shape=shape)
+    return sparse.coo_array((masses, (one, other)), shape=shape).tocsr().tocoo()  # by rows: much faster than by sorting
 
 
 def _number_within(part: IntArray, count: int) -> IntArray:
@@ -100,9 +117,7 @@ def _rounded(size: int) -> int:
 
 
 def _gaps_of(
-    masses: FloatArray,
-    one: IntArray,
-    other: IntArray,
+    joint: sparse.coo_array,
     parts: tuple[IntArray, IntArray],
     numbers: list[IntArray],
     members: IntArray,
@@ -110,13 +125,13 @@ def _gaps_of(
     gaps: FloatArray,
 ) -> None:
     """Write the gaps of the components of one batch."""
+    one, other = joint.coords
     place = np.full(len(gaps), -1, dtype=np.int64)
     place[members] = np.arange(len(members))
     batch = place[parts[0]][one]
     here = np.flatnonzero(batch >= 0)
-    flat = (batch[here] * shape[0] + numbers[0][one[here]]) * shape[1] + numbers[1][other[here]]
-    sums = np.bincount(flat, masses[here], len(members) * shape[0] * shape[1])
-    cells: FloatArray = sums.reshape(len(members), *shape).astype(np.float64)
+    cells: FloatArray = np.zeros((len(members), *shape))
+    cells[batch[here], numbers[0][one[here]], numbers[1][other[here]]] = joint.data[here]
     gaps[members] = second_gap(cells if shape[0] >= shape[1] else cells.transpose(0, 2, 1))
 
 

@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.redundancy import redundant
 from purtensor.kernels.spread import spread
-from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.convergence.krylov import leading_by_sweeps
+from purtensor.solving.convergence.leading import Complexes, LeadingEigenvalue, decays_of
+from purtensor.solving.hessian.choice import factorized_hessian_of
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.problem import Problem
 
-_Complex = npt.NDArray[np.complex128]
 _Solve = Callable[[FloatArray], FloatArray]
 
 Groups = Sequence[Sequence[int]]
@@ -35,33 +35,16 @@ _DENSE_GAUGE = 400
 _DENSE = 100
 """Up to so many independent potentials all eigenvalues are computed."""
 
+_MOST_SECONDS = 8.0
+_SOLVES = 20
+_SECONDS_PER_MEMBERSHIP = 3e-8
+"""Estimated time: beyond, nothing is factorised. A pass over all rows of all profiles is made for each solve."""
+
 _LARGEST_BASIS = 40
 """Arnoldi's method ends here at the latest; the median needs 7 vectors."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LeadingEigenvalue:
-    """The eigenvalue of largest modulus of a grouped sweep.
-
-    Attributes
-    ----------
-    value
-        lambda, 0 where a sweep leaves nothing.
-    gap
-        1 - lambda, with relative accuracy: 1 - `value` has lost its digits where the sweep is slow.
-    solves
-        How many solves with H it took.
-    settled
-        Whether the last two estimates agree to the tolerance that was asked for.
-    mode
-        Shape (D,): potentials of the eigenvector; complex where lambda is.
-    """
-
-    value: complex
-    gap: complex
-    solves: int
-    settled: bool
-    mode: _Complex
+_FAST = 0.9
+"""Below this modulus the eigenvalue nearest to 1 may not be the leading one, and sweeps find that quickly."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,10 +68,17 @@ class GroupedSweep:
     _gauge: _Gauge
 
     @classmethod
-    def at(cls, problem: Problem, masses: FloatArray, groups: Groups | None = None) -> GroupedSweep:
-        """Return the sweep near the masses; every constraint is a group of its own where none are given."""
+    def at(cls, problem: Problem, masses: FloatArray, groups: Groups | None = None) -> GroupedSweep | None:
+        """Return the sweep near the masses; every constraint is a group of its own where none are given.
+
+        None where Newton's equations are too large to be factorised; conjugate gradients are not exact enough.
+        """
         chosen = [(k,) for k in range(len(problem.index))] if groups is None else [tuple(group) for group in groups]
-        _, factored = hessian_of(problem).factor_and_solve(masses, np.zeros(problem.system.rows))
+        passes = _SOLVES * _SECONDS_PER_MEMBERSHIP * problem.index.size
+        form = factorized_hessian_of(problem, _SOLVES, _MOST_SECONDS - passes)
+        if form is None:
+            return None
+        _, factored = form.factor_and_solve(masses, np.zeros(problem.system.rows))
         return cls(problem, masses, tuple(chosen), factored, _Gauge.of(problem, masses, chosen))
 
     @property
@@ -195,7 +185,11 @@ def _solve_on_range(matrix: FloatArray, plain: FloatArray) -> _Solve:
 
 
 def leading_eigenvalue(sweep: GroupedSweep, *, tolerance: float = 1e-5, seed: int = 0) -> LeadingEigenvalue:
-    """Return the leading eigenvalue of a grouped sweep, by Arnoldi's method on (I - S)^-1 in L2(q).
+    """Return the leading eigenvalue of a grouped sweep.
+
+    Up to 100 independent potentials it is the one of largest modulus of all. Beyond, sweeps of single constraints are
+    tried first, and serve where they are fast (krylov.py); what is slow is found by Arnoldi's method on (I - S)^-1 in
+    L2(q), as the eigenvalue nearest to 1: of two groups all are real and none is negative.
 
     Parameters
     ----------
@@ -207,6 +201,15 @@ def leading_eigenvalue(sweep: GroupedSweep, *, tolerance: float = 1e-5, seed: in
     independent = sweep.independent
     if len(independent) <= _DENSE:
         return _densely(sweep, independent)
+    if all(len(group) == 1 for group in sweep.groups):
+        order = [group[0] for group in sweep.groups]
+        found = leading_by_sweeps(sweep.problem, sweep.masses, order, sweeps=_LARGEST_BASIS, seed=seed)
+        if found.settled and abs(found.value) < _FAST:
+            return found
+    return _by_inverse(sweep, tolerance, seed)
+
+
+def _by_inverse(sweep: GroupedSweep, tolerance: float, seed: int) -> LeadingEigenvalue:
     rng = np.random.default_rng(seed)
     rows = sweep.problem.system.rows
     weights = sweep.masses / sweep.masses.sum()
@@ -235,7 +238,7 @@ def leading_eigenvalue(sweep: GroupedSweep, *, tolerance: float = 1e-5, seed: in
         projected[j + 1, j] = norm
         values, vectors = _eigen(projected[: j + 1, : j + 1])
         gaps = _gaps(values)
-        lead = int(np.argmin(_decay(gaps)))
+        lead = int(np.argmin(np.abs(gaps)))
         gap = complex(gaps[lead])
         mode = np.array(potentials).T @ vectors[:, lead]
         exhausted = norm <= 1e-10 * size
@@ -258,26 +261,18 @@ def _densely(sweep: GroupedSweep, independent: IntArray) -> LeadingEigenvalue:
         unit[row] = 0.0
     values, vectors = _eigen(matrix)
     gaps = _gaps(values)
-    lead = int(np.argmin(_decay(gaps)))
+    lead = int(np.argmin(decays_of(gaps)))
     mode = np.zeros(rows, dtype=complex)
     mode[independent] = vectors[:, lead]
     gap = complex(gaps[lead])
     return LeadingEigenvalue(1.0 - gap, gap, size, True, mode)
 
 
-def _eigen(matrix: FloatArray) -> tuple[_Complex, _Complex]:
+def _eigen(matrix: FloatArray) -> tuple[Complexes, Complexes]:
     values, vectors = np.linalg.eig(matrix)
     return values.astype(np.complex128), vectors.astype(np.complex128)
 
 
-def _gaps(values: _Complex) -> _Complex:
+def _gaps(values: Complexes) -> Complexes:
     """Return 1 - lambda from the eigenvalues of (I - S)^-1; |lambda| < 1, so that those within 1/2 of 0 are noise."""
     return np.asarray(1.0 / np.where(np.abs(values) > 0.5, values, 1.0))
-
-
-def _decay(gaps: _Complex) -> FloatArray:
-    """Return -log |1 - gap|, accurate for small gaps; inf where the sweep leaves nothing."""
-    real, imaginary = gaps.real, gaps.imag
-    squared = (-2.0 + real) * real + imaginary**2  # |1 - gap|^2 - 1
-    with np.errstate(divide="ignore"):
-        return np.asarray(-0.5 * np.log1p(np.maximum(squared, -1.0)))

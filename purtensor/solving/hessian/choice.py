@@ -36,12 +36,22 @@ class Cost:
     arrowhead: float
     dense: float
     conjugate: float
-    algebra: float
+    ranks: float
+
+    @property
+    def factorized(self) -> float:
+        """The seconds of one factorisation; inf where no form has one."""
+        return min(self.arrowhead, self.dense)
 
     @property
     def step(self) -> float:
         """The seconds of one solve in the form that is chosen."""
-        return min(self.arrowhead, self.dense, self.conjugate)
+        return min(self.factorized, self.conjugate)
+
+    @property
+    def algebra(self) -> float:
+        """The seconds before the first solve in the form that is chosen."""
+        return 3e-4 + (self.ranks if self.conjugate >= self.factorized else 0.0)
 
 
 def estimate(system: System, slabs: Slabs | None) -> Cost:
@@ -66,8 +76,7 @@ def estimate(system: System, slabs: Slabs | None) -> Cost:
     conjugate = 1e-9 * profiles * constraints * 4 * _SEARCH_ITERATIONS
     if arrowhead >= dense:
         ranks = 1e-9 * (profiles * constraints * 5 + rank**2 * system.rows / 10)
-    algebra = 3e-4 + (ranks if conjugate >= min(arrowhead, dense) else 0.0)
-    return Cost(arrowhead, dense, conjugate, algebra)
+    return Cost(arrowhead, dense, conjugate, ranks)
 
 
 def hessian_of(problem: Problem) -> Hessian:
@@ -77,6 +86,17 @@ def hessian_of(problem: Problem) -> Hessian:
         found = _build(problem)
         _KNOWN[problem] = found
     return found
+
+
+def factorized_hessian_of(problem: Problem, solves: int, most_seconds: float) -> Hessian | None:
+    """Return the cheapest form that solves to rounding; None where building it and so many solves take longer."""
+    cost = estimate(problem.system, problem.slabs)
+    if cost.ranks + (1 + solves) * cost.factorized > most_seconds:  # a solve by elimination costs a factorisation
+        return None
+    if cost.factorized <= cost.conjugate:
+        found = hessian_of(problem)
+        return None if isinstance(found, Conjugate) else found
+    return _factorized(problem, cost, most_seconds / solves)
 
 
 def share_form(problem: Problem, like: Problem) -> None:
@@ -94,18 +114,21 @@ _KNOWN: WeakKeyDictionary[Problem, Hessian] = WeakKeyDictionary()
 
 def _build(problem: Problem) -> Hessian:
     cost = estimate(problem.system, problem.slabs)
-    matrix_free = Conjugate(problem.system, "conjugate gradients")
-    if cost.conjugate < min(cost.arrowhead, cost.dense):
-        return matrix_free
+    found = None if cost.conjugate < cost.factorized else _factorized(problem, cost, cost.conjugate)
+    return found or Conjugate(problem.system, "conjugate gradients")
+
+
+def _factorized(problem: Problem, cost: Cost, most_seconds: float) -> Hessian | None:
+    """Return the cheaper form that factorises; None where it is dearer, or the exact algebra beyond the memory."""
     try:
         independence = independent_rows(problem.system)
-    except TooLargeError:  # its exact algebra is beyond the memory: only what needs no independent rows is left
-        return matrix_free
+    except TooLargeError:
+        return None
     slabs = problem.slabs
     if slabs is not None and independence.key == slabs.key and cost.arrowhead <= cost.dense:
         mask = independence.mask(problem.system.rows)
         return build_bipartite(problem.system, slabs, mask) or build_arrowhead(problem.system, slabs, mask)
-    return build_dense(problem.system, independence.rows) if cost.dense <= cost.conjugate else matrix_free
+    return build_dense(problem.system, independence.rows) if cost.dense <= most_seconds else None
 
 
 def form_on(system: System, slabs: Slabs | None, kept: BoolArray, ridged: IntArray) -> Hessian:
@@ -114,7 +137,7 @@ def form_on(system: System, slabs: Slabs | None, kept: BoolArray, ridged: IntArr
     The kept rows of the other constraints must be independent, those inside of slabs a maximal set of such.
     """
     cost = estimate(system, slabs)
-    if cost.conjugate < min(cost.arrowhead, cost.dense):
+    if cost.conjugate < cost.factorized:
         return Conjugate(system, "conjugate gradients", np.flatnonzero(~kept), relative=_ACCURACY)
     if slabs is None or cost.dense < cost.arrowhead:
         return build_dense(system, np.flatnonzero(kept))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from purtensor.solving.convergence.friedrichs import pair_spectrum, second_gap, work_of
+from purtensor.solving.convergence.friedrichs import pair_spectrum, second_gap
 from tests.solving.convergence.test_rates import solved
 
 
@@ -29,7 +29,13 @@ def test_pair_spectrum__is_the_largest_cosine_below_one(name):
         found = pair_spectrum(problem, limit.masses, *pair)
         assert found.gap == pytest.approx(1 - below.max(initial=0.0), rel=1e-6)
         assert len(found.gaps) == np.sum(cosines > 1 - 1e-9)
-        assert work_of(problem, *pair) >= problem.system.profiles
+
+
+@pytest.mark.parametrize("most_work", [1.0, 1e4])
+def test_pair_spectrum__is_bounded_by_the_work(most_work):
+    problem, limit = solved("cube")
+    assert pair_spectrum(problem, limit.masses, 0, 1, most_work=most_work) is None
+    assert pair_spectrum(problem, limit.masses, 0, 1) is not None
 
 
 @pytest.mark.parametrize("weight", [1e-3, 1e-9, 1e-15])

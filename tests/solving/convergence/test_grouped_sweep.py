@@ -52,7 +52,7 @@ def test_leading_eigenvalue__resolves_the_gap_of_slow_sweeps():
     arrays = build_problem(problem.reference, problem.constraints).arrays
     found = leading_eigenvalue(GroupedSweep.at(arrays, result.evidence.run.iterate.masses))
     assert np.log(10) / found.gap.real == pytest.approx(5.779e6, rel=1e-3)
-    assert found.solves <= 20
+    assert found.steps <= 20
 
 
 def test_leading_eigenvalue__grouping_is_no_gain_for_certain():

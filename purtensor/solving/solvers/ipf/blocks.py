@@ -16,7 +16,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import System
 from purtensor.solving.chunked import rebuilt
-from purtensor.solving.convergence.friedrichs import pair_spectrum, work_of
+from purtensor.solving.convergence.friedrichs import pair_spectrum
 from purtensor.solving.hessian.choice import hessian_of, share_form
 from purtensor.solving.iterate import Iterate, Record, Step, dual_at, is_rounding, residual_of
 from purtensor.solving.problem import Problem
@@ -180,11 +180,12 @@ def auto_blocks(problem: Problem, masses: FloatArray) -> tuple[tuple[int, ...], 
     """
     system = problem.system
     groups: list[tuple[int, ...]] = [(k,) for k in range(len(system.scopes))]
-    cosines = {
-        pair: 1.0 - pair_spectrum(problem, masses, *pair).gap
-        for pair in itertools.combinations(range(len(groups)), 2)
-        if set(system.scopes[pair[0]]) & set(system.scopes[pair[1]]) and work_of(problem, *pair) <= _MOST_WORK
-    }
+    cosines = {}
+    for pair in itertools.combinations(range(len(groups)), 2):
+        if set(system.scopes[pair[0]]) & set(system.scopes[pair[1]]):
+            spectrum = pair_spectrum(problem, masses, *pair, most_work=_MOST_WORK)
+            if spectrum is not None:
+                cosines[pair] = 1.0 - spectrum.gap
     while True:
         found = max(
             (

@@ -1,0 +1,124 @@
+"""What is known of the rate of iterative proportional fitting before a solve, in labels and in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WeakLink:
+    """Two pieces of a slab that next to no mass joins.
+
+    Attributes
+    ----------
+    where
+        The categories that all its profiles share, such as {"x": "x17"}; empty where the two constraints share
+        no attribute.
+    first, second
+        The rows of each piece as text; the first piece is the smaller one.
+    masses
+        The mass of the profiles within each piece, of a total of 1.
+    joined, profiles
+        The mass of the profiles between the pieces, of a total of 1, and how many these are.
+    sweeps_per_decade
+        What this link alone makes.
+    """
+
+    where: dict[str, object]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    masses: tuple[float, float]
+    joined: float
+    profiles: int
+    sweeps_per_decade: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """How many sweeps divide the error of iterative proportional fitting by ten in the end, and what sets that.
+
+    Attributes
+    ----------
+    sweeps_per_decade
+        Of the sweep linearised at the table that was asked for; 0 where a few sweeps leave nothing.
+    estimate
+        The larger of `slab` and `merged`, of those that are known.
+    slab
+        Sweeps a decade of alternating between the two constraints that are closest to each other; for PUR these are
+        utility and realism, which meet slab by slab. NaN where no pair was looked at.
+    merged
+        Sweeps a decade when these two are one step: those of `IPF(blocks=...)`; 0 for two constraints. NaN where it was
+        left out.
+    lower, upper
+        Bounds on the sweeps a decade of the linearised sweep; 0 and inf where none are known.
+    proved
+        Whether the bounds hold for the sweep at the solution, and not only for that at the table asked for.
+    pair
+        The attributes of the two constraints that are closest; None where no pair was looked at.
+    weakest
+        The link that makes them slow; None where none was looked for.
+    notes
+        What was not computed, and why.
+    """
+
+    sweeps_per_decade: float
+    estimate: float
+    slab: float
+    merged: float
+    lower: float
+    upper: float
+    proved: bool
+    pair: tuple[tuple[str, ...], tuple[str, ...]] | None
+    weakest: WeakLink | None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def explanation(self) -> str:
+        """What sets the rate, in sentences."""
+        return " ".join(
+            [_rate_text(self), *_link_text(self), *_merged_text(self), *(f"{note}." for note in self.notes)]
+        )
+
+    def __repr__(self) -> str:
+        return f"<purtensor.convergence.Prediction: {self.explanation}>"
+
+
+def _rate_text(found: Prediction) -> str:
+    if found.sweeps_per_decade == 0.0:
+        return "A few sweeps of iterative proportional fitting leave nothing."
+    return f"Iterative proportional fitting takes {_number(found.sweeps_per_decade)} sweeps for a factor of ten."
+
+
+def _link_text(found: Prediction) -> list[str]:
+    link = found.weakest
+    if link is None or found.pair is None or not found.slab >= found.merged:
+        return []
+    one, other = ("(" + ", ".join(scope) + ")" for scope in found.pair)
+    where = ", ".join(f"{name}={value}" for name, value in link.where.items())
+    place = f"within {where}" if where else "between them"
+    profiles = "one profile" if link.profiles == 1 else f"{link.profiles} profiles"
+    return [
+        f"{one} and {other} are closest: {place}, {_listed(link.first)} (mass {link.masses[0]:.2g}) and "
+        f"{_listed(link.second)} (mass {link.masses[1]:.2g}) are joined by {profiles} of mass {link.joined:.2g} in "
+        f"all, which alone makes {_number(link.sweeps_per_decade)} sweeps."
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return "{" + "; ".join(names[:_SHOWN]) + more + "}"
+
+
+def _merged_text(found: Prediction) -> list[str]:
+    if found.pair is None or math.isnan(found.merged) or found.sweeps_per_decade == 0.0:
+        return []
+    one, other = ("(" + ", ".join(scope) + ")" for scope in found.pair)
+    return [f"With {one} and {other} projected on as one block it takes {_number(found.merged)}."]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 100.0 <= value < math.inf else f"{value:.3g}"

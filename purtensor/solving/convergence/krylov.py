@@ -1,0 +1,113 @@
+"""The leading eigenvalue of a plain sweep by sweeps alone, where nothing can be factorised."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.newton.linear_sweep import linear_sweep
+from purtensor.kernels.spread import spread
+from purtensor.solving.convergence.leading import LeadingEigenvalue, decay_of
+from purtensor.solving.iterate import row_sums
+from purtensor.solving.problem import Problem
+
+_EXHAUSTED = 1e-12
+"""Of a vector of norm 1: a sweep leaves no more than that outside of the basis, which then holds all."""
+
+_LARGEST_GAUGE = 1e8
+"""Potentials beyond this times what they move have rounding that moves profiles as well."""
+
+
+def leading_by_sweeps(
+    problem: Problem,
+    masses: FloatArray,
+    order: Sequence[int],
+    *,
+    sweeps: int = 24,
+    tolerance: float = 1e-3,
+    seed: int = 0,
+) -> LeadingEigenvalue:
+    """Return the eigenvalue of largest modulus of a plain sweep, by Arnoldi's method on S itself.
+
+    It has settled when the last three estimates of -log |lambda| agree to the tolerance; before, it is too small.
+    Vectors are kept as potentials x and as H x, both of length D: inner products in L2(q) are x'H y, so that no more
+    than two arrays of all profiles are needed at a time.
+    """
+    rows, weights = problem.system.rows, masses / masses.sum()
+    sums, steps = row_sums(problem, weights), np.asarray(order, dtype=np.int64)
+    z, shared = np.empty_like(weights), _shared_groups(problem)
+
+    def image(x: FloatArray) -> FloatArray:
+        spread(problem.index, problem.offsets, x, z)
+        return row_sums(problem, weights * z)
+
+    x = np.random.default_rng(seed).standard_normal(rows)
+    _leave_shared(x, shared)
+    hx = image(x)
+    norm = math.sqrt(max(0.0, float(x @ hx)))
+    basis, images = np.empty((sweeps, rows)), np.empty((sweeps, rows))
+    projected = np.zeros((sweeps + 1, sweeps))
+    decays: list[float] = []
+    for j in range(sweeps):
+        basis[j], images[j] = x / norm, hx / norm
+        x = basis[j].copy()
+        spread(problem.index, problem.offsets, x, z)
+        linear_sweep(weights, problem.index, problem.offsets, sums, steps, 1.0, x, z)
+        for _ in range(2):
+            shares = images[: j + 1] @ x
+            projected[: j + 1, j] += shares
+            x -= shares @ basis[: j + 1]
+        _leave_shared(x, shared)
+        hx = image(x)
+        norm = projected[j + 1, j] = math.sqrt(max(0.0, float(x @ hx)))
+        found = _ritz(projected[: j + 1, : j + 1], basis[: j + 1])
+        decays.append(decay_of(found.gap))
+        exhausted = norm <= _EXHAUSTED
+        if exhausted or (len(decays) > 2 and max(decays[-3:]) - min(decays[-3:]) <= tolerance * decays[-1]):
+            return replace(found, settled=True)
+        if np.abs(x).max() > _LARGEST_GAUGE * norm:
+            break
+    return found
+
+
+def _ritz(projected: FloatArray, basis: FloatArray) -> LeadingEigenvalue:
+    values, vectors = np.linalg.eig(projected.astype(np.complex128))
+    lead = int(np.argmax(np.abs(values)))
+    value = complex(values[lead])
+    return LeadingEigenvalue(value, 1.0 - value, len(basis), False, basis.T @ vectors[:, lead])
+
+
+_Shared = list[tuple[slice, slice, IntArray, IntArray, FloatArray]]
+
+
+def _shared_groups(problem: Problem) -> _Shared:
+    """Return for each pair of constraints their blocks, and the categories that each row has of what they share."""
+    system, found = problem.system, []
+    sizes = {name: len(own) for name, own in zip(system.domain.attributes, system.domain.categories, strict=True)}
+    for one, other in itertools.combinations(range(len(system.scopes)), 2):
+        codes = [np.zeros(problem.offsets[k + 1] - problem.offsets[k], dtype=np.int64) for k in (one, other)]
+        for name in set(system.scopes[one]) & set(system.scopes[other]):
+            for k, code in zip((one, other), codes, strict=True):
+                code *= sizes[name]
+                code += system.row_codes[k][system.scopes[k].index(name)]
+        _, group = np.unique(np.concatenate(codes), return_inverse=True)
+        first, second = np.split(group, [len(codes[0])])
+        counts = np.maximum(1.0, np.bincount(second, minlength=int(group.max()) + 1))
+        found.append((system.block(one), system.block(other), first, second, counts))
+    return found
+
+
+def _leave_shared(x: FloatArray, shared: _Shared) -> None:
+    """Move means over what two constraints share from the later to the earlier one: no profile moves.
+
+    Without this, what moves no profile grows against the rest with each step, and with it the rounding.
+    """
+    for first, second, group_first, group_second, counts in shared:
+        means = np.bincount(group_second, x[second], len(counts)) / counts
+        x[second] -= means[group_second]
+        x[first] += means[group_first]
