@@ -17,7 +17,7 @@ from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table, write_frame, write_text
 from purtensor.cli.progress import bar
 from purtensor.cli.rate_study import write_study
-from purtensor.cli.records import Columns, read_counts
+from purtensor.cli.records import counts_of
 from purtensor.cli.workers import worker_processes
 from purtensor.comparison.compare import compare
 from purtensor.comparison.contenders import name_of
@@ -37,6 +37,10 @@ _RECORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 def run(arguments: argparse.Namespace) -> int:
     """Compare, write the files and the report, and print the tables; or make a study of convergence rates."""
     with _own_solvers_at_hand(), worker_processes(arguments.workers) as executor:
+        if arguments.fair:
+            from purtensor.cli.compare_fair import write_fair  # needs scikit-learn, which solvers do not
+
+            return write_fair(arguments, executor)
         if not arguments.study:
             return _compare(arguments, executor)
         for problem in arguments.problems or ["b"]:
@@ -148,17 +152,6 @@ def _problem(text: str, arguments: argparse.Namespace) -> tuple[str, Any]:
     path = Path(text)
     if not text.lower().endswith(_RECORDS):
         return (path.stem if path.suffix == ".nc" else text), text
-    if not (arguments.response and arguments.protected):
-        raise InvalidOptionError(
-            f"{text} holds records: say what is decided and what is protected, with --response and --protected"
-        )
-    asked = Columns(
-        None,
-        arguments.weights,
-        arguments.missing,
-        tuple(arguments.missing_values),
-        (arguments.response, *arguments.protected),
-    )
-    counts = read_counts(path, asked)
+    counts = counts_of(path, arguments)
     f = regularize(counts, arguments.strength, response=arguments.response)
     return path.name.split(".")[0], (f, pur(f, response=arguments.response, protected=arguments.protected))

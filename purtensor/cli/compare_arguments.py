@@ -43,6 +43,20 @@ def add_compare(commands: Any) -> None:
         help="instead of a comparison: how many sweeps IPF needs while one property of a PUR problem varies (b, where "
         "none is named)",
     )
+    parser.add_argument(
+        "--fair",
+        metavar="DATA",
+        help="instead of solvers, compare ways to fair predictions: PUR, P, PU and MaxEnt-PUR as natural classifiers "
+        "and as weights for models, beside fairlearn, AIF360 and equipy where they are installed; DATA is adult, "
+        "adult-rich (more categories), or records with --response and --protected",
+    )
+    parser.add_argument(
+        "--methods", nargs="+", metavar="NAME", help="of --fair: methods by their names in the table (default: all)"
+    )
+    parser.add_argument(
+        "--splits", type=int, default=20, metavar="N", help="of --fair: random divisions of the people (default: 20)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the divisions (default: 0)")
     parser.add_argument("--budget", type=float, default=60.0, metavar="S", help="seconds a run may take (default: 60)")
     parser.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
     parser.add_argument(

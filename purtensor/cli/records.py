@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,6 +97,25 @@ def read_counts(path: Path, columns: Columns) -> Table:
         return tabulate(records, attributes, weights=weights, missing=columns.missing)
     except InvalidTableError as error:
         raise InvalidTableError(str(error).replace(MISSING_REMEDY, columns.remedy)) from None
+
+
+def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
+    """Return the counts in a file of records whose roles were typed.
+
+    Raises
+    ------
+    InvalidOptionError
+        No response or nothing protected was named.
+    PurtensorError
+        As `read_counts`.
+    """
+    if not (arguments.response and arguments.protected):
+        raise InvalidOptionError(
+            f"{path} holds records: say what is decided and what is protected, with --response and --protected"
+        )
+    roles = (arguments.response, *arguments.protected)
+    columns = Columns(None, arguments.weights, arguments.missing, tuple(arguments.missing_values), roles)
+    return read_counts(path, columns)
 
 
 def _weight_column(names: Sequence[str], asked: str | None, path: Path) -> str | None:

@@ -175,3 +175,27 @@ def test_compare__a_study_by_workers(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert main(words) == 0
     one, two = (pd.read_csv(tmp_path / workers / "lambda_a.csv") for workers in ("1", "2"))
     pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
+def test_compare_fair__of_records_writes_numbers_and_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = ["no,f,no", "yes,f,yes", "no,m,no", "yes,m,no", "yes,m,yes", "no,f,yes"]
+    (tmp_path / "people.csv").write_text("hired,sex,degree\n" + "\n".join(rows * 20) + "\n")
+    monkeypatch.chdir(tmp_path)
+    methods = ["f, natural", "PUR of smoothed f, fair decisions", "equipy MultiWasserstein"]
+    words = ["compare", "--fair", "people.csv", "--methods", *methods, "--splits", "2", "--out", "out"]
+    assert main([*words, "--response", "hired", "--protected", "sex"]) == 0
+    printed = capsys.readouterr().out
+    assert "people.csv, 120 people" in printed
+    assert "gap of decisions" in printed
+    runs = pd.read_csv(tmp_path / "out" / "fair_runs.csv")
+    assert runs["method"].tolist()[:2] == methods[:2]
+    summary = pd.read_csv(tmp_path / "out" / "fair_summary.csv").set_index("method")
+    assert summary.loc[methods[1], "gap_train"] < 1e-9
+    page = (tmp_path / "out" / "fair.html").read_text()
+    assert "PUR of smoothed f, fair decisions" in page
+    if "equipy" not in summary.index[-1]:
+        assert "equipy MultiWasserstein: no equipy" in page
+    assert main(words) == BAD_INPUT
+    assert "say what is decided and what is protected" in capsys.readouterr().err

@@ -1,0 +1,111 @@
+"""`purtensor compare --fair`: ways to fair predictions, as a table, files and a report."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from purtensor._typing import Table
+from purtensor.cli.endings import DONE
+from purtensor.cli.info import versions
+from purtensor.cli.output import show_facts, show_table, write_frame
+from purtensor.cli.progress import bar
+from purtensor.cli.records import counts_of
+from purtensor.datasets.uci_adult import adult
+from purtensor.report.page import Exhibit, Part, Report, write_report
+from purtensor.studies.adult_question import PROTECTED, RESPONSE
+from purtensor.studies.fair_methods.contest import Contest, compare_fair
+from purtensor.studies.fair_methods.measures import MEASURES
+
+EMBEDDED: Mapping[str, Mapping[str, Any]] = {
+    "adult": {},
+    "adult-rich": {
+        "age_edges": (25, 35, 45, 55, 65),
+        "attributes": (RESPONSE, *PROTECTED, "age_group", "workclass9", "education16"),
+    },
+}
+"""Data that are named and not read: how Adult is tabulated."""
+
+HEADINGS = {
+    "log_loss": "log-loss",
+    "auc": "AUC",
+    "gap": "gap",
+    "gap_train": "gap, train",
+    "decision_gap": "gap of decisions",
+    "accuracy": "accuracy",
+    "utility_error": "utility error",
+    "seconds": "seconds",
+}
+SUMMARY = (
+    "People are divided at random, two thirds to learn from and one third to judge by, again and again, and every "
+    "method learns from the same. Parity is a gap of 0. In brackets the standard error of the mean over the divisions, "
+    "in units of the last digit. Decisions that are to be fair are not better for being more accurate: accuracy is "
+    "agreement with decisions that were not fair, and to give everybody the most frequent response is accurate too."
+)
+
+
+def write_fair(arguments: argparse.Namespace, executor: Any = None) -> int:
+    """Compare, print the table, write the numbers and the report, and return the exit code."""
+    counts, response, protected = _data(arguments)
+    with bar("dividing and learning", arguments.splits) as shown:
+        found = compare_fair(
+            counts,
+            response=response,
+            protected=protected,
+            methods=arguments.methods,
+            times=arguments.splits,
+            seed=arguments.seed,
+            executor=executor,
+            on_split=shown.done,
+        )
+    facts = {
+        "data": f"{arguments.fair}, {float(counts.sum()):,.0f} people",
+        "response": response,
+        "protected": ", ".join(protected),
+        "divisions": f"{arguments.splits} of seed {arguments.seed}",
+        "skipped": "; ".join(f"{name}: no {module}" for name, module in found.skipped.items()),
+    }
+    table = fair_table(found)
+    show_facts("fair predictions", facts)
+    show_table("means over the divisions", tuple(table.columns), [tuple(row) for row in table.itertuples(index=False)])
+    show_facts(f"written to {arguments.out}", _written(found, table, facts, arguments.out))
+    return DONE
+
+
+def fair_table(found: Contest) -> pd.DataFrame:
+    """Return a row a method, as text: means with their standard errors in units of the last digit."""
+    summary = found.summary()
+    notes = found.runs.groupby("method", sort=False)["note"].agg(lambda notes: next(filter(None, notes), ""))
+    table = pd.DataFrame({"method": summary["method"]})
+    for name, heading in HEADINGS.items():
+        pairs = zip(summary[name], summary[f"{name}_error"], strict=True)
+        table[heading] = [_cell(mean, error, digits=2 if name == "seconds" else 4) for mean, error in pairs]
+    return table.assign(note=[notes[method] for method in summary["method"]])
+
+
+def _cell(mean: float, error: float, digits: int) -> str:
+    if pd.isna(mean):
+        return ""
+    return f"{mean:.{digits}f}({error * 10**digits:.0f})" if error < float("inf") else f"{mean:.{digits}f}"
+
+
+def _data(arguments: argparse.Namespace) -> tuple[Table, str, tuple[str, ...]]:
+    if arguments.fair in EMBEDDED:
+        return adult(**EMBEDDED[arguments.fair]), RESPONSE, PROTECTED
+    return counts_of(Path(arguments.fair), arguments), arguments.response, tuple(arguments.protected)
+
+
+def _written(found: Contest, table: pd.DataFrame, facts: Mapping[str, str], out: Path) -> dict[str, str]:
+    """Write everything and return what is where."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_frame(found.runs, out / "fair_runs.csv")
+    write_frame(found.summary(), out / "fair_summary.csv")
+    text = "; ".join(f"{HEADINGS[name]}: {meaning}" for name, meaning in MEASURES.items())
+    exhibit = Exhibit("Methods", text + ".", table=table, numbers="fair_summary.csv, fair_runs.csv")
+    part = Part(facts["data"], {name: fact for name, fact in facts.items() if fact}, (), [exhibit])
+    report = write_report(Report("Ways to fair predictions", SUMMARY, [part], versions=versions()), out / "fair.html")
+    return {"report": report.name, "numbers": "fair_summary.csv, fair_runs.csv"}
