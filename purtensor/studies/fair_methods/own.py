@@ -73,17 +73,17 @@ def weighted_forest(name: str) -> Method:
     return learn
 
 
-def regression(split: Split, weights: FloatArray, features: FloatArray | None = None) -> FloatArray:
+def regression(split: Split, weights: FloatArray, columns: FloatArray | None = None) -> FloatArray:
     """Return what a logistic regression, learned from people of given weights, predicts for each profile.
 
     Parameters
     ----------
     weights
         Shape (predictor profiles, responses).
-    features
+    columns
         A row a predictor profile; those of the split when None.
     """
-    known = split.features if features is None else features
+    known = split.columns if columns is None else columns
     profile, response = np.nonzero(weights)
     model = LogisticRegression(max_iter=1000)
     model.fit(known[profile], response, sample_weight=weights[profile, response])

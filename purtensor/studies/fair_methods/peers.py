@@ -19,9 +19,9 @@ DIFFERENCE_BOUND = 0.01
 
 
 def correlation_remover(split: Split) -> Answer:
-    """Learn from features whose correlation with the groups is removed (fairlearn)."""
+    """Learn from columns whose correlation with the groups is removed (fairlearn)."""
     group = _groups(split)[:, 1:]
-    joint = np.concatenate([group, split.features[:, ~split.is_protected]], axis=1)
+    joint = np.concatenate([group, split.columns[:, ~split.is_protected]], axis=1)
     profile, _ = split.rows(split.learned)
     remover = import_module("fairlearn.preprocessing").CorrelationRemover(
         sensitive_feature_ids=list(range(group.shape[1]))
@@ -38,9 +38,9 @@ def threshold_optimizer(split: Split) -> Answer:
         estimator=LogisticRegression(max_iter=1000), constraints="demographic_parity", predict_method="predict_proba"
     )
     group = split.population.protected
-    model.fit(split.features[profile], response, sensitive_features=group[profile])
+    model.fit(split.columns[profile], response, sensitive_features=group[profile])
     everybody, _ = split.rows(split.learned + split.judged)
-    decided = model.predict(split.features[everybody], sensitive_features=group[everybody], random_state=split.seed)
+    decided = model.predict(split.columns[everybody], sensitive_features=group[everybody], random_state=split.seed)
     return Answer(decisions=_shares(split, everybody, np.asarray(decided, dtype=np.float64)))
 
 
@@ -51,9 +51,9 @@ def exponentiated_gradient(split: Split) -> Answer:
     reductions = import_module("fairlearn.reductions")
     parity = reductions.DemographicParity(difference_bound=DIFFERENCE_BOUND)
     model = reductions.ExponentiatedGradient(LogisticRegression(max_iter=1000), parity)
-    model.fit(split.features[profile], response, sensitive_features=split.population.protected[profile])
+    model.fit(split.columns[profile], response, sensitive_features=split.population.protected[profile])
     everybody, _ = split.rows(split.learned + split.judged)
-    decided = model.predict(split.features[everybody], random_state=split.seed)
+    decided = model.predict(split.columns[everybody], random_state=split.seed)
     return Answer(decisions=_shares(split, everybody, np.asarray(decided, dtype=np.float64)))
 
 

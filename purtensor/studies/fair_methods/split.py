@@ -50,14 +50,14 @@ class Split:
         return self.matrix(self.test)
 
     @cached_property
-    def features(self) -> FloatArray:
+    def columns(self) -> FloatArray:
         """A 0-1 column for each category of each predictor, shape (predictor profiles, columns)."""
         codes = predictors(self.population).astype(np.int64)
         return np.concatenate([np.eye(int(column.max()) + 1)[column] for column in codes.T], axis=1)
 
     @property
     def is_protected(self) -> BoolArray:
-        """Which columns of `features` are of protected attributes."""
+        """Which columns of `columns` are of protected attributes."""
         codes = predictors(self.population)
         protected = len(self.population.roles.protected)
         return np.concatenate([np.full(int(c.max()) + 1, i < protected) for i, c in enumerate(codes.T)])

@@ -27,7 +27,7 @@ def test_split__everybody_is_on_one_side_two_thirds_to_learn_from() -> None:
     again = np.zeros_like(split.judged)
     np.add.at(again, (profile, response), 1)
     np.testing.assert_array_equal(again, split.judged)
-    assert split.features.sum(axis=1).tolist() == [2.0] * 6
+    assert split.columns.sum(axis=1).tolist() == [2.0] * 6
     assert split.is_protected.tolist() == [True, True, False, False, False]
 
 
