@@ -37,16 +37,18 @@ class RowsPoint:
 
 
 class RowsTrial(NamedTuple):
-    """See `Trial`: the point is measured already."""
+    """See `Trial`: the sums at the end of the step are known already; they may be infinite where it is too long."""
 
     slope: float
     loss: float
     largest: float
-    reached: RowsPoint
+    space: RowsSpace
+    reached: FloatArray
+    found: Tally
 
     def point(self) -> RowsPoint:
         """Return the point."""
-        return self.reached
+        return self.space.measured(self.reached, self.found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +111,8 @@ class RowsSpace:
     def try_step(self, point: RowsPoint, direction: Direction, step: float) -> RowsTrial:
         reached = point.potentials + step * direction.potentials
         found = self._pass(step_pass, point.potentials, direction.potentials, step, reached)
-        return RowsTrial(direction.slope, found.sums["loss"], found.largest["change"], self.measured(reached, found))
+        loss, largest = found.sums["loss"], found.largest["change"]
+        return RowsTrial(direction.slope, loss, largest, self, reached, found)
 
     def has_emptied(self, point: RowsPoint, residual_l1: float) -> bool:
         totals = self.total, self.problem.mass

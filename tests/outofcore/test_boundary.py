@@ -108,7 +108,7 @@ def test_project__where_zeros_are_forced_equals_the_answer_in_memory(tmp_path, s
 @pytest.mark.parametrize("name", ["and_gate", "haberman_boundary"])
 @pytest.mark.parametrize("solver", [pt.Newton(), pt.IPF()], ids=["Newton", "IPF"])
 def test_project__classical_boundaries(tmp_path, monkeypatch, name, solver):
-    monkeypatch.setattr(doubts, "PATIENCE", 25)
+    monkeypatch.setattr(loop, "PATIENCE", 25)
     problem = pt.problems.load(name)
     expected = pt.project(problem.reference, problem.constraints, solver=pt.Newton())
     place = stored(pt.to_sparse(problem.reference), tmp_path)
@@ -154,10 +154,6 @@ def test_project__a_tolerance_or_limit_that_comes_first_is_as_in_memory(tmp_path
     result = pt.project(stored(table, tmp_path), constraints, on_failure="return", **options)
     assert_as_in_memory(result, expected)
     assert (result.diagnosis is None) == (expected.diagnosis is None)
-
-
-def test_project__doubts_are_those_in_memory():
-    assert (doubts.PATIENCE, doubts.LITTLE) == (loop.PATIENCE, loop.LITTLE)
 
 
 def test_project__interior_problems_are_never_asked_about(tmp_path, monkeypatch):
