@@ -43,6 +43,8 @@ _SECONDS_PER_MEMBERSHIP = 3e-8
 _LARGEST_BASIS = 40
 """Arnoldi's method ends here at the latest; the median needs 7 vectors."""
 
+_MOST_SWEEPS = 80
+
 _FAST = 0.9
 """Below this modulus the eigenvalue nearest to 1 may not be the leading one, and sweeps find that quickly."""
 
@@ -203,8 +205,10 @@ def leading_eigenvalue(sweep: GroupedSweep, *, tolerance: float = 1e-5, seed: in
         return _densely(sweep, independent)
     if all(len(group) == 1 for group in sweep.groups):
         order = [group[0] for group in sweep.groups]
-        found = leading_by_sweeps(sweep.problem, sweep.masses, order, sweeps=_LARGEST_BASIS, seed=seed)
-        if found.settled and abs(found.value) < _FAST:
+        found = leading_by_sweeps(
+            sweep.problem, sweep.masses, order, sweeps=_MOST_SWEEPS, tolerance=tolerance, seed=seed
+        )
+        if abs(found.value) < _FAST:
             return found
     return _by_inverse(sweep, tolerance, seed)
 
