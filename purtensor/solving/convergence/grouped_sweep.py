@@ -16,10 +16,10 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.constraints.rank.redundancy import redundant
 from purtensor.kernels.spread import spread
 from purtensor.solving.convergence.krylov import leading_by_sweeps
 from purtensor.solving.convergence.leading import Complexes, LeadingEigenvalue, decays_of
+from purtensor.solving.convergence.linear_sweep import Dependencies
 from purtensor.solving.hessian.choice import factorized_hessian_of
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.problem import Problem
@@ -84,9 +84,14 @@ class GroupedSweep:
         return cls(problem, masses, tuple(chosen), factored, _Gauge.of(problem, masses, chosen))
 
     @property
+    def dependencies(self) -> Dependencies:
+        """Which rows follow from others."""
+        return self._gauge.dependencies
+
+    @property
     def independent(self) -> IntArray:
         """The rows that no others imply."""
-        return self._gauge.independent
+        return np.flatnonzero(self.dependencies.independent)
 
     def lower(self, potentials: FloatArray) -> FloatArray:
         """Return (L + D) x: the rows of each group summed over what it and the groups before it move, shape (D,)."""
@@ -121,17 +126,18 @@ class _Gauge:
     of its own. Gauges that live within one group are moved by nothing, and are left out.
     """
 
+    dependencies: Dependencies
     basis: sparse.csc_array
-    independent: IntArray
     solve: _Solve | None
 
     @classmethod
     def of(cls, problem: Problem, masses: FloatArray, groups: Groups) -> _Gauge:
-        basis, independent = _kernel(problem)
+        known = Dependencies.of(problem)
+        basis = _kernel(known, problem.system.rows)
         parts = [_part(problem, group, basis) for group in groups]
         moving = np.flatnonzero(sum(abs(part).sum(axis=0) for part in parts) > 0)
         if not len(moving):
-            return cls(basis[:, moving], independent, None)
+            return cls(known, basis[:, moving], None)
         parts = [part[:, moving] for part in parts]
         total, matrix = sparse.csc_array(parts[0].shape), sparse.csc_array((len(moving), len(moving)))
         weights = sparse.diags_array(masses)
@@ -139,10 +145,10 @@ class _Gauge:
             total = total + part
             matrix = matrix + part.T @ (weights @ total)
         if len(moving) > _DENSE_GAUGE:
-            return cls(basis[:, moving], independent, splu(matrix.tocsc()).solve)
+            return cls(known, basis[:, moving], splu(matrix.tocsc()).solve)
         return cls(
+            known,
             basis[:, moving],
-            independent,
             _solve_on_range(matrix.toarray(), sum(part.T @ part for part in parts).toarray()),
         )
 
@@ -153,16 +159,13 @@ class _Gauge:
         return np.asarray(self.basis @ self.solve(-(self.basis.T @ right)))
 
 
-def _kernel(problem: Problem) -> tuple[sparse.csc_array, IntArray]:
-    """Return a basis of the potentials with C^T n = 0, a column of whole numbers each dependent row, and the others."""
-    found = redundant(problem.system)
-    rows = np.concatenate([np.append(one.rows, one.row) for one in found] or [np.empty(0, dtype=np.int64)])
-    values = np.concatenate([np.append(one.weights, -one.multiplier) for one in found] or [np.empty(0)])
-    begins = np.cumsum([0, *(len(one.rows) + 1 for one in found)])
-    shape = (problem.system.rows, len(found))
-    basis = sparse.csc_array((values.astype(np.float64), rows, begins), shape=shape)
-    independent = np.setdiff1d(np.arange(problem.system.rows), [one.row for one in found])
-    return basis, independent
+def _kernel(known: Dependencies, rows: int) -> sparse.csc_array:
+    """Return a basis of the potentials with C^T n = 0: a column of whole numbers each dependent row."""
+    count = len(known.row)
+    column = np.repeat(np.arange(count), np.diff(known.begins))
+    places = np.concatenate([known.others, known.row]), np.concatenate([column, np.arange(count)])
+    values = np.concatenate([known.weights, -known.multiplier])
+    return sparse.coo_array((values, places), shape=(rows, count)).tocsc()
 
 
 def _part(problem: Problem, group: Sequence[int], basis: sparse.csc_array) -> sparse.csc_array:
@@ -205,8 +208,9 @@ def leading_eigenvalue(sweep: GroupedSweep, *, tolerance: float = 1e-5, seed: in
         return _densely(sweep, independent)
     if all(len(group) == 1 for group in sweep.groups):
         order = [group[0] for group in sweep.groups]
+        leave = sweep.dependencies.leave
         found = leading_by_sweeps(
-            sweep.problem, sweep.masses, order, sweeps=_MOST_SWEEPS, tolerance=tolerance, seed=seed
+            sweep.problem, sweep.masses, order, sweeps=_MOST_SWEEPS, tolerance=tolerance, seed=seed, leave=leave
         )
         if abs(found.value) < _FAST:
             return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -31,23 +32,31 @@ def leading_by_sweeps(
     sweeps: int = 24,
     tolerance: float = 1e-3,
     seed: int = 0,
+    leave: Callable[[FloatArray], object] | None = None,
 ) -> LeadingEigenvalue:
     """Return the eigenvalue of largest modulus of a plain sweep, by Arnoldi's method on S itself.
 
     It has settled when the last three estimates of -log |lambda| agree to the tolerance; before, it is too small.
     Vectors are kept as potentials x and as H x, both of length D: inner products in L2(q) are x'H y, so that no more
     than two arrays of all profiles are needed at a time.
+
+    Parameters
+    ----------
+    leave
+        Takes from potentials, in place, what moves no profile. What moves none grows against the rest with each step,
+        and its rounding with it. By default means over what two constraints share are moved from one to the other,
+        which needs no exact algebra, and leaves the part that is due to zeros.
     """
     rows, weights = problem.system.rows, masses / masses.sum()
     sums, steps = row_sums(problem, weights), np.asarray(order, dtype=np.int64)
-    z, shared = np.empty_like(weights), _shared_groups(problem)
+    z, leave = np.empty_like(weights), leave or partial(_leave_shared, shared=_shared_groups(problem))
 
     def image(x: FloatArray) -> FloatArray:
         spread(problem.index, problem.offsets, x, z)
         return row_sums(problem, weights * z)
 
     x = np.random.default_rng(seed).standard_normal(rows)
-    _leave_shared(x, shared)
+    leave(x)
     hx = image(x)
     norm = math.sqrt(max(0.0, float(x @ hx)))
     basis, images = np.empty((sweeps, rows)), np.empty((sweeps, rows))
@@ -62,7 +71,7 @@ def leading_by_sweeps(
             shares = images[: j + 1] @ x
             projected[: j + 1, j] += shares
             x -= shares @ basis[: j + 1]
-        _leave_shared(x, shared)
+        leave(x)
         hx = image(x)
         norm = projected[j + 1, j] = math.sqrt(max(0.0, float(x @ hx)))
         found = _ritz(projected[: j + 1, : j + 1], basis[: j + 1])
@@ -103,10 +112,7 @@ def _shared_groups(problem: Problem) -> _Shared:
 
 
 def _leave_shared(x: FloatArray, shared: _Shared) -> None:
-    """Move means over what two constraints share from the later to the earlier one: no profile moves.
-
-    Without this, what moves no profile grows against the rest with each step, and with it the rounding.
-    """
+    """Move means over what two constraints share from the later to the earlier one: no profile moves."""
     for first, second, group_first, group_second, counts in shared:
         means = np.bincount(group_second, x[second], len(counts)) / counts
         x[second] -= means[group_second]

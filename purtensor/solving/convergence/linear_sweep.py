@@ -49,6 +49,10 @@ class Dependencies:
             independent,
         )
 
+    def leave(self, potentials: FloatArray) -> None:
+        """Make potentials, shape (D,), zero on dependent rows without moving a profile, in place."""
+        leave_dependent_rows(self.row, self.multiplier, self.begins, self.others, self.weights, potentials)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearSweep:
@@ -104,11 +108,11 @@ class LinearSweep:
 
     def swept(self, potentials: FloatArray) -> FloatArray:
         """Return what a sweep leaves of an error of all potentials, shape (D,), zero on dependent rows."""
-        problem, known = self.problem, self.dependencies
+        problem = self.problem
         x = np.ascontiguousarray(potentials, dtype=np.float64).copy()
         z = self.exponents(x)
         linear_sweep(self.masses, problem.index, problem.offsets, self.sums, self.order, self.relaxation, x, z)
-        leave_dependent_rows(known.row, known.multiplier, known.begins, known.others, known.weights, x)
+        self.dependencies.leave(x)
         return x
 
     def exponents(self, potentials: FloatArray) -> FloatArray:
