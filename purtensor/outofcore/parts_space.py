@@ -42,7 +42,7 @@ from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.regularized import FLOORS
 from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding, log_factors
 from purtensor.solving.loop import State
-from purtensor.solving.spaces.space import Sums
+from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
 from purtensor.solving.stopping import EMPTIED, away_from_total
 
 
@@ -262,12 +262,17 @@ class PartsSpace:
         return self._pass(certificate_pass, point.token, point.outer, scale, solved, tokens, raised)
 
     def sums(self, point: PartsPoint, change: PartsChange) -> Sums:
-        upper, gap, moved = (change.tally.sums[name] / self.total for name in ("upper", "gap", "moved"))
-        return Sums(change.lowest, upper, gap, moved)
+        """Return what a change proves, what it leaves of the misses being taken for a distance.
 
-    def weight(self, point: PartsPoint) -> float:
+        That is no proof where rows are all but dependent (notes/certificate.md).
+        """
         first = self._told(point)
-        return float(first.sums["weight"] / first.sums["mass"])
+        upper, gap, moved = (change.tally.sums[name] / self.total for name in ("upper", "gap", "moved"))
+        upper = (math.sqrt(max(upper, 0.0)) + change.uneven / math.sqrt(self.total)) ** 2
+        left = change.left / self.total
+        rounding = 2.0**-53 * (4.0 + float(first.sums["weight"] / first.sums["mass"]))
+        feasible = change.lowest >= -1.0 and left <= NEGLIGIBLE
+        return Sums(upper, max(gap, 0.0), moved / 2 + left + rounding, left, rounding + left, feasible)
 
     def _told(self, point: PartsPoint) -> Tally:
         """Return what the first pass of a certificate told of this point."""

@@ -27,9 +27,10 @@ from purtensor.outofcore.parts_space import PartsChange, PartsSpace
 from purtensor.outofcore.passes import START, Tally, added, opened_part
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.unreachable_targets import refuse_bare
-from purtensor.solving.certificate import NEGLIGIBLE, best_change
+from purtensor.solving.certificate import best_change
 from purtensor.solving.line_search import search
 from purtensor.solving.loop import State, begin
+from purtensor.solving.spaces.space import NEGLIGIBLE
 from purtensor.tables.domain import Domain
 
 _ITERATIONS = 80

@@ -1,9 +1,9 @@
 """A proved bound on the distance of an iterate to the exact projection.
 
-With independent rows C_i solve (C_i diag(p) C_i^T) m = b - C_i p and set w = C_i^T m. If w >= -1, then p (1 + w)
-meets the constraints, and since p lies in the exponential family of the projection q, D(q || p) is at most
-B = sum p phi(w) with phi(w) = (1 + w) log(1 + w) - w. The dual at m bounds D(q || p) from below; the gap G between
-the two bounds D(p (1 + w) || q) (notes/certificate.md).
+With independent rows C_i solve (C_i diag(p) C_i^T) m = b - C_i p and set c = p C_i^T m. What p + c still misses, known
+to twice the digits, is realised exactly on a basis of profiles. So p^ = p + c + e meets the constraints, and since p
+lies in the exponential family of the projection q, D(q || p) <= D(p^ || p), while the dual at m bounds D(p^ || q) from
+above (notes/certificate.md).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from purtensor.solving.hessian.regularized import FLOORS
 from purtensor.solving.iterate import Iterate
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.arrays import ArraySpace
-from purtensor.solving.spaces.space import C, CertifiableSpace, P
+from purtensor.solving.spaces.space import C, CertifiableSpace, P, Sums
+from purtensor.solving.stopping import away_from_total
 
 _MOST_REFINEMENTS = 20
-_UNIT = 2.0**-53
+_UPWARD = 1.0 + 2.0**-40
 
-NEGLIGIBLE = 64 * 2.0**-52
-"""The miss, total mass 1, up to which a point counts as feasible: by so much may dependent targets disagree."""
+_GOOD = 1e-6
+"""What is left of the misses, in nats, by which a first solution is as good as a refined one: a share of the bound."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +49,10 @@ class Certificate:
         """Whether anything is proved."""
         return self.bound < float("inf")
 
+    def or_better(self, other: Certificate) -> Certificate:
+        """Return the smaller bounds of two certificates of one point: both are proved."""
+        return Certificate(min(self.bound, other.bound), min(self.tv_bound, other.tv_bound))
+
 
 UNPROVED = Certificate(float("inf"), 1.0)
 """Nothing is proved."""
@@ -64,21 +69,42 @@ class Certifier(Protocol):
 def certify(
     space: CertifiableSpace[P, C], point: P, floors: Sequence[float] = FLOORS, kept: list[C] | None = None
 ) -> Certificate:
-    """Return what can be proved of a point; it costs about one Newton step. `kept` gets the changes that were tried.
+    """Return what can be proved of a point, scaled to the targets' total; `kept` gets the changes that prove most.
 
     The bounds take in the rounding of the masses themselves: each is reference * exp(C^T t) to a relative
     error of some units in the last place times the potentials that it sums.
     """
-    if not 0.0 < space.mass(point) < float("inf"):
+    mass = space.mass(point)
+    if not 0.0 < mass < float("inf"):
         return UNPROVED
+    if away_from_total(mass, space.total):
+        point = space.rebuild(point, quickly=True)[0]
     for floor in (0.0, *floors):
-        for change in reversed(changes(space, point, floor)):  # an earlier one where rounding takes the last to -1
-            if kept is not None:
-                kept.append(change)
-            proof = _proof(space, point, change)
-            if proof.certified:
-                return proof
+        proof = _proof(space, point, floor, [] if kept is None else kept)
+        if proof.certified:
+            return proof
     return UNPROVED
+
+
+def _proof(space: CertifiableSpace[P, C], point: P, floor: float, kept: list[C]) -> Certificate:
+    """Return the best of what the changes prove that refinement gives, until one is as good as it gets."""
+    best, change = UNPROVED, space.first_change(point, floor)
+    least = float("inf")
+    for _ in range(_MOST_REFINEMENTS):
+        if change is None or not change.uneven < 0.5 * least:  # also where it is no number
+            break
+        least = change.uneven
+        sums = space.sums(point, change)
+        if sums is None:
+            break
+        proof = proved(sums)
+        if proof.tv_bound < best.tv_bound or not best.certified:
+            kept.append(change)
+        best = best.or_better(proof)
+        if proof.certified and least**2 <= _GOOD * sums.divergence * space.total:
+            break
+        change = space.refine(change)
+    return best
 
 
 def best_change(space: CertifiableSpace[P, C], point: P, floor: float = 0.0) -> C | None:
@@ -101,15 +127,6 @@ def changes(space: CertifiableSpace[P, C], point: P, floor: float) -> list[C]:
     return found
 
 
-def _proof(space: CertifiableSpace[P, C], point: P, change: C) -> Certificate:
-    lowest, upper, gap, moved = space.sums(point, change)
-    upper, left = with_unevenness(upper, change.uneven**2 / space.total), change.left / space.total
-    if not _is_feasible(lowest, left):
-        return UNPROVED
-    rounding = _UNIT * (4.0 + space.weight(point))
-    return Certificate(*proved(lowest, upper, gap, moved, left, rounding))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DualCertifier:
     """Proves bounds for a problem in memory."""
@@ -121,24 +138,10 @@ class DualCertifier:
         return certify(ArraySpace(self.problem), iterate)
 
 
-def with_unevenness(upper: float, uneven: float) -> float:
-    """Return what sum p phi(w) may be, at most, where the misses that are left are `uneven`: both for a mass of 1."""
-    return (math.sqrt(max(upper, 0.0)) + math.sqrt(uneven)) ** 2
-
-
-def proved(lowest: float, upper: float, gap: float, moved: float, left: float, rounding: float) -> tuple[float, float]:
-    """Return the bound on the divergence and that on the total variation which the sums over w prove; inf and 1 else.
-
-    All of a total mass of 1: the sums of purtensor.kernels.newton.certificate, the L1 miss that refinement left, and
-    how far rounding can have moved the masses off their potentials.
-    """
-    if not _is_feasible(lowest, left):
-        return float("inf"), 1.0
-    away = rounding + left
-    tv = min(np.sqrt(max(upper, 0.0) / 2), moved / 2 + np.sqrt(max(gap, 0.0) / 2)) + away
-    return float(upper + 2 * tv * away + away**2), float(min(1.0, tv))
-
-
-def _is_feasible(lowest: float, left: float) -> bool:
-    """Tell whether p (1 + w) is a distribution that meets the targets to rounding; not where a number is NaN."""
-    return lowest >= -1.0 and left <= NEGLIGIBLE
+def proved(sums: Sums) -> Certificate:
+    """Return what a feasible point proves (notes/certificate.md, equations 8 and 9)."""
+    if not (sums.feasible and np.isfinite(sums.divergence + sums.gap + sums.distance)):
+        return UNPROVED
+    near = math.sqrt(0.5 * sums.gap)  # the total variation between the feasible point and the projection
+    bound = (sums.divergence + 2.0 * sums.rounding * near) * _UPWARD
+    return Certificate(bound, min(1.0, math.sqrt(0.5 * bound) * _UPWARD, (sums.distance + near) * _UPWARD))

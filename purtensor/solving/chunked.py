@@ -7,7 +7,7 @@ import numpy as np
 from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_range, sum_rows
-from purtensor.kernels.newton.certificate import certify_range, change_masses, weigh_range
+from purtensor.kernels.newton.certificate import weigh_range
 from purtensor.kernels.newton.line_search import bend
 from purtensor.solving.problem import Problem
 
@@ -28,7 +28,7 @@ def rebuilt(problem: Problem, potentials: FloatArray) -> FloatArray:
         lambda _, begin, end: rebuild_range(
             problem.reference, problem.index, problem.offsets, potentials, begin, end, masses
         ),
-        _chunks(problem),
+        profile_chunks(problem),
     )
     return masses
 
@@ -54,7 +54,7 @@ def measured(problem: Problem, masses: FloatArray, sums: FloatArray) -> tuple[fl
 
 def bent(problem: Problem, masses: FloatArray, direction: FloatArray, step: float) -> tuple[float, float]:
     """Return sum p (exp(z) - 1 - z) with z = step C^T direction, and the largest |C^T direction|."""
-    chunks = _chunks(problem)
+    chunks = profile_chunks(problem)
     found = np.empty((len(chunks), 2))
 
     def work(c: int, begin: int, end: int) -> None:
@@ -64,29 +64,9 @@ def bent(problem: Problem, masses: FloatArray, direction: FloatArray, step: floa
     return float(added_up(found)[0]), float(found[:, 1].max())
 
 
-def changed(problem: Problem, masses: FloatArray, potentials: FloatArray, scale: float, out: FloatArray) -> None:
-    """Write scale masses (1 + w), w = C^T potentials, into `out`."""
-    for_each_chunk(
-        lambda _, begin, end: change_masses(masses, problem.index, problem.offsets, potentials, scale, begin, end, out),
-        _chunks(problem),
-    )
-
-
-def change_sums(problem: Problem, masses: FloatArray, potentials: FloatArray) -> tuple[float, float, float, float]:
-    """Return the sums of the certificate for w = C^T potentials: see purtensor.kernels.newton.certificate."""
-    chunks = _chunks(problem)
-    found = np.empty((len(chunks), 4))
-    for_each_chunk(
-        lambda c, begin, end: certify_range(masses, problem.index, problem.offsets, potentials, begin, end, found[c]),
-        chunks,
-    )
-    _, upper, gap, moved = added_up(found)
-    return float(found[:, 0].min()), float(upper), float(gap), float(moved)
-
-
 def weighed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:
     """Return the mean over the masses of the sum of each profile's absolute potentials."""
-    weights, chunks = np.abs(potentials), _chunks(problem)
+    weights, chunks = np.abs(potentials), profile_chunks(problem)
     found = np.empty((len(chunks), 2))
     for_each_chunk(
         lambda c, begin, end: weigh_range(masses, problem.index, problem.offsets, weights, begin, end, found[c]), chunks
@@ -95,6 +75,7 @@ def weighed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> flo
     return float(weight) / float(mass)
 
 
-def _chunks(problem: Problem) -> tuple[Chunk, ...]:
+def profile_chunks(problem: Problem) -> tuple[Chunk, ...]:
+    """Return the chunks of the profiles of a problem."""
     count = len(problem.reference)
     return chunks_of(count, PROFILES_PER_CHUNK if count >= SMALLEST_IN_CHUNKS else max(1, count))

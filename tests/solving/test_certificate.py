@@ -156,21 +156,23 @@ def test_certify__where_the_miss_of_the_marginals_says_far_too_little():
     assert proved.bound >= kl > 1000 * outcome.residual.l1**2 / 2
 
 
-def test_certify__proves_nothing_where_no_feasible_point_is_near():
+def test_certify__takes_masses_that_would_fall_below_zero_for_empty():
+    """The nearest change makes some masses negative; they are emptied, and others take what that misses."""
     problem = arrays_of("b_hard2")
+    exact = solved(problem, pt.Newton(), tolerance=1e-14, iterations=60).iterate.masses
     iterate = solved(problem, pt.IPF(), tolerance=1e-3).iterate
     proved = DualCertifier(problem).certify(iterate)
-    assert not proved.certified
-    assert (proved.bound, proved.tv_bound) == (np.inf, 1.0)
+    assert variation(exact, iterate.masses) <= proved.tv_bound < 0.02
+    assert divergence(exact, iterate.masses) <= proved.bound < 1e-3
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.3])
-def test_feasible_change__meets_the_targets(scale):
+def test_best_change__meets_the_targets():
     problem = arrays_of("a")
-    masses = solved(problem, pt.IPF(), tolerance=1e-4).iterate.masses / scale
-    found = best_change(ArraySpace(problem), Iterate(None, masses))
-    feasible = scale * masses * (1.0 + coefficients(problem).T @ found.potentials)
+    iterate = solved(problem, pt.IPF(), tolerance=1e-4).iterate
+    found = best_change(ArraySpace(problem), iterate)
+    feasible = iterate.masses + found.moves
     assert coefficients(problem) @ feasible == pytest.approx(problem.targets, abs=1e-15)
+    assert found.moves == pytest.approx(iterate.masses * (coefficients(problem).T @ found.potentials), rel=1e-12)
     assert feasible.min() >= 0.0
     assert found.left <= 1e-14
     assert found.uneven <= 1e-12

@@ -5,7 +5,7 @@ import pytest
 
 from purtensor.kernels.newton.line_search import curvature
 from purtensor.solving import chunked as over_profiles
-from purtensor.solving.chunked import bent, change_sums, changed, measured, rebuilt, weighed
+from purtensor.solving.chunked import bent, measured, rebuilt, weighed
 from tests.solving.drawn import arrays_of, coefficients
 
 
@@ -49,17 +49,6 @@ def test_bent__along_a_direction(problem, potentials):
     assert largest == pytest.approx(np.abs(change).max(), rel=1e-14)
 
 
-def test_changed_and_change_sums__of_the_same_change(problem, potentials):
-    w = coefficients(problem).T @ (0.05 * potentials)
-    found = np.full_like(problem.reference, np.nan)
-    changed(problem, problem.reference, 0.05 * potentials, 2.0, found)
-    assert found == pytest.approx(2.0 * problem.reference * (1.0 + w), rel=1e-14)
-    lowest, upper, _, moved = change_sums(problem, problem.reference, 0.05 * potentials)
-    assert lowest == pytest.approx(w.min(), rel=1e-13)
-    assert upper == pytest.approx(float(problem.reference @ ((1 + w) * np.log1p(w) - w)), rel=1e-10)
-    assert moved == pytest.approx(float(problem.reference @ np.abs(w)), rel=1e-13)
-
-
 def test_all__have_the_same_bits_for_any_number_of_threads(monkeypatch):
     problem = arrays_of("b")
     potentials = np.random.default_rng(2).normal(scale=0.1, size=problem.system.rows)
@@ -76,7 +65,6 @@ def test_all__have_the_same_bits_for_any_number_of_threads(monkeypatch):
                 measured(problem, masses, sums),
                 sums,
                 bent(problem, masses, potentials, 1.0),
-                change_sums(problem, masses, potentials),
             ]
         )
     for one, other in zip(*found, strict=True):

@@ -58,48 +58,6 @@ def unevenness(missed: FloatArray, targets: FloatArray) -> float:
 
 
 @compiled
-def change_masses(
-    masses: FloatArray,
-    index: IntArray,
-    offsets: IntArray,
-    potentials: FloatArray,
-    scale: float,
-    begin: int,
-    end: int,
-    out: FloatArray,
-) -> None:
-    """Write scale p (1 + w), w = C^T potentials, of the profiles begin .. end - 1 into their `out`."""
-    for at in range(begin, end, BLOCK):
-        part = out[at : min(at + BLOCK, end)]
-        spread_from(index, offsets, potentials, at, part)
-        for i in range(part.size):
-            part[i] = scale * masses[at + i] * (1.0 + part[i])
-
-
-@compiled
-def certify_range(
-    masses: FloatArray,
-    index: IntArray,
-    offsets: IntArray,
-    potentials: FloatArray,
-    begin: int,
-    end: int,
-    out: FloatArray,
-) -> None:
-    """Write the `certificate_sums` of w = C^T potentials over the profiles begin .. end - 1 into `out`, shape (4,)."""
-    change = np.empty(min(BLOCK, end - begin))
-    out[:] = 0.0
-    for at in range(begin, end, BLOCK):
-        here = change[: min(BLOCK, end - at)]
-        spread_from(index, offsets, potentials, at, here)
-        lowest, upper, gap, moved = certificate_sums(masses[at : at + here.size], here)
-        out[0] = lowest if np.isnan(lowest) else min(out[0], lowest)
-        out[1] += upper
-        out[2] += gap
-        out[3] += moved
-
-
-@compiled
 def weigh_range(
     masses: FloatArray,
     index: IntArray,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.certificate import unevenness
-from purtensor.solving.chunked import change_sums, changed, measured, weighed
+from purtensor.solving.basis import Basis, heaviest_basis
+from purtensor.solving.exact_change import exact_change
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.hessian.regularized import even_shares
@@ -22,21 +23,41 @@ from purtensor.solving.iterate import (
 )
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.array_points import ArrayPoints
-from purtensor.solving.spaces.space import Direction, Sums
+from purtensor.solving.spaces.array_proof import exact_misses, moves_of, proof_sums
+from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
+
+_MOST_ROUTED = 4
+
+_LITTLE = 2.0**-10
+"""What is left to the basis is no more than this share of the change itself, as a rule."""
 
 
 @dataclass(slots=True, eq=False)
 class ArrayChange:
-    """See `Change`; `missed` is what p (1 + w) misses, `room` holds its masses."""
+    """See `Change`: `size` and `square` are the sums of |moves| and of moves^2 / p.
 
+    `missed` is off by `unsure` at most.
+    """
+
+    masses: FloatArray
     potentials: FloatArray
     factored: Factored
-    point: Iterate
-    scale: float
-    left: float
-    uneven: float
-    missed: FloatArray
-    room: FloatArray
+    moves: FloatArray
+    size: float
+    square: float
+    missed: FloatArray = field(init=False)
+    unsure: FloatArray = field(init=False)
+    left: float = field(init=False)
+    uneven: float = field(init=False)
+
+
+def _is_little(rest: FloatArray, change: ArrayChange) -> bool:
+    """Tell whether what is left to the basis makes no difference to what a change proves."""
+    on = np.flatnonzero(rest)
+    some, masses = rest[on], change.masses[on]
+    with np.errstate(divide="ignore", over="ignore"):
+        square = float(np.sum(some * (some / masses)))
+    return float(some.sum()) <= _LITTLE * change.size and square <= _LITTLE**2 * change.square
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +65,7 @@ class ArraySpace(ArrayPoints):
     """A Problem, as all algorithms see it: see `purtensor.solving.spaces.space` for what each method returns."""
 
     _shares: FloatArray | None = field(default=None)
+    _basis: Basis | None = field(default=None)
 
     @property
     def newton_note(self) -> str:
@@ -64,35 +86,54 @@ class ArraySpace(ArrayPoints):
 
     def first_change(self, point: Iterate, floor: float) -> ArrayChange | None:
         problem = self.problem
-        scale = problem.total / self.mass(point)
-        weights = self._weights(point, floor)
-        found, factored = hessian_of(problem).factor_and_solve(
-            weights, problem.targets / scale - self._measured(point)[0]
-        )
-        return self._changed(point, scale, found, factored, np.empty_like(point.masses))
+        miss = problem.targets - self._measured(point)[0]
+        found, factored = hessian_of(problem).factor_and_solve(self._weights(point, floor), miss)
+        return self._changed(point.masses, found, factored)
 
     def refine(self, change: ArrayChange) -> ArrayChange:
-        found = change.potentials + change.factored.solve(change.missed / change.scale)
-        return self._changed(change.point, change.scale, found, change.factored, change.room)
+        found = change.potentials + change.factored.solve(change.missed)
+        return self._changed(change.masses, found, change.factored)
 
-    def _changed(
-        self, point: Iterate, scale: float, found: FloatArray, factored: Factored, room: FloatArray
-    ) -> ArrayChange:
-        problem = self.problem
-        sums = np.empty(problem.system.rows)
-        changed(problem, point.masses, found, scale, room)
-        _, left = measured(problem, room, sums)
-        missed = problem.targets - sums
-        uneven = math.sqrt(unevenness(missed, problem.targets))
-        return ArrayChange(found, factored, point, scale, left, uneven, missed, room)
+    def sums(self, point: Iterate, change: ArrayChange) -> Sums | None:
+        if self._basis is None:
+            self._basis = heaviest_basis(self.problem, point.masses)
+        basis, most = self._basis, NEGLIGIBLE * self.total
+        if basis is None:
+            return None
+        met, rest = change, basis.sizes(np.abs(change.missed) + change.unsure)
+        for _ in range(_MOST_ROUTED):
+            if _is_little(rest, change) and met.left <= most:
+                break
+            routed = replace(met, moves=np.maximum(met.moves + basis.change(met.missed), -met.masses))
+            self._measure(routed)
+            left = basis.sizes(np.abs(routed.missed) + routed.unsure)
+            if not left.sum() < rest.sum():
+                break
+            met, rest = routed, left
+        found = self._proof(point, met.moves, met.potentials, rest)
+        if not found.feasible and met.left <= most:
+            exact = exact_change(self.problem, basis, point.masses, met.moves)
+            if exact is not None:
+                moves, rest = exact
+                found = self._proof(point, moves, met.potentials, rest)._replace(feasible=True)
+        # rows that depend on others may contradict them, which no change of the masses mends
+        return found._replace(feasible=found.feasible and met.left <= most)
 
-    def sums(self, point: Iterate, change: ArrayChange) -> Sums:
-        mass = self.mass(point)
-        lowest, upper, gap, moved = change_sums(self.problem, point.masses, change.potentials)
-        return Sums(lowest, upper / mass, gap / mass, moved / mass)
+    def _proof(self, point: Iterate, moves: FloatArray, potentials: FloatArray, rest: FloatArray) -> Sums:
+        return proof_sums(self.problem, (point.masses, point.potentials), moves, potentials, rest)
 
-    def weight(self, point: Iterate) -> float:
-        return weighed(self.problem, point.masses, point.potentials)
+    def _changed(self, masses: FloatArray, potentials: FloatArray, factored: Factored) -> ArrayChange:
+        change = ArrayChange(masses, potentials, factored, *moves_of(self.problem, masses, potentials))
+        self._measure(change)
+        return change
+
+    def _measure(self, change: ArrayChange) -> None:
+        """Find out what a change leaves of the misses, to twice the digits of float64."""
+        problem, system = self.problem, self.problem.system
+        change.missed, change.unsure = exact_misses(problem, change.masses, change.moves)
+        sizes = np.abs(change.missed)
+        change.left = max(float(sizes[system.block(k)].sum()) for k in range(self.constraints))
+        change.uneven = math.sqrt(unevenness(change.missed, problem.targets))
 
     def _weights(self, point: Iterate, floor: float) -> FloatArray:
         if floor == 0.0:

@@ -17,9 +17,10 @@ import scipy.sparse
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.independence import independent_rows
+from purtensor.solving.basis import heaviest_basis
 from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding
 from purtensor.solving.problem import Problem
-from purtensor.solving.spaces.space import Direction, Sums
+from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
 from purtensor.solving.stopping import away_from_total, has_emptied
 
 _BLOCK = 4096
@@ -54,12 +55,12 @@ class PlainTrial(NamedTuple):
 
 
 class PlainChange(NamedTuple):
-    """See `Change`; `missed` is what p (1 + w) misses."""
+    """See `Change`; `missed` is what p + moves misses."""
 
     point: PlainPoint
     potentials: FloatArray
+    moves: FloatArray
     solve: Callable[[FloatArray], FloatArray]
-    scale: float
     missed: FloatArray
     left: float
     uneven: float
@@ -197,29 +198,48 @@ class PlainSpace:
     # --- what is proved of a point
 
     def first_change(self, point: PlainPoint, floor: float) -> PlainChange | None:
-        scale = self.total / self.mass(point)
         solve = self.solver(self._weights(point, floor))
-        return self._changed(point, solve(self.problem.targets / scale - point.sums), solve, scale)
+        return self._changed(point, solve(self.problem.targets - point.sums), solve)
 
     def refine(self, change: PlainChange) -> PlainChange:
-        found = change.potentials + change.solve(change.missed / change.scale)
-        return self._changed(change.point, found, change.solve, change.scale)
+        return self._changed(change.point, change.potentials + change.solve(change.missed), change.solve)
 
-    def sums(self, point: PlainPoint, change: PlainChange) -> Sums:
-        w, p = self.on_profiles(change.potentials), point.masses / self.mass(point)
-        upper, gap = certificate_terms(w)
-        return Sums(float(w.min()), float((p * upper).sum()), float((p * gap).sum()), float((p * np.abs(w)).sum()))
+    def sums(self, point: PlainPoint, change: PlainChange) -> Sums | None:
+        basis = heaviest_basis(self.problem, point.masses)
+        if basis is None:
+            return None
+        p, c = point.masses, change.moves
+        rest = basis.sizes(np.abs(change.missed) * (1.0 + 2.0**-50))
+        own = self.on_profiles(np.abs(point.potentials))
+        rounding = 2.0**-53 * (5.0 + (self.constraints - 1) * own)
+        v, ends = self.on_profiles(change.potentials), [np.maximum((c - rest) / p, -1.0), (c + rest) / p]
+        with np.errstate(divide="ignore"):  # where a profile is emptied
+            divergence = p @ np.max([relative_excess(w) for w in ends], axis=0)
+            gap = p @ np.max([gap_terms(w, v, rounding) for w in ends], axis=0)
+        distance = 0.5 * float(np.abs(c - c.sum() / p.sum() * p).sum()) + float(rest.sum())
+        feasible = bool((p + c >= rest).all()) and change.left <= NEGLIGIBLE * self.total
+        upward = (1.0 + 1e-8) / self.total
+        return Sums(
+            float(divergence) * upward, float(gap) * upward, distance * upward, float(rest.sum()) * upward,
+            float(rounding.max()), feasible,
+        )  # fmt: skip
 
-    def weight(self, point: PlainPoint) -> float:
-        return float((point.masses * self.on_profiles(np.abs(point.potentials))).sum()) / self.mass(point)
-
-    def _changed(
-        self, point: PlainPoint, found: FloatArray, solve: Callable[[FloatArray], FloatArray], scale: float
-    ) -> PlainChange:
-        sums = self.all_sums(scale * point.masses * (1.0 + self.on_profiles(found)))
-        targets, missed = self.problem.targets, self.problem.targets - sums
+    def _changed(self, point: PlainPoint, found: FloatArray, solve: Callable[[FloatArray], FloatArray]) -> PlainChange:
+        targets, moves = self.problem.targets, np.maximum(point.masses * self.on_profiles(found), -point.masses)
+        missed = self._misses_rounded_once(point.masses, moves)
         uneven = math.sqrt((missed**2 / np.maximum(targets, np.abs(missed))).sum())
-        return PlainChange(point, found, solve, scale, missed, self._misses(sums)[1], uneven)
+        left = max(float(np.abs(missed[self._rows(k)]).sum()) for k in range(self.constraints))
+        return PlainChange(point, found, moves, solve, missed, left, uneven)
+
+    def _misses_rounded_once(self, masses: FloatArray, moves: FloatArray) -> FloatArray:
+        """Return b - C (masses + moves), each sum rounded once."""
+        terms = [[target] for target in self.problem.targets.tolist()]
+        for k, row in enumerate(self.problem.index):
+            for r, mass, move in zip(
+                (row + self._rows(k).start).tolist(), masses.tolist(), moves.tolist(), strict=True
+            ):
+                terms[r] += (-mass, -move)
+        return np.array([math.fsum(one) for one in terms])
 
     # --- arrays
 
@@ -262,15 +282,20 @@ def exponential_excess(z: FloatArray) -> FloatArray:
     return np.where(np.abs(z) < 1e-3, series, np.expm1(z) - z)
 
 
-def certificate_terms(w: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return phi(w) = (1 + w) log(1 + w) - w and phi(w) - w - w^2 + exp(w) - 1, by series where w is small."""
+def relative_excess(w: FloatArray) -> FloatArray:
+    """Return (1 + w) log(1 + w) - w, by a series where the difference would cancel."""
     square = w * w
-    small = np.abs(w) < 1e-2
-    with np.errstate(all="ignore"):  # below -1 nothing is proved
-        upper = (1 + w) * np.log1p(w) - w
-        upper = np.where(w == -1.0, 1.0, upper)
-        series = square * (0.5 - w / 6 + square / 12 - square * w / 20 + square * square / 30)
-        upper = np.where(small, series, upper)
-        series = square * square * (1 / 8 - w / 24 + 5 * square / 144 - square * w * (1 / 42 - 1 / 5040))
-        gap = np.where(small, series, upper - w - square + np.expm1(w))
-    return upper, gap
+    series = square * (0.5 - w / 6 + square / 12 - square * w / 20 + square * square / 30)
+    with np.errstate(all="ignore"):
+        closed = np.where(w == -1.0, 1.0, (1 + w) * np.log1p(w) - w)
+    return np.asarray(np.where(np.abs(w) < 1e-2, series, closed))
+
+
+def gap_terms(w: FloatArray, v: FloatArray, off: FloatArray) -> FloatArray:
+    """Return (1 + w) (x - 1 + exp(-x)) with x = log(1 + w) - v, the worse of x + off and x - off."""
+    if_empty = np.exp(v + off)
+    with np.errstate(all="ignore"):
+        apart = np.abs(v - w) + np.abs(np.log1p(w) - w) + off
+        apart = np.where(np.abs(w) < 1e-2, apart, np.abs(np.log1p(w) - v) + off)
+        found = (1 + w) * exponential_excess(apart)
+    return np.asarray(np.where(w == -1.0, if_empty, found))

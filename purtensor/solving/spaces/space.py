@@ -58,7 +58,7 @@ class Trial(Protocol[P_co]):
 
 
 class Change(Protocol):
-    """Potentials m such that p (1 + C^T m) meets the targets up to a miss, p being scaled to their total."""
+    """Moves c of the masses p such that p + c meets the targets up to a miss."""
 
     @property
     def left(self) -> float:
@@ -71,13 +71,35 @@ class Change(Protocol):
         ...
 
 
-class Sums(NamedTuple):
-    """The sums over w = C^T m that a certificate is made of, for masses of total 1 (purtensor.kernels.newton)."""
+NEGLIGIBLE = 64 * 2.0**-52
+"""The miss, total mass 1, up to which a point counts as feasible: by so much may dependent targets disagree."""
 
-    lowest: float
-    upper: float
+
+class Sums(NamedTuple):
+    """What a feasible point p^ = p + c + e next to a point p proves, all for a total of 1 and rounded up.
+
+    Attributes
+    ----------
+    divergence
+        D(p^ || p).
+    gap
+        D(p^ || q), q being the projection: by the dual at the potentials of the change.
+    distance
+        The total variation between p^ and p.
+    rest
+        sum |e|: what the moves left to a basis of profiles, at most.
+    rounding
+        By what share the masses may be off the family that their potentials say.
+    feasible
+        Whether no mass of p^ can be negative, and all targets agree with it.
+    """
+
+    divergence: float
     gap: float
-    moved: float
+    distance: float
+    rest: float
+    rounding: float
+    feasible: bool
 
 
 class Direction(NamedTuple):
@@ -187,12 +209,8 @@ class CertifiableSpace(Space[P], Protocol[P, C]):
         """Return the change after one step of iterative refinement, with the same factors."""
         ...
 
-    def sums(self, point: P, change: C) -> Sums:
-        """Return the sums of the certificate."""
-        ...
-
-    def weight(self, point: P) -> float:
-        """Return the mean over the masses of the sum of each profile's absolute potentials."""
+    def sums(self, point: P, change: C) -> Sums | None:
+        """Return what a change proves, a basis taking what it leaves of the misses; None where no basis is found."""
         ...
 
 

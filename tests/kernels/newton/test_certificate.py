@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from purtensor.kernels.newton.certificate import (
     certificate_sums,
-    certify_range,
-    change_masses,
     unevenness,
     weigh,
     weigh_range,
@@ -70,38 +68,6 @@ def test_weigh_range__are_the_sums_of_a_range(kernel):
     here = arrays.reference[50:2000]
     wanted = [float(here @ (arrays.coefficients.T @ weights)[50:2000]), float(here.sum())]
     assert found == pytest.approx(wanted, rel=1e-13)
-
-
-@both(change_masses)
-def test_change_masses__of_a_range(kernel):
-    arrays = Arrays(5, profiles=2100)
-    potentials = np.random.default_rng(6).uniform(-0.2, 0.2, len(arrays.targets))
-    found = np.zeros(2100)
-    kernel(arrays.reference, arrays.index, arrays.offsets, potentials, 3.0, 50, 2000, found)
-    wanted = 3.0 * arrays.reference * (1.0 + arrays.coefficients.T @ potentials)
-    assert found[50:2000] == pytest.approx(wanted[50:2000], rel=1e-14)
-    assert not found[:50].any()
-    assert not found[2000:].any()
-
-
-@both(certify_range)
-def test_certify_range__are_the_sums_of_what_is_never_stored(kernel):
-    arrays = Arrays(7, profiles=2100)
-    potentials = np.random.default_rng(8).uniform(-0.2, 0.2, len(arrays.targets))
-    change = (arrays.coefficients.T @ potentials)[50:2000]
-    found = np.full(4, np.nan)
-    kernel(arrays.reference, arrays.index, arrays.offsets, potentials, 50, 2000, found)
-    assert found == pytest.approx(certificate_sums(arrays.reference[50:2000], change), rel=1e-12)
-
-
-@both(certify_range)
-def test_certify_range__tells_of_what_is_no_distribution(kernel):
-    arrays = Arrays(9, profiles=2100)
-    potentials = np.zeros(len(arrays.targets))
-    potentials[arrays.index[0, 5]] = np.nan
-    found = np.zeros(4)
-    kernel(arrays.reference, arrays.index, arrays.offsets, potentials, 0, 2100, found)
-    assert np.isnan(found).all()
 
 
 @both(unevenness)

@@ -1,0 +1,133 @@
+"""Heaviest spanning forests of two constraints' rows, and what misses flow along them.
+
+Nodes are numbered 0 .. A - 1 for the rows of the first constraint and from A on for those of the second; profiles are
+edges. A forest is kept as a sequence of leaves: each has one edge to what is left of its tree, and then goes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.kernels._jit import compiled
+from purtensor.kernels.rank.forest import _root
+
+
+@compiled
+def _sort_by_mass(masses: FloatArray, order: IntArray) -> None:
+    """Sort profile numbers by falling mass, in place: Shell's sort, for parts of some thousand profiles at most."""
+    gap = 1
+    while gap < order.size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, order.size):
+            own = order[i]
+            mass = masses[own]
+            j = i
+            while j >= gap and masses[order[j - gap]] < mass:
+                order[j] = order[j - gap]
+                j -= gap
+            order[j] = own
+        gap //= 3
+
+
+@compiled
+def heaviest_edges(
+    masses: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    first_rows: int,
+    part_ptr: IntArray,
+    leader: IntArray,
+    in_forest: BoolArray,
+    edges: IntArray,
+) -> int:
+    """Mark and list the profiles of a heaviest spanning forest; return how many there are.
+
+    The profiles of a part share no row with those of another. `leader` starts as 0, 1, 2, ...; `in_forest` as False.
+    """
+    count = 0
+    for part in range(part_ptr.size - 1):
+        begin, end = part_ptr[part], part_ptr[part + 1]
+        order = edges[begin:end]
+        for i in range(begin, end):
+            edges[i] = i
+        _sort_by_mass(masses, order)
+        for n in range(begin, end):
+            i = edges[n]
+            a = _root(leader, int(first[i]))
+            b = _root(leader, first_rows + int(second[i]))
+            if a != b:
+                leader[max(a, b)] = min(a, b)
+                in_forest[i] = True
+                edges[count] = i
+                count += 1
+    return count
+
+
+@compiled
+def list_leaves(
+    first: IntArray,
+    second: IntArray,
+    first_rows: int,
+    edges: IntArray,
+    is_root: BoolArray,
+    degree: IntArray,
+    links: IntArray,
+    edge: IntArray,
+    leaf: IntArray,
+    other: IntArray,
+) -> int:
+    """List the edges of a forest such that each ties a leaf to what is left of its tree; return how many went.
+
+    Nodes that are roots are no leaves. `degree` and `links` start as 0, one a node: `links` is the exclusive or of the
+    edges that are left at a node, which is the edge itself at a leaf.
+    """
+    for e in edges:
+        for end in (np.int64(first[e]), first_rows + np.int64(second[e])):
+            degree[end] += 1
+            links[end] ^= e
+    count = 0
+    for start in range(degree.size):
+        node = np.int64(start)
+        while degree[node] == 1 and not is_root[node]:
+            e = links[node]
+            next_node = np.int64(first[e]) + first_rows + np.int64(second[e]) - node
+            edge[count], leaf[count], other[count] = e, node, next_node
+            count += 1
+            degree[node] = 0
+            degree[next_node] -= 1
+            links[next_node] ^= e
+            node = next_node
+    return count
+
+
+@compiled
+def route(edge: IntArray, leaf: IntArray, other: IntArray, missed: FloatArray, change: FloatArray) -> None:
+    """Add to `change`, one a profile, what meets the misses of all nodes but roots along the forest.
+
+    `missed`, one a node, is used up.
+    """
+    for n in range(edge.size):
+        value = missed[leaf[n]]
+        change[edge[n]] += value
+        missed[other[n]] -= value
+
+
+@compiled
+def reach(edge: IntArray, leaf: IntArray, other: IntArray, missed: FloatArray, change: FloatArray) -> None:
+    """Add to `change` the largest sizes of what `route` adds for misses of these sizes; `missed` is used up."""
+    for n in range(edge.size):
+        value = missed[leaf[n]]
+        change[edge[n]] += value
+        missed[other[n]] += value
+
+
+@compiled
+def tree_parents(
+    edge: IntArray, leaf: IntArray, other: IntArray, parent: IntArray, via: IntArray, depth: IntArray
+) -> None:
+    """Write, for each leaf of the list, its parent, the profile that leads there, and its depth; roots keep theirs."""
+    for n in range(edge.size - 1, -1, -1):
+        node = leaf[n]
+        parent[node], via[node], depth[node] = other[n], edge[n], depth[other[n]] + 1

@@ -1,0 +1,63 @@
+"""The feasible point next to a table in memory, and what it proves (notes/certificate.md, equations 6 to 9)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._threads import added_up, chunks_of, for_each_chunk
+from purtensor._typing import FloatArray
+from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof
+from purtensor.solving.basis import UPWARD
+from purtensor.solving.chunked import SMALLEST_IN_CHUNKS, profile_chunks
+from purtensor.solving.problem import Problem
+from purtensor.solving.spaces.space import Sums
+
+
+def moves_of(problem: Problem, masses: FloatArray, potentials: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return masses * C^T potentials, no less than empties a profile; the sums of the sizes, and of moves^2 / mass."""
+    moves, chunks = np.zeros_like(masses), profile_chunks(problem)
+    found = np.empty((len(chunks), 2))
+    for_each_chunk(
+        lambda c, begin, end: add_moves(
+            masses, problem.index, problem.offsets, potentials, begin, end, moves, found[c]
+        ),
+        chunks,
+    )
+    size, square = added_up(found)
+    return moves, float(size), float(square)
+
+
+def exact_misses(problem: Problem, masses: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return b - C (masses + moves), summed in twice the digits, and by how much each can still be off."""
+    high, rows = problem.targets.copy(), problem.system.rows
+    low, size, count = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+
+    def work(_: int, begin: int, end: int) -> None:
+        for k in range(begin, end):
+            block = problem.system.block(k)
+            add_misses(masses, moves, problem.index[k], high[block], low[block], size[block], count[block])
+
+    constraints = len(problem.index)
+    for_each_chunk(work, chunks_of(constraints, 1 if len(masses) >= SMALLEST_IN_CHUNKS else constraints))
+    missed = high + low
+    return missed, UNIT * (2.1 * count * size + 2.0 * np.abs(missed))
+
+
+def proof_sums(
+    problem: Problem, point: tuple[FloatArray, FloatArray], moves: FloatArray, potentials: FloatArray, rest: FloatArray
+) -> Sums:  # fmt: skip
+    """Return what the feasible point proves that lies at the moves of a point (masses, potentials), `rest` off."""
+    (masses, own), total, chunks = point, problem.total, profile_chunks(problem)
+    sizes, weights = np.abs(potentials), np.abs(own)
+    moved = float(moves.sum())  # the exact total is that of the targets less this
+    away = -moved / float(masses.sum())
+    found = np.empty((len(chunks), 6))
+
+    def work(c: int, begin: int, end: int) -> None:
+        add_proof(masses, moves, rest, problem.index, problem.offsets, potentials, sizes, weights, away, begin, end,
+                  found[c])  # fmt: skip
+
+    for_each_chunk(work, chunks)
+    upper, gap, distance, left = (float(one) * UPWARD / total for one in added_up(found)[:4])
+    distance = 0.5 * (distance + 2.0 * left + 2.0**-40 * (distance + abs(moved) / total))
+    return Sums(upper, gap, distance, left, float(found[:, 4].max()), not found[:, 5].any())
