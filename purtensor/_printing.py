@@ -1,8 +1,14 @@
-"""Text for terminals: names and labels are data, and data may hold what moves the cursor or hides what follows."""
+"""What results tell on a terminal and in a notebook; names and labels are data, and never act there."""
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """C0 and C1 controls but for tabs and ends of lines, and the marks that turn the direction of writing."""
@@ -15,3 +21,64 @@ def printable(text: str) -> str:
     sex\x1b[2J
     """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+class Shown:
+    """A result that shows its numbers: the facts of its summary as text on a terminal, as a table in a notebook."""
+
+    __slots__ = ()
+
+    def summary(self) -> dict[str, str]:
+        """Return the facts about this result as text, one line each; empty ones are not shown."""
+        raise NotImplementedError
+
+    def frames(self) -> Mapping[str, pd.DataFrame]:
+        """Return what a notebook shows below the facts, by heading."""
+        return {}
+
+    def __repr__(self) -> str:
+        return facts_as_text(_name_of(self), self.summary())
+
+    def _repr_html_(self) -> str:
+        below = "".join(
+            f"<p>{html.escape(heading)}</p>{frame.to_html(float_format=_number)}"
+            for heading, frame in self.frames().items()
+        )
+        return facts_as_html(_name_of(self), self.summary()) + below
+
+
+def facts_as_text(title: str, facts: Mapping[str, str]) -> str:
+    """Return the title and the facts below it, one a line.
+
+    Examples
+    --------
+    >>> print(facts_as_text("Projection", {"ending": "converged", "notes": ""}))
+    <purtensor.Projection>
+      ending: converged
+    """
+    return "\n".join([f"<purtensor.{title}>", *(f"  {name}: {value}" for name, value in facts.items() if value)])
+
+
+def facts_as_html(title: str, facts: Mapping[str, str]) -> str:
+    """Return a table with the title and one row a fact, in which no name or value acts as HTML.
+
+    Examples
+    --------
+    >>> facts_as_html("Projection", {"missed of <b>": "0.5", "notes": ""})
+    '<table><caption>purtensor.Projection</caption><tr><th>missed of &lt;b&gt;</th><td>0.5</td></tr></table>'
+    """
+    rows = (
+        f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in facts.items() if value
+    )
+    return f"<table><caption>purtensor.{html.escape(title)}</caption>{''.join(rows)}</table>"
+
+
+def _name_of(shown: Shown) -> str:
+    """Return the name of a result's class as users import it."""
+    package = type(shown).__module__.split(".")[1]
+    name = type(shown).__name__
+    return f"{package}.{name}" if package in ("convergence", "fairness") else name
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"

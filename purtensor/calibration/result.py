@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from purtensor._printing import Shown
 from purtensor._typing import FloatArray
 from purtensor.calibration.columns import label_column, number_column, replicate_columns
 from purtensor.calibration.linearised import Estimate, linearised
@@ -21,9 +22,12 @@ from purtensor.calibration.units import Units
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.result import Projection
 
+_MOST_CONTROLS = 40
+"""As many are shown in a notebook."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Calibration:
+class Calibration(Shown):
     """Weights for records, with their evidence; made by `calibrate`.
 
     Attributes
@@ -250,10 +254,9 @@ class Calibration:
         first = np.unique(self.units.records, return_index=True)[1]
         return np.asarray(self.array[first])
 
-    def __repr__(self) -> str:
-        facts = {name: text for name, text in self.summary().items() if text}
-        width = max(len(name) for name in facts)
-        return "\n".join(["Calibration", *(f"  {name:<{width}}  {text}" for name, text in facts.items())])
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return the controls with what was reached, the first of many."""
+        return {"controls": self.controls.head(_MOST_CONTROLS)}
 
 
 def design_effect(weights: FloatArray) -> float:

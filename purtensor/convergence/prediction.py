@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from purtensor._printing import Shown
+
 _SHOWN = 4
 
 
@@ -37,8 +39,8 @@ class WeakLink:
     sweeps_per_decade: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prediction:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Prediction(Shown):
     """How many sweeps divide the error of iterative proportional fitting by ten in the end, and what sets that.
 
     Attributes
@@ -83,8 +85,13 @@ class Prediction:
             [_rate_text(self), *_link_text(self), *_merged_text(self), *(f"{note}." for note in self.notes)]
         )
 
-    def __repr__(self) -> str:
-        return f"<purtensor.convergence.Prediction: {self.explanation}>"
+    def summary(self) -> dict[str, str]:
+        """Return what was found as text, one line each."""
+        return {
+            "sweeps for a factor of ten": _number(self.sweeps_per_decade),
+            "bounds": f"{_number(self.lower)} to {_number(self.upper)}{', proved' if self.proved else ''}",
+            "explanation": self.explanation,
+        }
 
 
 def _rate_text(found: Prediction) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from purtensor._options import check_choice, is_number
+from purtensor._printing import Shown
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
 from purtensor.fairness.assignment import best_assignment
@@ -22,8 +23,8 @@ RULES = ("likeliest", "draw", "fair")
 """The likeliest category, a draw from the probabilities, or the least-loss decision at one rate for all groups."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decisions:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Decisions(Shown):
     """A rule of decision, applied to the people that it was made for.
 
     Attributes
@@ -44,6 +45,15 @@ class Decisions:
     table: Table
     accuracy: float
     gap: float = 0.0
+
+    def summary(self) -> dict[str, str]:
+        """Return what the rule amounts to as text, one line each."""
+        return {
+            "rule": self.rule,
+            "people": f"{float(self.table.sum()):,.6g}",
+            "accuracy": f"{self.accuracy:.6g}",
+            "gap": f"at most {self.gap:.2g} more accurate at these rates" if self.gap else "",
+        }
 
 
 def decide(

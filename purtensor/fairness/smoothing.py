@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from purtensor._options import is_count, is_number, items_of
+from purtensor._printing import Shown
 from purtensor._typing import Attributes, Table
 from purtensor.constraints.marginals import marginals_of
 from purtensor.errors import InfeasibleError, InvalidOptionError
@@ -28,8 +29,8 @@ _TOLERANCE = 1e-8
 """Of the fits that are compared: their losses then agree in more digits than the folds tell."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Smoothed:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Smoothed(Shown):
     """A smoothed distribution and how it was chosen; see `purtensor.fairness.smooth`.
 
     Attributes
@@ -49,6 +50,15 @@ class Smoothed:
     order: int | None
     strength: float
     losses: pd.DataFrame
+
+    def summary(self) -> dict[str, str]:
+        """Return what was chosen as text, one line each."""
+        predictors = "all predictors jointly" if self.order is None else f"at most {self.order} predictors jointly"
+        return {"the response depends on": predictors, "pseudo-count": f"{self.strength:.6g}"}
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return the losses of the candidates."""
+        return {"candidates": self.losses}
 
 
 def smooth(

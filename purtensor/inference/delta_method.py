@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from purtensor._options import is_count
+from purtensor._printing import Shown
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, TooLargeError, UnknownCategoryError
 from purtensor.inference.dependence import dependences
@@ -30,6 +32,7 @@ from purtensor.tables.coded import (
 )
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.layouts import to_sparse
 from purtensor.tables.memory import available_memory
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import category_map, translated
@@ -37,9 +40,12 @@ from purtensor.tables.translate import category_map, translated
 LARGEST_TABLE = 20_000
 """Beyond so many profiles the errors of all of them, one solve each, are refused."""
 
+_MOST_SHOWN = 100
+"""Profiles: more are not shown in a notebook, each would cost a solve."""
 
-@dataclass(frozen=True, eq=False)
-class StandardErrors:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StandardErrors(Shown):
     """Standard errors under multinomial sampling of the data; see `standard_errors`.
 
     Attributes
@@ -59,6 +65,23 @@ class StandardErrors:
     labelled: LabelledProblem = field(repr=False)
     coded: CodedTable = field(repr=False)
     influence: Influence = field(repr=False)
+
+    def summary(self) -> dict[str, str]:
+        """Return what the errors belong to as text, one line each."""
+        scopes = [" x ".join(constraint.scope) for constraint in self.result.constraints]
+        return {
+            "sample": f"{self.size:,} individuals",
+            "targets": ", ".join(f"{scope}: {kind}" for scope, kind in zip(scopes, self.targets, strict=True)),
+            "reference": "is the data" if self.reference_depends else "is known",
+            "profiles": f"{len(self.influence.q):,}",
+        }
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return the masses of the projection with their standard errors, where they are few."""
+        if len(self.influence.q) > _MOST_SHOWN:
+            return {}
+        mass, error = (to_sparse(table).to_series() for table in (self.result.table, self.table))
+        return {"": pd.DataFrame({"mass": mass, "standard error": error})}
 
     @cached_property
     def table(self) -> Table:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from purtensor._options import is_count, is_number, items_of
+from purtensor._printing import Shown
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.evidence import SolverEvidence
@@ -21,13 +22,17 @@ from purtensor.solving.convergence.trend import Trend, trend_of
 from purtensor.solving.iterate import iterate_at
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.tables.coded import encode
+from purtensor.tables.layouts import to_sparse
+
+_SHOWN = 10
+"""So many profiles are shown in a notebook."""
 
 _PAIR = 0.05
 """Leading rates closer than this take turns for long: both are reported."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConvergenceRate:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConvergenceRate(Shown):
     """The asymptotic rate of iterative proportional fitting at a projection (notes/rates.md).
 
     Attributes
@@ -61,6 +66,22 @@ class ConvergenceRate:
     share: Table = field(repr=False)
     trend: Trend
     implied_zeros: Table | None = field(repr=False)
+
+    def summary(self) -> dict[str, str]:
+        """Return what was found as text, one line each."""
+        pair = "" if self.pair is None else f"; two errors take turns, {self.pair[0]:.6g} and {self.pair[1]:.6g}"
+        return {
+            "sweeps for a factor of ten": f"{self.sweeps_per_decade:.6g}{pair}",
+            "order": " ".join(str(position) for position in self.order),
+            "relaxation": f"{self.relaxation:.6g}",
+            "run": self.trend.value,
+            "zeros": "" if self.implied_zeros is None else "the constraints force zeros: the rate is that without them",
+        }
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return the profiles that have most of the slowest error."""
+        shares = to_sparse(self.share).to_series().rename("share")
+        return {"slowest error": shares.nlargest(_SHOWN).to_frame()}
 
     def sweeps_to_go(self, residual: float, tolerance: float = 1e-10) -> float:
         """Return how many sweeps take the residual to the tolerance at this rate.

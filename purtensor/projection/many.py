@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from purtensor._options import check_flag, is_count, items_of
+from purtensor._printing import Shown
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.errors import InvalidOptionError, NotConvergedError
@@ -20,6 +22,9 @@ from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
 
+_MOST_FAILURES = 5
+"""So many are told in full."""
+
 Reference: TypeAlias = "Table | Callable[[np.random.Generator], Table]"
 """A table, or a function that draws one."""
 
@@ -27,8 +32,8 @@ ConstraintSet: TypeAlias = "Constraints | Callable[[Table], Constraints]"
 """A constraint set, or a function that makes it from the member's reference."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ensemble:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ensemble(Shown):
     """The projections of many members, in their order.
 
     Attributes
@@ -48,6 +53,18 @@ class Ensemble:
 
     def __len__(self) -> int:
         return len(self.results)
+
+    def summary(self) -> dict[str, str]:
+        """Return how the projections ended as text, one line each."""
+        made = [result for result in self.results if result is not None]
+        endings = Counter(result.termination.value for result in made)
+        return {
+            "projections": f"{len(made):,} of {len(self.results):,}",
+            "endings": "; ".join(f"{count:,}: {ending}" for ending, count in endings.most_common()),
+            "largest residual": f"{max(result.residual for result in made):.2e}" if made else "",
+            "failures": "; ".join(str(failure) for failure in self.failures[:_MOST_FAILURES]),
+            "interrupted": "yes" if self.interrupted else "",
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from purtensor.projection.summary import facts_as_html, facts_as_text
+from purtensor._printing import Shown
 from purtensor.solving.termination import Termination
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Outcome(Shown):
     """How a projection ended, and how far it can be from the exact one.
 
     Attributes
@@ -47,12 +47,6 @@ class Outcome:
     def converged(self) -> bool:
         """Whether every constraint is met to the tolerance."""
         return self.termination.converged
-
-    def __repr__(self) -> str:
-        return facts_as_text(type(self).__name__, self.summary())
-
-    def _repr_html_(self) -> str:
-        return facts_as_html(type(self).__name__, self.summary())
 
     def summary(self) -> dict[str, str]:
         """Return the facts about this answer as text, one line each."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from purtensor._printing import Shown
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnose import Diagnosis
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.projection.result import washed_out
-from purtensor.projection.summary import facts_as_html
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.soft_ascent import SoftEnding, SoftRun
@@ -22,8 +22,8 @@ from purtensor.solving.soft_problem import LabelledSoftProblem
 from purtensor.tables.coded import like
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Relaxation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Relaxation(Shown):
     """A distribution that meets the hard constraints and comes as close to the soft ones as it was worth.
 
     Attributes
@@ -107,9 +107,6 @@ class Relaxation:
             "iterations": f"{self.iterations} in {self.seconds:.3g} s",
             "notes": "; ".join(self.notes),
         }
-
-    def _repr_html_(self) -> str:
-        return facts_as_html(type(self).__name__, self.summary())
 
 
 def make_relaxation(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from purtensor._options import is_count
+from purtensor._printing import Shown
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.convergence import sweep_of
 from purtensor.projection.result import Projection
@@ -19,12 +20,15 @@ from purtensor.solving.convergence.rates import (
     sweeps_per_decade,
 )
 
+_SHOWN = 10
+"""So many orders are shown in a notebook."""
+
 _LITTLE = 0.01
 """Orders whose rates differ by less are as good as each other: the first of them, as they are listed, is best."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BestOrder:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BestOrder(Shown):
     """The fastest order of the constraints of those compared.
 
     Attributes
@@ -44,9 +48,21 @@ class BestOrder:
     compared: pd.DataFrame = field(repr=False)
     complete: bool
 
+    def summary(self) -> dict[str, str]:
+        """Return what was found as text, one line each."""
+        return {
+            "order": " ".join(str(position) for position in self.order),
+            "sweeps for a factor of ten": f"{self.sweeps_per_decade:.6g}",
+            "compared": f"{len(self.compared)} orders{', all there are' if self.complete else ''}",
+        }
 
-@dataclass(frozen=True, slots=True)
-class BestRelaxation:
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return the fastest of the orders."""
+        return {"fastest": self.compared.head(_SHOWN)}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BestRelaxation(Shown):
     """The relaxation with which late sweeps shrink the error most.
 
     Attributes
@@ -60,6 +76,13 @@ class BestRelaxation:
     relaxation: float
     sweeps_per_decade: float
     plain: float
+
+    def summary(self) -> dict[str, str]:
+        """Return what was found as text, one line each."""
+        return {
+            "relaxation": f"{self.relaxation:.6g}",
+            "sweeps for a factor of ten": f"{self.sweeps_per_decade:.6g}, with 1: {self.plain:.6g}",
+        }
 
 
 def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrder:

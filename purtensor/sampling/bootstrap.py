@@ -12,6 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from purtensor._options import check_choice, check_flag, is_count, is_number, items_of
+from purtensor._printing import Shown
 from purtensor._typing import Table
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.executing import Failure, outcomes
@@ -20,12 +21,15 @@ from purtensor.sampling.checks import whole_counts
 from purtensor.sampling.draw import sample
 from purtensor.tables.coded import encode
 
+_MOST_LABELS = 20
+"""So many numbers are shown."""
+
 Statistic: TypeAlias = "float | Table | pd.Series | Mapping[Any, float]"
 """What a statistic may be: a number, or numbers with labels."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bootstrap:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Bootstrap(Shown):
     """What a statistic is on samples that were drawn again; see `purtensor.bootstrap`.
 
     Attributes
@@ -44,6 +48,25 @@ class Bootstrap:
     draws: pd.DataFrame = field(repr=False)
     failures: tuple[Failure, ...] = ()
     interrupted: bool = False
+
+    def summary(self) -> dict[str, str]:
+        """Return what was drawn as text, one line each, and the statistic where it is short."""
+        errors = self.standard_error.reindex(self.estimate.index)
+        numbers = {
+            str(label): f"{value:.6g}, standard error {error:.3g}"
+            for (label, value), error in zip(self.estimate.items(), errors, strict=True)
+        }
+        return {
+            "draws": f"{len(self.draws):,}",
+            **(numbers if len(numbers) <= _MOST_LABELS else {"labels": f"{len(numbers):,}"}),
+            "failures": f"{len(self.failures):,}" if self.failures else "",
+            "interrupted": "yes" if self.interrupted else "",
+        }
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return the statistic with its standard errors and intervals."""
+        found = pd.concat([self.estimate.rename("estimate"), self.standard_error, self.interval()], axis="columns")
+        return {"estimates, with the central 95 % of the draws": found.head(_MOST_LABELS)}
 
     @property
     def standard_error(self) -> pd.Series:

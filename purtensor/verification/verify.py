@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from purtensor._options import check_flag
+from purtensor._printing import Shown
 from purtensor._typing import BoolArray
 from purtensor.errors import InvalidOptionError
 from purtensor.verification.bounds import prove
@@ -27,8 +29,8 @@ _FACTOR = 1.01
 """Two least-norm solves agree to far better than a percent wherever they prove anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verification(Shown):
     """What a result amounts to, recomputed from its labelled tables alone.
 
     Attributes
@@ -66,6 +68,20 @@ class Verification:
     def passed(self) -> bool:
         """Whether the result says that it converged, and everything that it claims is confirmed."""
         return not self.failures
+
+    def summary(self) -> dict[str, str]:
+        """Return what was found as text, one line each."""
+        proved = f"D <= {self.bound:.2e} nats, TV <= {self.tv_bound:.2e}" if math.isfinite(self.bound) else "nothing"
+        return {
+            "passed": "yes" if self.passed else "no",
+            "not confirmed": "; ".join(self.failures),
+            "residual": f"{self.residual:.2e} (largest), {self.residual_l1:.2e} (L1)",
+            "off its family": f"{self.membership:.2e} (largest relative deviation)",
+            "divergence": f"{self.divergence:.9g} nats",
+            "proved": proved,
+            "support": "as it must be" if self.support else "not as it must be",
+            "arithmetic": "rational, rounded outward" if self.exact else "extended precision",
+        }
 
 
 def verify(result: Claims, *, exact: bool = False) -> Verification:
