@@ -100,7 +100,7 @@ def read_ends(
         None of the three, a target together with ends, a lower end above the upper one, NaN, or other labels.
     """
     if target is None and lower is None and upper is None:
-        raise InvalidTableError(f"{what} needs a target, or lower= or upper=")
+        raise InvalidTableError(f"{what} needs a target, or lower= or upper=, got NoneType for all three")
     if target is not None:
         if lower is not None or upper is not None:
             raise InvalidTableError(f"{what} has a target together with lower or upper; give one or the other")

@@ -294,6 +294,22 @@ def test_save__keeps_signs_and_verdicts(tmp_path):
     assert str(pt.load(tmp_path / "failed.nc").diagnosis) == str(failed.diagnosis)
 
 
+@pytest.mark.parametrize("judge", [pt.project, pt.diagnose])
+def test_project__hard_negative_targets_are_refused_unless_masses_may_be_negative(judge):
+    people, controls = survey()
+    less = xr.DataArray([-1.0, 11.0], coords={"sex": ["f", "m"]}, dims="sex")
+    with pytest.raises(pt.InvalidTableError, match=r"sex=f.*-1\.0.*purtensor\.soft.*signed=True"):
+        judge(people, [pt.Marginal(less), controls[1]])
+
+
+def test_project__chi_squared_distance_meets_negative_targets():
+    people, _ = survey()
+    less = xr.DataArray([-1.0, 11.0], coords={"sex": ["f", "m"]}, dims="sex")
+    result = pt.project(people, pt.Marginal(less), distance="linear")
+    reached = pt.to_dense(result.table).sum("age").sel(sex=["f", "m"])
+    np.testing.assert_allclose(reached.values, less.values, atol=1e-12)
+
+
 def test_standard_errors__of_a_bounded_projection_are_refused():
     people, controls = survey()
     result = pt.project(people, controls, ratio_bounds=(0.55, 2.5))

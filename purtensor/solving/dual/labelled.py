@@ -68,6 +68,11 @@ class GeneralOptions:
             and not self.signed
         )
 
+    @property
+    def may_be_negative(self) -> bool:
+        """Whether masses may be negative, as with chi-squared distance where no bounds forbid it."""
+        return self.distance == "linear" and self.ratio_bounds is None and self.cell_bounds is None
+
     def in_words(self) -> str:
         """Return the bounds as the beginning of a sentence."""
         words = []
@@ -122,6 +127,8 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     """Return what is asked, in arrays; everything that does not fit is refused by name."""
     coded, signs = coded_with_signs(reference, signed=options.signed)
     cells = cells_of(coded)
+    if not (options.signed or options.may_be_negative):
+        _refuse_negative_targets(constraints)
     blocks = [_block(constraint, coded, cells) for constraint in constraints]
     hard = [
         one
@@ -194,6 +201,22 @@ def coded_with_signs(reference: Table, *, signed: bool) -> tuple[CodedTable, Flo
     return coded, signs if (signs < 0).any() else None
 
 
+def _refuse_negative_targets(constraints: Sequence[Any]) -> None:
+    """Refuse hard marginals that masses cannot meet, naming the profile."""
+    for constraint in constraints:
+        if not isinstance(constraint, Marginal) or constraint.target is None or constraint.coded_target is not None:
+            continue
+        try:
+            _ = constraint.coded
+        except InvalidTableError as error:
+            if not (np.asarray(constraint.target.values) < 0).any():
+                raise
+            raise InvalidTableError(
+                f"{error}; masses can come near a negative target (purtensor.soft), and meet one where the reference "
+                "has negative entries too (signed=True)"
+            ) from None
+
+
 def _block(constraint: Any, coded: CodedTable, cells: Cells) -> RowBlock:
     if isinstance(constraint, RowConstraint):
         return constraint.rows(cells)
@@ -232,8 +255,7 @@ def _fixed_total(blocks: Sequence[RowBlock], cells: int, signs: FloatArray | Non
 
 
 def _cell_limits(coded: CodedTable, scaled: FloatArray, options: GeneralOptions) -> tuple[FloatArray, FloatArray]:
-    bounded = options.ratio_bounds is not None or options.cell_bounds is not None
-    nothing = -np.inf if options.distance == "linear" and not bounded else 0.0
+    nothing = -np.inf if options.may_be_negative else 0.0
     lower, upper = np.full(len(scaled), nothing), np.full(len(scaled), np.inf)
     for name, unit in (("ratio_bounds", scaled), ("cell_bounds", np.ones(len(scaled)))):
         given = getattr(options, name)
