@@ -3,107 +3,129 @@
 At masses p let d solve C diag(p) C^T d = b - C p. Where w = C^T d stays above -1, p (1 + w) is a positive solution.
 Where b.d is positive, and more than it costs to lower d until w <= 0, the weights -d prove that there is none. On the
 boundary d tends to whole numbers: each step takes a factor e off the masses that must vanish (notes/feasibility.md,
-equations 3 to 5). All of these are candidates, which the exact checks judge.
+equations 3 to 5). All of these are candidates, which the space judges: exactly in memory, by intervals on disk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from purtensor._typing import FloatArray
-from purtensor.errors import TooLargeError
-from purtensor.kernels.feasibility.sums import repair_price
-from purtensor.kernels.ipf.steps import measure
-from purtensor.kernels.spread import spread
-from purtensor.solving.hessian.choice import hessian_of
-from purtensor.solving.hessian.factored import Factored
-from purtensor.solving.iterate import Budget, iterate_at
+from purtensor.solving.certificate import best_change
 from purtensor.solving.line_search import search
-from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ipf.solver import IPF
-from purtensor.solving.spaces.arrays import ArraySpace
-from purtensor.solving.spaces.space import Direction
+from purtensor.solving.loop import State
+from purtensor.solving.spaces.space import C, CertifiableSpace, D, NewtonSpace, P
 
-_SWEEPS = 3
+MOST_STEPS = 80
+"""Newton steps of a search; those that end in a verdict take 5 to 60."""
+
+SWEEPS = 3
+"""Sweeps before the first step: they bring the masses into the range where Newton's steps are long."""
+
 _NEAR_ONE = 0.9
-_REFINEMENTS = 12
+_STANDING = 1e-9
+_FINE = 2.0**44
+
+ProofT = TypeVar("ProofT")
+SolutionT = TypeVar("SolutionT")
+SolutionT_co = TypeVar("SolutionT_co", covariant=True)
+ProofT_co = TypeVar("ProofT_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
-    """What one Newton step tells.
+class Signs(NamedTuple):
+    """What Newton's direction d tells, w = C^T d.
 
     Attributes
     ----------
-    direction, change
-        Shapes (D,) and (M,): d and w = C^T d.
-    solution
-        Shape (M,): positive masses that meet the constraints to rounding, None where w falls to -1.
-    unbounded
-        Whether d proves, up to rounding, that there is no solution.
+    lowest, highest
+        The extremes of w.
+    size
+        The largest absolute d.
+    gain, price
+        b.d, and what it costs of it to lower d until w <= 0.
+    least
+        The smallest mass: 0 where rounding hides what has mass.
     """
 
-    direction: FloatArray
-    change: FloatArray
-    solution: FloatArray | None
-    unbounded: bool
+    lowest: float
+    highest: float
+    size: float
+    gain: float
+    price: float
+    least: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether the direction is one of numbers."""
+        return bool(np.isfinite([self.lowest, self.highest, self.gain]).all())
+
+    def scales(self) -> Iterator[float]:
+        """Yield the scales at which -d may be whole numbers that prove something, the simplest first."""
+        if self.gain > 1e-12 * self.size and self.gain > self.price:
+            yield from (1.0 / self.size, 2.0 / self.size, 3.0 / self.size, _FINE / self.size)
+        elif self.lowest < -_NEAR_ONE:
+            yield 1.0
 
 
-def evidence(problem: Problem, iterations: int) -> Iterator[Evidence]:
-    """Yield what each Newton step tells, at most so many times; ends early where numbers fail."""
-    try:
-        hessian = hessian_of(problem)
-    except TooLargeError:
-        return
-    space = ArraySpace(problem)
-    iterate = space.start()
-    iterate = iterate_at(problem, IPF().step(problem, iterate, Budget(_SWEEPS, 0.0, 0.0)).iterate.potentials)
-    change = np.empty_like(iterate.masses)
-    sums = np.empty(problem.system.rows)
-    for _ in range(iterations):
-        measure(iterate.masses, problem.index, problem.offsets, problem.targets, sums)
-        miss = problem.targets - sums
+class EvidenceSpace(NewtonSpace[P, D], CertifiableSpace[P, C], Protocol[P, D, C, ProofT_co, SolutionT_co]):
+    """A space in which candidates can be weighed."""
+
+    def signs(self, point: P, direction: D) -> Signs:
+        """Return what a direction tells."""
+        ...
+
+    def accept(self, point: P, change: C) -> SolutionT_co | None:
+        """Return the solution that a change of the point gives, positive and feasible as far as is known; else None."""
+        ...
+
+    def weigh(self, point: P, direction: D, scale: float) -> ProofT_co | None:
+        """Return what -d times a scale proves, rounded to whole numbers and repaired; None where it proves nothing."""
+        ...
+
+    def broken_relation(self) -> ProofT_co | None:
+        """Return the proof by a row that follows from others on this support, but has another target than they say."""
+        ...
+
+
+def search_evidence(space: EvidenceSpace[P, D, C, ProofT, SolutionT], state: State[P]) -> ProofT | SolutionT | None:
+    """Return what Newton's steps from a state lead to; None where they end, or stand still, without evidence.
+
+    The state changes in place and is kept after each step, so that a search on disk can be resumed.
+    """
+    was_asked = False
+    while state.iterations < MOST_STEPS:
+        point = state.point
         with np.errstate(all="ignore"):
-            direction, factored = hessian.factor_and_solve(iterate.masses, miss)
-        spread(problem.index, problem.offsets, direction, change)
-        lowest, highest = float(change.min()), float(change.max())
-        if not (np.isfinite(lowest) and np.isfinite(highest)):
-            return
-        gain = float(problem.targets @ direction)
-        unbounded = gain > 1e-12 * np.abs(direction).max() and gain > _price(problem, change)
-        solution = _refined(problem, factored, iterate.masses, direction) if lowest > -_NEAR_ONE else None
-        yield Evidence(direction, change, solution, unbounded)
-        moved = search(space, iterate, Direction(direction, float(miss @ direction)))
+            direction = space.direction(point, 0.0)
+            signs = space.signs(point, direction)
+        if not signs.finite:
+            return None
+        if signs.lowest > -_NEAR_ONE:
+            solution = _find_solution(space, point, signs)
+            if solution is not None:
+                return solution
+            # what no step can mend: dear to find out, so it is asked only where there is a solution of the other rows
+            broken = None if was_asked else space.broken_relation()
+            if broken is not None:
+                return broken
+            was_asked = True
+            if max(signs.highest, -signs.lowest) < _STANDING:
+                return None
+        for scale in signs.scales():
+            proof = space.weigh(point, direction, scale)
+            if proof is not None:
+                return proof
+        moved = search(space, point, direction)
         if moved is None:
-            return
-        iterate, _ = moved
+            return None
+        state.point = moved[0]
+        state.iterations += 1
+        space.keep(state)
+    return None
 
 
-def _price(problem: Problem, change: FloatArray) -> float:
-    """Return what it costs of b.d to make C^T d <= 0, by the rows of the cheapest constraint."""
-    system = problem.system
-    highest = np.empty(system.rows)
-    return min(
-        float(repair_price(change, system.index[k], problem.targets[system.block(k)], highest[system.block(k)]))
-        for k in range(len(system.scopes))
-    )
-
-
-def _refined(problem: Problem, factored: Factored, masses: FloatArray, direction: FloatArray) -> FloatArray | None:
-    """Return masses * (1 + C^T d) with d refined until the miss no longer falls; None where a mass is not positive."""
-    change, sums = np.empty_like(masses), np.empty(problem.system.rows)
-    best: tuple[float, FloatArray] | None = None
-    for _ in range(_REFINEMENTS):
-        spread(problem.index, problem.offsets, direction, change)
-        solution = masses * (1.0 + change)
-        _, miss = measure(solution, problem.index, problem.offsets, problem.targets, sums)
-        if not np.isfinite(miss) or (best is not None and miss > 0.5 * best[0]):
-            break
-        best = (miss, solution)
-        direction = direction + factored.solve(problem.targets - sums)
-    if best is None or not float(best[1].min()) > 0.0:
-        return None
-    return best[1]
+def _find_solution(space: EvidenceSpace[P, D, C, ProofT, SolutionT], point: P, signs: Signs) -> SolutionT | None:
+    change = best_change(space, point)
+    return space.accept(point, change) if change is not None and signs.least > 0.0 else None

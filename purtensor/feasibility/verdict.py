@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -12,17 +11,23 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.rank.redundancy import redundant
 from purtensor.constraints.slabs import arrange
 from purtensor.constraints.system import submatrix
+from purtensor.errors import TooLargeError
 from purtensor.feasibility.exact_simplex import exact_answer
 from purtensor.feasibility.exact_solution import ExactPoint, exact_point, explicit_point
 from purtensor.feasibility.farkas import Proof, extended, prove, rounded
 from purtensor.feasibility.flows import minimum_cut, triangle_of
 from purtensor.feasibility.linear_programs import emptying_weights, refuting_weights
-from purtensor.feasibility.search import Evidence, evidence
+from purtensor.feasibility.search import SWEEPS, Signs, search_evidence
 from purtensor.feasibility.targets import ExactTargets, read_targets
+from purtensor.kernels.feasibility.sums import repair_price
+from purtensor.kernels.spread import spread
+from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.iterate import Iterate
+from purtensor.solving.loop import begin
 from purtensor.solving.problem import Problem
+from purtensor.solving.spaces.arrays import ArrayChange, ArraySpace
+from purtensor.solving.spaces.space import Direction
 
-_ITERATIONS = 80
-_STANDING = 1e-9
 _LARGEST_PROGRAM = 200_000
 _FINE = 2.0**44
 
@@ -166,23 +171,50 @@ def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
 
 def _searched(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
     """Return what Newton's steps lead to; None where they end, or stand still without an exact solution nearby."""
-    asked = False
-    for step in evidence(problem, _ITERATIONS):
-        if step.solution is not None:
-            point = exact_point(problem.system, targets, step.solution)
-            if point is not None:
-                return _Solved(step.solution, point)
-            broken = None if asked else _broken_relation(problem, targets)
-            if broken is not None:
-                return broken
-            asked = True
-            if float(np.abs(step.change).max()) < _STANDING:
-                return None
-        for weights in _candidates(step):
-            proof = prove(problem.system, targets, weights)
-            if proof.infeasible or proof.zeros.any():
-                return proof
-    return None
+    try:
+        hessian_of(problem)
+    except TooLargeError:
+        return None
+    space = ArrayEvidence(problem, targets=targets)
+    point, _ = space.warm_up(space.start(), None, SWEEPS)
+    return search_evidence(space, begin(space, point))
+
+
+@dataclass(slots=True, eq=False)
+class ArrayEvidence(ArraySpace):
+    """A problem in memory, whose candidates are judged in exact numbers: see `EvidenceSpace`."""
+
+    targets: ExactTargets = field(kw_only=True)
+
+    def signs(self, point: Iterate, direction: Direction) -> Signs:
+        """Return what a direction tells; what it costs to lower it, by the rows of the cheapest constraint."""
+        system, change = self.problem.system, np.empty_like(point.masses)
+        spread(system.index, system.offsets, direction.potentials, change)
+        highest = np.empty(system.rows)
+        price = min(
+            float(repair_price(change, system.index[k], self.problem.targets[rows], highest[rows]))
+            for k, rows in enumerate(map(system.block, range(len(system.scopes))))
+        )
+        size, gain = float(np.abs(direction.potentials).max()), float(self.problem.targets @ direction.potentials)
+        return Signs(float(change.min()), float(change.max()), size, gain, price, float(point.masses.min()))
+
+    def accept(self, point: Iterate, change: ArrayChange) -> _Solved | None:
+        """Return the exact solution next to one to rounding."""
+        masses = point.masses + change.moves
+        exact = exact_point(self.problem.system, self.targets, masses) if masses.min() > 0.0 else None
+        return None if exact is None else _Solved(masses, exact)
+
+    def weigh(self, point: Iterate, direction: Direction, scale: float) -> Proof | None:
+        """Return what whole weights prove exactly."""
+        weights = rounded(-direction.potentials, scale)
+        if weights is None or not weights.any():
+            return None
+        proof = prove(self.problem.system, self.targets, weights)
+        return proof if proof.infeasible or proof.zeros.any() else None
+
+    def broken_relation(self) -> Proof | None:
+        """Return the proof by a row that others contradict."""
+        return _broken_relation(self.problem, self.targets)
 
 
 def _by_programs(problem: Problem, targets: ExactTargets) -> Proof | None:
@@ -238,17 +270,3 @@ def _broken_relation(problem: Problem, targets: ExactTargets) -> Proof | None:
             if proof.infeasible:
                 return proof
     return None
-
-
-def _candidates(step: Evidence) -> Iterator[IntArray]:
-    """Yield whole weights that a Newton direction suggests, the simplest first."""
-    scales = []
-    if step.unbounded:
-        largest = float(np.abs(step.direction).max())
-        scales = [1.0 / largest, 2.0 / largest, 3.0 / largest, _FINE / largest]
-    elif float(step.change.min()) < -0.9:
-        scales = [1.0]
-    for scale in scales:
-        weights = rounded(-step.direction, scale)
-        if weights is not None and weights.any():
-            yield weights

@@ -7,13 +7,13 @@ parts; candidates are weighed in another.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import StoreError
+from purtensor.feasibility.search import SWEEPS, Signs, search_evidence
 from purtensor.kernels.feasibility.sums import repair_price
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
@@ -23,21 +23,13 @@ from purtensor.outofcore.checkpoint import PartsPoint, recalled
 from purtensor.outofcore.coupling_rank import relations_of
 from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.part import extended_from
-from purtensor.outofcore.parts_space import PartsChange, PartsSpace
+from purtensor.outofcore.parts_space import Direction, PartsChange, PartsSpace
 from purtensor.outofcore.passes import START, Tally, added, opened_part
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.unreachable_targets import refuse_bare
-from purtensor.solving.certificate import best_change
-from purtensor.solving.line_search import search
 from purtensor.solving.loop import State, begin
 from purtensor.solving.spaces.space import NEGLIGIBLE
 from purtensor.tables.domain import Domain
-
-_ITERATIONS = 80
-_SWEEPS = 3
-_NEAR_ONE = 0.9
-_STANDING = 1e-9
-_FINE = 2.0**44
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,39 +50,54 @@ def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
     BareRowError
         A row that couples the parts has a positive target and no profile.
     """
-    space = PartsSpace(store)
-    state = _recalled(store)
-    if state is None:
-        state = _begin(space, domain)
-        broken = _broken_relation(space)
-        if broken is not None:
-            return broken
-    while state.iterations < _ITERATIONS:
-        point = state.point
-        direction = space.direction(point, 0.0)
-        told = map_reduce(evidence_pass, added, store.parts, store, point.token, point.outer, direction.solved)
-        lowest, highest = -told.largest["lowest"], told.largest["highest"]
-        positive = told.largest["least"] < 0.0  # else rounding to 0 hides what has mass
-        if not np.isfinite([lowest, highest, told.sums["gain"]]).all():
+    space = PartsEvidence(store)
+    return search_evidence(space, _recalled(store) or _begin(space, domain))
+
+
+@dataclass(slots=True, eq=False)
+class PartsEvidence(PartsSpace):
+    """A problem cut into parts, whose candidates are judged by intervals: see `EvidenceSpace`."""
+
+    def signs(self, point: PartsPoint, direction: Direction) -> Signs:
+        """Return what a direction tells; what it costs to lower it, by the own rows of each part."""
+        store = self.store
+        found = map_reduce(evidence_pass, added, store.parts, store, point.token, point.outer, direction.solved)
+        largest, size = found.largest, float(np.abs(direction.solved).max(initial=0.0))
+        return Signs(
+            -largest["lowest"],
+            largest["highest"],
+            max(largest["size"], size),
+            found.sums["gain"] + float(store.outer_targets[store.kept] @ direction.solved),
+            found.sums["price"],
+            -largest["least"],
+        )
+
+    def accept(self, point: PartsPoint, change: PartsChange) -> Solved | None:
+        """Return a solution to rounding."""
+        met = change.lowest > -1.0 and change.left / self.total <= NEGLIGIBLE
+        return Solved(point, change) if met else None
+
+    def weigh(self, point: PartsPoint, direction: Direction, scale: float) -> Proven | None:
+        """Return what whole weights prove."""
+        return _proof_of(self.store, Guess(point.token, point.outer, direction.solved, True, scale))
+
+    def broken_relation(self) -> Proven | None:
+        """Return the proof by a row that others contradict."""
+        relations = relations_of(self.store)
+        if not relations:
             return None
-        if lowest > -_NEAR_ONE:
-            change = best_change(space, point)
-            met = change is not None and change.lowest > -1.0 and change.left / store.total <= NEGLIGIBLE
-            if change is not None and met and positive:
-                return Solved(point, change)
-            if max(highest, -lowest) < _STANDING:
-                return None
-        for scale in _scales(store, told, direction.solved):
-            found = weighed(store, Guess(point.token, point.outer, direction.solved, True, scale))
-            if found is not None and (found.infeasible or found.empties):
-                return found
-        moved = search(space, point, direction)
-        if moved is None:
-            return None
-        state.point = moved[0]
-        state.iterations += 1
-        space.keep(state)
-    return None
+        everything, outer = replace(self.store, kept=np.ones_like(self.store.kept)), self.start().outer
+        for relation in relations:
+            for sign in (1.0, -1.0):
+                found = _proof_of(everything, Guess(START, outer, sign * relation.astype(np.float64), False, 1.0))
+                if found is not None and found.infeasible:
+                    return found
+        return None
+
+
+def _proof_of(store: SlabStore, guess: Guess) -> Proven | None:
+    found = weighed(store, guess)
+    return found if found is not None and (found.infeasible or found.empties) else None
 
 
 def _recalled(store: SlabStore) -> State[PartsPoint] | None:
@@ -115,7 +122,7 @@ def _begin(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
     """Return the state after some sweeps, from which the search in memory begins, too."""
     point = space.start()
     refuse_bare(space.store, point.tally, domain)
-    left = _SWEEPS
+    left = SWEEPS
     while left:
         point, made = space.warm_up(point, None, left)
         left -= made
@@ -154,29 +161,3 @@ def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, 
             "least": -float(masses.min()),
         },
     )
-
-
-def _scales(store: SlabStore, told: Tally, solved: FloatArray) -> Iterator[float]:
-    """Yield the scales at which Newton's direction may be whole numbers that prove something, the simplest first."""
-    size = max(told.largest["size"], float(np.abs(solved).max(initial=0.0)))
-    gain = told.sums["gain"] + float(store.outer_targets[store.kept] @ solved)
-    if gain > 1e-12 * size and gain > told.sums["price"]:
-        yield from (1.0 / size, 2.0 / size, 3.0 / size, _FINE / size)
-    elif told.largest["lowest"] > _NEAR_ONE:
-        yield 1.0
-
-
-def _broken_relation(space: PartsSpace) -> Proven | None:
-    """Return the proof by a row that follows from others on this support, but has another target than they say."""
-    store = space.store
-    relations = relations_of(store)
-    if not relations:
-        return None
-    everything = replace(store, kept=np.ones_like(store.kept))
-    outer = space.start().outer
-    for relation in relations:
-        for sign in (1.0, -1.0):
-            found = weighed(everything, Guess(START, outer, sign * relation.astype(np.float64), False, 1.0))
-            if found is not None and found.infeasible:
-                return found
-    return None

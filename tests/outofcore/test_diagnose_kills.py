@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.feasibility import search as searching
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore import search as searching
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.solving.solvers import newton
