@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
 from purtensor._printing import Shown
 from purtensor._typing import FloatArray
-from purtensor.calibration.columns import label_column, number_column, replicate_columns
+from purtensor.calibration.bound_curve import bound_curve
+from purtensor.calibration.columns import in_flavour, label_column, number_column, replicate_columns
 from purtensor.calibration.linearised import Estimate, linearised
 from purtensor.calibration.merging import Merged
 from purtensor.calibration.replicates import bootstrap_weights, refit
 from purtensor.calibration.solve import Asked
+from purtensor.calibration.spread import design_effect, effective_size, spread
 from purtensor.calibration.tightest_bounds import TightestBounds, tightest_bounds
 from purtensor.calibration.units import Units
 from purtensor.errors import InvalidOptionError
@@ -69,23 +70,28 @@ class Calibration(Shown):
     @property
     def weights(self) -> Any:
         """The weights in the order of the records: a Series of their library with their index, or an array."""
-        return _in_flavour(self.records, self.array, "weight")
+        return in_flavour(self.records, self.array, "weight")
 
     @property
     def ratios(self) -> Any:
         """The ratios of the weights to the design weights, likewise."""
-        return _in_flavour(self.records, self.ratio_array, "ratio")
+        return in_flavour(self.records, self.ratio_array, "ratio")
 
     @property
     def deff(self) -> float:
         """Kish's design effect of unequal weights, n sum w^2 / (sum w)^2; households count once each."""
-        return design_effect(self._unit_weights())
+        return design_effect(self.units.per_unit(self.ratio_array))
 
     @property
     def effective_size(self) -> float:
         """The size of the simple random sample that Kish's design effect leaves, (sum w)^2 / sum w^2."""
-        weights = self._unit_weights()
-        return float(weights.sum() ** 2 / (weights**2).sum())
+        return effective_size(self.units.per_unit(self.ratio_array))
+
+    @property
+    def spread(self) -> pd.DataFrame:
+        """The weights before and after in a row each: sum, quartiles, variation, design effect, effective size."""
+        own = np.ones(len(self.units.per_record))
+        return spread({"before": self.units.per_unit(own), "after": self.units.per_unit(self.ratio_array)})
 
     @property
     def controls(self) -> pd.DataFrame:
@@ -230,6 +236,38 @@ class Calibration(Shown):
         """
         return tightest_bounds(self.asked, self.merged, lower=lower, upper=upper)
 
+    def bound_curve(self, points: int = 8) -> pd.DataFrame:
+        """Return what bounds 1/s and s on the ratios cost, from the tightest that can be met to where none is active.
+
+        A row has the bounds, the objective (the distance to the design weights), Kish's design effect, the effective
+        size, and the share of the design weights whose ratio is at a bound.
+
+        Parameters
+        ----------
+        points
+            How many bounds, at least 2.
+
+        Raises
+        ------
+        InvalidOptionError
+            Fewer points, or the logit distance, which is another one for all bounds.
+        InfeasibleError
+            No bounds will do.
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> people = {"sex": list("ffffmmmmmm"), "age": list("yyyoyooooo")}
+        >>> controls = [
+        ...     pt.total(1, by="sex", target={"f": 5.2, "m": 4.8}),
+        ...     pt.total(1, by="age", target={"y": 6.5, "o": 3.5}),
+        ... ]
+        >>> curve = pt.calibrate(people, controls).bound_curve(3)
+        >>> curve["upper"].round(3).tolist()
+        [1.843, 1.893, 1.945]
+        """
+        return bound_curve(self.asked, self.merged, self.units, points)
+
     def _refuse_kinks(self) -> None:
         frame = self.controls
         what = ""
@@ -247,21 +285,9 @@ class Calibration(Shown):
                 "errors; take replicate weights, such as those of bootstrap(count, seed=...)"
             )
 
-    def _unit_weights(self) -> FloatArray:
-        """Return the weights of the units that count: records, or households that share one."""
-        if self.units.distance_over != "persons":
-            return self.array
-        first = np.unique(self.units.records, return_index=True)[1]
-        return np.asarray(self.array[first])
-
     def frames(self) -> dict[str, pd.DataFrame]:
         """Return the controls with what was reached, the first of many."""
         return {"controls": self.controls.head(_MOST_CONTROLS)}
-
-
-def design_effect(weights: FloatArray) -> float:
-    """Return Kish's design effect of unequal weights, n sum w^2 / (sum w)^2."""
-    return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
 
 
 def _standard_errors(block: Any) -> FloatArray:
@@ -271,18 +297,3 @@ def _standard_errors(block: Any) -> FloatArray:
     if soft.covariance is not None:
         return np.sqrt(np.diag(soft.covariance))
     return np.full(block.count, np.nan) if soft.sd is None else np.asarray(soft.sd)
-
-
-def _in_flavour(records: Any, values: FloatArray, name: str) -> Any:
-    """Return one number a record in the library of the records, with their index."""
-    if isinstance(records, dict):
-        first = next((column for column in records.values() if isinstance(column, pd.Series)), None)
-        return values if first is None else pd.Series(values, index=first.index, name=name)
-    frame = nw.from_native(records, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return values
-    native = frame.to_native()
-    if isinstance(native, pd.DataFrame):
-        return pd.Series(values, index=native.index, name=name)
-    made = nw.new_series(name, values, backend=frame.implementation)
-    return made if isinstance(records, nw.DataFrame) else made.to_native()

@@ -50,6 +50,13 @@ class Units:
         """Return the ratio of every record, from those of the groups; 1 where the design weight is 0."""
         return np.append(of_group, 1.0)[merged.group[self.records]]
 
+    def per_unit(self, ratios: FloatArray) -> FloatArray:
+        """Return the weights of the units that count, from the ratios of the records: households count once."""
+        weights = self.per_record * ratios
+        if self.distance_over != "persons":
+            return weights
+        return np.asarray(weights[np.unique(self.records, return_index=True)[1]])
+
     def cells_for(self, attributes: Sequence[str]) -> Cells:
         """Return the cells over which a constraint on these attributes is written: persons where one is theirs.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from purtensor import __version__
+from purtensor.cli.calibrate_arguments import add_calibrate
 from purtensor.cli.compare_arguments import add_compare, add_missing
 from purtensor.solving.solvers import SOLVERS
 
@@ -28,6 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_diagnose(commands)
     _add_relax(commands)
     _add_curve(commands)
+    add_calibrate(commands, EXIT_CODES)
     _add_reproduce(commands)
     add_compare(commands)
     _add_info(commands)

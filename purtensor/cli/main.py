@@ -15,7 +15,7 @@ from purtensor.cli.arguments import build_parser
 from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, PurtensorError, TooLargeError
 
-OUTPUTS = ("out",)
+OUTPUTS = ("out", "report", "template")
 """The options that name what is written."""
 
 

@@ -48,10 +48,10 @@ def read_question(arguments: argparse.Namespace) -> Question:
     return Question(f, _reference(arguments.reference, f), constraints, _facts_of_data(arguments.file, counts, f))
 
 
-def require_writable(path: Path) -> None:
+def require_writable(path: Path, option: str = "--out") -> None:
     """Refuse a path to write to whose folder or whose kind's package is not there, before anything is computed."""
     if not path.parent.is_dir():
-        raise InvalidOptionError(f"the folder of --out does not exist: {path.parent}")
+        raise InvalidOptionError(f"the folder of {option} does not exist: {path.parent}")
     require_packages(path)
 
 

@@ -35,6 +35,7 @@ REMEDY = "give --missing drop to leave such rows out, or --missing category to c
 KINDS = ".csv, .tsv (also .gz) or .parquet"
 
 _INTEGER = r"(?:0|-?[1-9][0-9]{0,17})"
+_DECIMAL = r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,34 @@ def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
     roles = (arguments.response, *arguments.protected)
     columns = Columns(None, arguments.weights, arguments.missing, tuple(arguments.missing_values), roles)
     return read_counts(path, columns)
+
+
+def read_frame(path: Path, missing_values: Sequence[str] = ()) -> pd.DataFrame:
+    """Return all columns of a file as they are: text, whole numbers, or numbers with decimals.
+
+    Raises
+    ------
+    UnreadableFileError, FileFormatError
+        As `read_counts`.
+    """
+    names = column_names(path)
+    if _kind(path) == ".parquet":
+        with reading(path):
+            file = _parquet(path)
+            require_room_for_rows(file, path, len(names))
+            frame: pd.DataFrame = file.read(columns=names).to_pandas()
+            return frame
+    return _read_text(path, names, missing_values).apply(_as_decimals)
+
+
+def _as_decimals(column: pd.Series) -> pd.Series:
+    """Return floats where every entry is a number with decimals or an exponent, else the column as it is."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    present = column.dropna()
+    if len(present) and present.str.fullmatch(_DECIMAL).all():
+        return column.map(float, na_action="ignore").astype(float)
+    return column
 
 
 def _weight_column(names: Sequence[str], asked: str | None, path: Path) -> str | None:

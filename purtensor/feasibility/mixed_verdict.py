@@ -210,7 +210,8 @@ def _excess(
 def _explained(question: Question, hard: IntArray, ray: tuple[Fraction, ...], within: str) -> str:
     """Return in words how far rows of the contradiction can reach while all other hard rows are met."""
     used = [int(hard[k]) for k, y in enumerate(ray) if y != 0]
-    lines = []
+    short: list[str] = []
+    over: list[str] = []
     for row in used:
         side = 1.0 if ray[int(np.searchsorted(hard, row))] > 0 else -1.0
         reach = _reach(question, hard, row, side)
@@ -220,9 +221,9 @@ def _explained(question: Question, hard: IntArray, ray: tuple[Fraction, ...], wi
         if (reach < asked) == (side > 0) and reach != asked:
             words = "can reach" if side > 0 else "cannot come below"
             ending = f"{reach:.6g} of the {asked:.6g} asked" if side > 0 else f"{reach:.6g}, asked is {asked:.6g}"
-            lines.append(f"{within}{question.row_name(row)} {words} {ending}")
-    if lines:
-        return "\n".join(lines[:5])
+            (short if side > 0 else over).append(f"{question.row_name(row)} {words} {ending}")
+    if short or over:
+        return within + "; ".join((short + over)[:5])
     names = ", ".join(question.row_name(row) for row in used[:8])
     return f"{within}these rows contradict each other: {names}"
 

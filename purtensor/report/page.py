@@ -33,9 +33,11 @@ class Exhibit:
     figure
         A file, .svg or .png, whose content is taken into the page.
     table
-        Shown in full; numbers are printed with four digits.
+        Shown in full; numbers are printed with `digits` digits.
     numbers
         The name of the file that has the numbers.
+    svg
+        A picture as SVG text of our own making, taken into the page as it is.
     """
 
     title: str
@@ -44,6 +46,8 @@ class Exhibit:
     figure: Path | None = None
     table: pd.DataFrame | None = None
     numbers: str = ""
+    svg: str = ""
+    digits: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +120,8 @@ def data_uri(path: Path) -> str:
     return f"data:{_TYPES[path.suffix]};base64,{content}"
 
 
-def as_cell(value: Any) -> str:
-    """Return a table's value as text: four digits, none where there is nothing.
+def as_cell(value: Any, digits: int = 4) -> str:
+    """Return a table's value as text: so many digits, none where there is nothing.
 
     Examples
     --------
@@ -128,4 +132,4 @@ def as_cell(value: Any) -> str:
         return str(value)
     if math.isnan(value):
         return ""
-    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}"
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.{digits}g}"

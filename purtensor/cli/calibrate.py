@@ -1,0 +1,132 @@
+"""`purtensor calibrate`: weights for the records of the user's own file, which meet the user's controls."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from purtensor._printing import printable
+from purtensor.calibration.calibrate import calibrate
+from purtensor.calibration.controls import template
+from purtensor.calibration.result import Calibration
+from purtensor.cli.output import show_facts, show_table, write_frame
+from purtensor.cli.question import NETCDF, require_writable
+from purtensor.cli.records import read_frame
+from purtensor.errors import InvalidOptionError
+from purtensor.tables.io.files import ending
+
+_MOST_ROWS = 40
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Read the files, calibrate, write the records with their weights, and print what was reached."""
+    _check_written(arguments)
+    records = read_frame(arguments.file, arguments.missing_values)
+    members = None if arguments.members is None else read_frame(arguments.members, arguments.missing_values)
+    if arguments.template is not None:
+        return _write_template(arguments, records, members)
+    if arguments.name in records:
+        raise InvalidOptionError(f"{arguments.file.name} has a column {arguments.name!r}: give another --name")
+    controls = read_frame(arguments.controls, arguments.missing_values)
+    found = calibrate(
+        records,
+        controls,
+        weights=arguments.weights,
+        bounds=arguments.bounds,
+        weight_bounds=arguments.weight_bounds,
+        relative_to=arguments.relative_to,
+        members=members,
+        key=arguments.key,
+        distance=arguments.distance,
+        total=_total(arguments.total),
+        size=arguments.size,
+        tolerance=arguments.tolerance,
+    )
+    written = records.assign(**{arguments.name: found.array})
+    if arguments.bootstrap:
+        boot = found.bootstrap(arguments.bootstrap, seed=arguments.seed)
+        names = [f"{arguments.name}_{k + 1}" for k in range(arguments.bootstrap)]
+        written = pd.concat([written, pd.DataFrame(boot, columns=names, index=written.index)], axis=1)
+    write_frame(written, arguments.out)
+    facts = {**found.summary(), "written to": str(arguments.out)}
+    if arguments.report is not None:
+        from purtensor.report.calibration import write_calibration_report  # needs jinja2, which weights do not
+
+        title = f"Calibration of weights: {arguments.file.name}"
+        facts["report"] = str(write_calibration_report(found, arguments.report, title=title, curve=arguments.curve))
+    show_facts("calibration", facts)
+    _show_controls(found)
+    return None
+
+
+def _check_written(arguments: argparse.Namespace) -> None:
+    """Refuse what could not be written, or makes no sense together, before anything is read."""
+    if arguments.template is not None:
+        if not arguments.scopes:
+            raise InvalidOptionError("--template needs --scopes, the columns that are to be controlled")
+        if arguments.controls is not None or arguments.report is not None:
+            raise InvalidOptionError("--template writes the controls to fill in: leave out --controls and --report")
+    elif arguments.controls is None:
+        raise InvalidOptionError("give --controls FILE, or --template FILE with --scopes to make one to fill in")
+    elif arguments.scopes:
+        raise InvalidOptionError("--scopes are for --template: the controls say themselves what they are about")
+    path = arguments.out if arguments.template is None else arguments.template
+    if path is None:
+        raise InvalidOptionError("give --out FILE, where the records are to be written with their weights")
+    if ending(path) == NETCDF:
+        raise InvalidOptionError(f"frames are written as .csv, .csv.gz or .parquet, got {path.name}")
+    require_writable(path, "--out" if arguments.template is None else "--template")
+    if arguments.report is not None:
+        if arguments.report.suffix.lower() not in (".html", ".htm"):
+            raise InvalidOptionError(f"--report is written as .html, got {arguments.report.name}")
+        require_writable(arguments.report, "--report")
+
+
+def _write_template(arguments: argparse.Namespace, records: pd.DataFrame, members: pd.DataFrame | None) -> None:
+    made = template(
+        records, " | ".join(arguments.scopes), weights=arguments.weights, members=members, key=arguments.key
+    )
+    write_frame(made, arguments.template)
+    show_facts(
+        "template",
+        {
+            "controls": ", ".join(dict.fromkeys(made["control"])),
+            "rows": f"{len(made):,}, each with an empty target",
+            "written to": str(arguments.template),
+        },
+    )
+
+
+def _total(word: str) -> Any:
+    try:
+        return float(word)
+    except ValueError:
+        return word
+
+
+def _show_controls(found: Calibration) -> None:
+    """Print the controls, those missed most first where there are many."""
+    frame = found.controls
+    title = "controls"
+    if len(frame) > _MOST_ROWS:
+        frame = frame.iloc[np.argsort(-frame["miss"].abs().to_numpy(), kind="stable")[:_MOST_ROWS]]
+        title += f"; {_MOST_ROWS} of {len(found.controls)}, those missed most"
+    rows = [
+        (
+            printable(f"{control}, {label}" if label else control),
+            _ends(lower, upper),
+            f"{before:.6g}",
+            f"{after:.6g}",
+            f"{miss:.2g}" + ("" if np.isnan(errors) else f" ({errors:.2g} se)"),
+            state,
+        )
+        for control, label, lower, upper, before, after, miss, errors, state in frame.to_numpy().tolist()
+    ]
+    show_table(title, ("", "asked", "before", "after", "miss", "state"), rows)
+
+
+def _ends(lower: float, upper: float) -> str:
+    return f"{lower:.6g}" if lower == upper else f"{lower:.6g} to {upper:.6g}"
