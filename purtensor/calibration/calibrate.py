@@ -18,10 +18,12 @@ from purtensor.calibration.units import Units, read_units
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.rows import RowBlock
-from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.constraints.totals import Total
+from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.solving.dual.centring import is_partition
 from purtensor.solving.dual.labelled import GeneralOptions, general_constraints
 from purtensor.solving.iterate import Solver
+from purtensor.tables.tabulate import tabulate
 
 
 def calibrate(
@@ -113,7 +115,7 @@ def calibrate(
     options = GeneralOptions(None, None, distance, total, size, False)
     attributes = tuple(dict.fromkeys(name for control in controls for name in control.attributes))
     units = read_units(records, attributes, weights=weights, members=members, key=key)
-    _check_totals(controls, units)
+    _check_totals(controls, [_as_given(control) for control in controls], units)
     limits = _limits(units, bounds, weight_bounds)
     blocks = [_rows(control, units) for control in controls]
     merged = merge(blocks, units.weights, limits)
@@ -127,7 +129,12 @@ def calibrate(
         tolerance=tolerance,
         solver=solver,
     )
-    result = solve_groups(asked, merged, on_failure=on_failure)
+    try:
+        result = solve_groups(asked, merged, on_failure=on_failure)
+    except InfeasibleError:
+        counts = [_as_counts(control, block) for control, block in zip(controls, blocks, strict=True)]
+        _check_totals(controls, counts, units)  # the shorter reason, where it is one
+        raise
     made = Calibration(records, units, merged, asked, result)
     return made if replicates is None else replace(made, replicates=made.refitted(replicates))
 
@@ -135,17 +142,33 @@ def calibrate(
 def _rows(control: Any, units: Units) -> RowBlock:
     cells = units.cells_for(control.attributes)
     block: RowBlock = control.rows(cells)
+    block.coefficients.sum_duplicates()  # sorts, which every absolute value would do again
     # counts by group of the units themselves are a marginal, of persons of households they are none
     return replace(block, is_marginal=block.softness is None and is_partition(block.coefficients))
 
 
-def _check_totals(controls: Sequence[Any], units: Units) -> None:
-    """Refuse hard marginals of the same kind of unit that disagree on their total."""
-    hard = [one for one in controls if isinstance(one, Marginal) and one.coded_target is not None]
+def _check_totals(controls: Sequence[Any], marginals: Sequence[Marginal | None], units: Units) -> None:
+    """Refuse hard marginals of the same kind of unit that disagree on what they share, naming both numbers."""
     for cells in (units.own, units.persons):
-        own = [one for one in hard if cells is not None and units.cells_for(one.attributes) is cells]
+        own = [
+            marginal
+            for control, marginal in zip(controls, marginals, strict=True)
+            if marginal is not None and cells is not None and units.cells_for(control.attributes) is cells
+        ]
         if len(own) > 1:
             check_consistency(own)
+
+
+def _as_given(control: Any) -> Marginal | None:
+    return control if isinstance(control, Marginal) and control.coded_target is not None else None
+
+
+def _as_counts(control: Any, block: RowBlock) -> Marginal | None:
+    """Return a control as a marginal, where it counts all units by attributes."""
+    counts = isinstance(control, Total) and control.values.counts and control.selection is None
+    if not counts or block.index is None or not (block.equalities & (block.lower >= 0)).all():
+        return _as_given(control)
+    return Marginal(tabulate(block.index.to_frame(index=False), weights=block.lower))
 
 
 def _limits(units: Units, bounds: Any, weight_bounds: Any) -> FloatArray:

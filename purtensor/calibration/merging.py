@@ -71,6 +71,8 @@ def merge(blocks: Sequence[RowBlock], weights: FloatArray, limits: FloatArray) -
     group = np.full(len(weights), -1)
     group[used] = inverse
     chosen = used[first]
+    if len(chosen) == len(weights):  # nothing to merge
+        return Merged(tuple(blocks), group, np.asarray(weights), limits)
     count = len(first)
     sums = np.bincount(inverse, weights=weights[used], minlength=count).astype(np.float64)
     taken = tuple(

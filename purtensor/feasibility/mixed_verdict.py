@@ -224,7 +224,8 @@ def _explained(question: Question, hard: IntArray, ray: tuple[Fraction, ...], wi
             (short if side > 0 else over).append(f"{question.row_name(row)} {words} {ending}")
     if short or over:
         return within + "; ".join((short + over)[:5])
-    names = ", ".join(question.row_name(row) for row in used[:8])
+    more = f" and {len(used) - 8} more" if len(used) > 8 else ""
+    names = ", ".join(question.row_name(row) for row in used[:8]) + more
     return f"{within}these rows contradict each other: {names}"
 
 

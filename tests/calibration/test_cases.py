@@ -199,3 +199,66 @@ def test_a_weight_for_every_respondent_in_their_order_and_index():
     assert found.name == "weight"
     with pytest.raises(pt.InvalidTableError, match=r"'age'.*missing in 1 of 10 rows.*3"):
         pt.calibrate(frame.assign(age=[*"yyy", None, *"yooooo"]), CONTROLS)
+
+
+def test_independence_with_a_sampled_zero():
+    counts = xr.DataArray([[12.0, 8.0], [5.0, 0.0]], dims=("a", "b"), coords={"a": [0, 1], "b": [0, 1]})
+    constraints = [pt.Marginal(counts.sum("b")), pt.Marginal(counts.sum("a"))]
+    fit = pt.project(xr.ones_like(counts), constraints).table
+    np.testing.assert_allclose(fit.values, [[13.6, 6.4], [3.4, 1.6]], rtol=1e-12)
+    assert pt.degrees_of_freedom(xr.ones_like(counts), constraints) == 1
+
+
+def test_regions_within_countries_from_a_long_frame_of_targets():
+    people = pd.DataFrame({"country": list("AAAAABBBB"), "region": list("nnssseeww")})
+    targets = pd.DataFrame({"country": list("AABB"), "region": ["n", "s", "e", "w"], "target": [3.0, 3.0, 1.0, 5.0]})
+    weights = pt.calibrate(people, targets).weights
+    assert weights.notna().all()
+    found = weights.groupby([people["country"], people["region"]]).sum()
+    np.testing.assert_allclose(found.to_numpy(), [3, 3, 1, 5], rtol=1e-12)
+    # shares within each country, whose own sizes the same frame gives
+    shares = targets.assign(target=[0.5, 0.5, 1 / 6, 5 / 6])
+    sizes = pt.total(1, by="country", target={"A": 6.0, "B": 6.0})
+    by_share = [
+        pt.share(of={"region": region}, within={"country": country}, target=target)
+        for country, region, target in shares.itertuples(index=False)
+    ]
+    again = pt.calibrate(people, [sizes, *by_share]).weights
+    np.testing.assert_allclose(again, weights, rtol=1e-10)
+
+
+def test_the_column_that_makes_it_infeasible_is_named_first():
+    """Eleven controls, of which one asks for people that the sample does not have."""
+    rng = np.random.default_rng(36)
+    n = 400
+    people = {f"a{k}": rng.integers(0, 3, n) for k in range(11)}
+    people["a7"] = np.where(people["a3"] == 2, 0, people["a7"])
+    controls = [
+        pt.total(1, by=name, target=dict(enumerate(np.bincount(column, minlength=3).astype(float))))
+        for name, column in people.items()
+    ]
+    controls.append(pt.total(1, of={"a3": 2, "a7": 1}, target=10.0))
+    with pytest.raises(pt.InfeasibleError) as caught:
+        pt.calibrate(people, controls)
+    assert str(caught.value).startswith("count of a3=2, a7=1")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_target_of_zero_empties_its_records_and_nothing_else():
+    found = pt.calibrate(PEOPLE, [CONTROLS[0], pt.total(1, of={"sex": "m", "age": "y"}, target=0)])
+    weights = dict(zip(zip(PEOPLE["sex"], PEOPLE["age"], strict=True), found.weights, strict=True))
+    assert weights["m", "y"] == 0.0
+    assert weights["m", "o"] == pytest.approx(4.8 / 5, rel=1e-12)
+    assert weights["f", "y"] == weights["f", "o"] == pytest.approx(1.3, rel=1e-12)
+
+
+def test_totals_of_controls_that_differ_by_one_name_the_group():
+    """Two countries by two sizes and two sectors; the country's totals differ, and nothing is lumped to hide it."""
+    people = pd.DataFrame({"country": list("AABBAABB"), "size": list("slslslsl"), "sector": list("iijjjjii")})
+    sizes = pt.total(1, by=("country", "size"), target={("A", "s"): 10, ("A", "l"): 20, ("B", "s"): 30, ("B", "l"): 40})
+    sectors = {("A", "i"): 15, ("A", "j"): 16, ("B", "i"): 35, ("B", "j"): 35}
+    message = r"'country=A' is 30 in \(country, size\) but 31 in \(country, sector\)"
+    with pytest.raises(pt.InconsistentTargetsError, match=message):
+        pt.calibrate(people, [sizes, pt.total(1, by=("country", "sector"), target=sectors)])
+    agreed = pt.total(1, by=("country", "sector"), target={**sectors, ("A", "j"): 15})
+    assert pt.calibrate(people, [sizes, agreed]).weights.sum() == pytest.approx(100, rel=1e-12)
