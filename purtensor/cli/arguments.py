@@ -202,6 +202,19 @@ def _add_reproduce(commands: Any) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
     parser.add_argument(
+        "--drawn-from",
+        choices=("empirical", "regularized"),
+        default="empirical",
+        help="what simulated sets are drawn from: the data as they are, as in the paper, or f, which has profiles that "
+        "nobody has (default: empirical)",
+    )
+    parser.add_argument(
+        "--unseen",
+        choices=("marginal", "drop"),
+        default="marginal",
+        help="test people of a profile that was not trained on: predicted by q(y), or left out (default: marginal)",
+    )
+    parser.add_argument(
         "--workers", type=int, default=2, metavar="N", help="threads; the numbers do not depend on them (default: 2)"
     )
     wage = parser.add_argument_group("wage")

@@ -19,13 +19,15 @@ from purtensor.plots.save_figure import save_figure
 from purtensor.projection.files import save
 from purtensor.report.page import Exhibit, Part, Report, write_report
 from purtensor.studies.adult import study_adult
+from purtensor.studies.adult_claims import claims
 from purtensor.studies.adult_decisions import decision_rates
-from purtensor.studies.adult_numbers import claims, costs, disparities, prevalences
+from purtensor.studies.adult_numbers import by_unseen_rule, costs, disparities, prevalences
 from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
 from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity
 from purtensor.studies.claims import Claim
 from purtensor.studies.forests import FOREST
 from purtensor.studies.members import failed_members
+from purtensor.studies.population import DRAWN_FROM, UNSEEN
 from purtensor.tables.coded import encode
 
 NAMES = {"f": "data, f", "P": "P", "PU": "P + U", "PUR": "P + U + R", "MaxEnt": "MaxEnt-PUR"}
@@ -76,6 +78,8 @@ def run(arguments: argparse.Namespace) -> None:
             strength=arguments.strength,
             data_sets=arguments.data_sets,
             seed=arguments.seed,
+            drawn_from=arguments.drawn_from,
+            unseen=arguments.unseen,
             workers=arguments.workers,
             folder=folder,
             on_step=shown.step,
@@ -105,7 +109,8 @@ def facts(study: AdultStudy) -> dict[str, str]:
         "persons": f"{float(study.train.sum()):,.0f} train, {float(study.test.sum()):,.0f} test",
         "profiles": f"{len(coded.values)} supported of {coded.domain.size}",
         "lambda": f"{study.strength:g}, washed out {washed_out(study):.3g} (lambda * profiles / N)",
-        "unseen": f"{study.unseen:.2e} of the test mass, on predictor profiles that train never saw: left out",
+        "unseen": f"{study.unseen_mass:.2e} of the test mass, on predictor profiles that train never saw: "
+        f"{UNSEEN[study.unseen]}",
         "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
         **failed_members(study.failures),
         "SHA-256 of counts and settings": study.identity,
@@ -168,7 +173,7 @@ def write_files(study: AdultStudy, folder: Path) -> list[Path]:
         save(table, written[-2])
         save(study.projections.get(name, table), written[-1])
     frames = {"disparities": disparities(study), "costs": costs(study), "prevalences": prevalences(study)}
-    frames["decisions"] = decision_rates(study)
+    frames |= {"decisions": decision_rates(study), "by_unseen_rule": by_unseen_rule(study)}
     for name, frame in frames.items():
         for kind in ("csv", "parquet"):
             written.append(folder / f"{name}.{kind}")
@@ -182,6 +187,8 @@ def as_report(study: AdultStudy, verdicts: Sequence[Claim], folder: Path) -> Rep
         "lambda": f"{study.strength:g}",
         "generated data sets": f"{study.data_sets} from each distribution, of the size of the train split",
         "seed": str(study.seed),
+        "simulated splits are drawn from": DRAWN_FROM[study.drawn_from],
+        "test people of a profile that was not trained on": UNSEEN[study.unseen],
         "random forests": ", ".join(f"{name}={value}" for name, value in FOREST.items()),
         "projections": "iterative proportional fitting, to a residual of 1e-10, with a certificate",
     }
@@ -208,11 +215,18 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
             yield Exhibit(title, text, paper, vector, numbers=both("disparities"))
     yield Exhibit(
         "Standard errors",
-        "What the ratios would vary by if other people had been asked: in each "
-        "distribution itself by the delta method, exactly 0 where parity is stated; predicted on the test "
-        "split by simulated splits.",
+        "What the ratios would vary by if other people had been asked, by the delta method: in each distribution "
+        "itself, exactly 0 where parity is stated; and predicted on the test split, where both splits vary. Beside it "
+        "the standard deviation over simulated splits.",
         table=with_errors(study),
         numbers=both("disparities"),
+    )
+    yield Exhibit(
+        "People of a profile that was not trained on",
+        "One person of the test split has a predictor profile that the train split has not. The paper leaves such "
+        "people out; here they are predicted by q(y), which keeps parity, unless --unseen drop is given. Both rules:",
+        table=by_unseen_rule(study),
+        numbers=both("by_unseen_rule"),
     )
     yield Exhibit(
         "Decisions",
@@ -240,6 +254,8 @@ def with_errors(study: AdultStudy) -> pd.DataFrame:
             # beyond nine digits there is what the solver leaves, and no error of sampling
             error = float("nan") if d.standard_error is None else round(d.standard_error, 9)
             row |= {f"ratio, {d.sample}": d.ratio, f"standard error, {d.sample}": error}
+            if d.sample == "test" and d.distribution in study.noise:
+                row["over simulated splits"] = study.noise[d.distribution][study.groups.index((d.gender, d.race))]
     return pd.DataFrame(rows.values())
 
 
@@ -258,8 +274,7 @@ def picture(study: AdultStudy, sample: str, title: str) -> Axes:
     if sample in DRAWN:
         compared += f"; bars: one standard deviation over {study.data_sets} data sets"
     elif has_bars:
-        bare = [NAMES[name] for name in deviations.columns if deviations[name].isna().all()]
-        compared += "; bars: one standard error" + (f", not worked out for {', '.join(bare)}" if bare else "")
+        compared += "; bars: one standard error"
     return plot_disparity_ratios(
         ratios.loc[order],
         deviations=deviations.loc[order] if has_bars else None,

@@ -15,16 +15,18 @@ from purtensor.cli.wage_exhibits import NAMES, UNIT, exhibits
 from purtensor.cli.wage_surveys import binning, surveys
 from purtensor.projection.files import save
 from purtensor.report.page import Part, Report, write_report
+from purtensor.studies.population import DRAWN_FROM, UNSEEN
 from purtensor.studies.sample_size import rest_by_size
 from purtensor.studies.wage import REFERENCE, WageStudy, study_wage
-from purtensor.studies.wage_numbers import claims, facts, frames
+from purtensor.studies.wage_claims import claims
+from purtensor.studies.wage_numbers import facts, frames
 from purtensor.tables.io.content_hash import content_hash
 from purtensor.tables.io.table_dataset import table_to_dataset
 
 SUMMARY = (
     "Hourly wages in five ranges are projected onto demographic parity (P), decision utility (U) and social realism "
     "(R): the nearest distribution in which wages do not depend on gender and race. Training and test sets of the "
-    "survey's size are drawn from its regularized distribution f; every training set is projected, and the natural "
+    "survey's size are drawn from it; every training set is regularized and projected, and the natural "
     "classifiers of f and of the projections predict the wages of the test set's people. After 'Demographic Parity: "
     "Mitigating Biases in Real-World Data' (O. Loukas and H. R. Chung, arXiv 2309.17347)."
 )
@@ -46,6 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
                 strength=arguments.strength,
                 sets=arguments.sets,
                 seed=arguments.seed,
+                drawn_from=arguments.drawn_from,
+                unseen=arguments.unseen,
                 workers=arguments.workers,
                 folder=folder,
                 on_member=shown.done,
@@ -57,7 +61,8 @@ def run(arguments: argparse.Namespace) -> None:
         "seed": str(arguments.seed),
         "projections": "Newton's method, until the distance to the exact projection is proved to be within 1e-10 in "
         "total variation",
-        "test profiles that training never saw": "predicted by q(y)",
+        "simulated sets are drawn from": DRAWN_FROM[arguments.drawn_from],
+        "test people of a profile that was not trained on": UNSEEN[arguments.unseen],
         "groups": "; ".join(f"{name}: {asked}" for name, asked in groups.items()) or "the stated defaults",
     }
     report = Report("Wages without the pay gap: the study of arXiv 2309.17347", SUMMARY, parts, settings, versions())

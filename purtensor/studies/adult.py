@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from purtensor._options import check_choice
 from purtensor._typing import FloatArray, Profile, Table
 from purtensor.datasets.uci_adult import adult
 from purtensor.errors import InvalidOptionError
-from purtensor.fairness.disparity import disparity_ratio, utility_error
+from purtensor.fairness.disparity import utility_error
+from purtensor.fairness.errors_on_others import errors_on_others
 from purtensor.fairness.predict import predict
 from purtensor.fairness.pur import pur
 from purtensor.fairness.rates import FOUR_FIFTHS
@@ -24,9 +26,9 @@ from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.studies.adult_drawn import Drawing, learn, others, reference, simulated_noise
-from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE, RESPONSE
+from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE, RESPONSE, ratios
 from purtensor.studies.adult_study import DISTRIBUTIONS, QUESTIONS, AdultStudy, Cost, Disparity
-from purtensor.studies.population import Population, population_of
+from purtensor.studies.population import DRAWN_FROM, UNSEEN, Population, population_of
 from purtensor.studies.sampling_errors import by_profile, errors_of
 from purtensor.tables.regularize import empirical, regularize, uniform
 
@@ -36,6 +38,8 @@ def study_adult(
     strength: float = 1e-4,
     data_sets: int = 100,
     seed: int = 0,
+    drawn_from: str = "empirical",
+    unseen: str = "marginal",
     workers: int = 1,
     executor: Any = None,
     folder: Path | None = None,
@@ -52,6 +56,12 @@ def study_adult(
         How many synthetic data sets are drawn from each distribution, a forest trained on each; none when 0.
     seed
         Of all that is drawn; the same seed gives the same numbers, whatever the number of workers.
+    drawn_from
+        Simulated splits, which tell the noise, are drawn from the train split as it is ("empirical") or from f
+        ("regularized").
+    unseen
+        Test people whose predictor profile was not trained on are predicted by q(y) ("marginal", which keeps parity)
+        or left out ("drop").
     workers
         How many threads compute.
     executor
@@ -66,10 +76,12 @@ def study_adult(
     Raises
     ------
     InvalidOptionError
-        `data_sets` is negative, or 1, which has no fluctuation.
+        `data_sets` is negative, or 1, which has no fluctuation; another word for `drawn_from` or `unseen`.
     """
     if data_sets < 0 or data_sets == 1:
         raise InvalidOptionError(f"data_sets is 2 or more, or 0 for none, this is {data_sets}")
+    check_choice("drawn_from", drawn_from, tuple(DRAWN_FROM))
+    check_choice("unseen", unseen, tuple(UNSEEN))
     train, test = adult(split="train"), adult(split="test")
     data_of = {"train": empirical(train), "test": empirical(test)}
     f = regularize(train, strength, response=RESPONSE)
@@ -79,14 +91,26 @@ def study_adult(
         projections[name] = project_adult(f, name)
     distributions = {DATA: f, **{name: projection.table for name, projection in projections.items()}}
     predictions = {
-        (name, split): predict(table, data, response=RESPONSE, unseen="drop")
+        (name, split): predict(table, data, response=RESPONSE, unseen=unseen)
         for name, table in distributions.items()
         for split, data in data_of.items()
     }
     population = population_of(f, response=RESPONSE, protected=PROTECTED)
     on_step(f"drawing {data_sets} data sets from each distribution, training forests on them")
     failures: list[Failure] = []
-    drawing = Drawing(train, test, strength, seed, data_sets, workers, folder, executor, failures.append)
+    drawing = Drawing(
+        train,
+        test,
+        strength,
+        seed,
+        data_sets,
+        workers,
+        folder,
+        executor,
+        on_failure=failures.append,
+        drawn_from=drawn_from,
+        unseen=unseen,
+    )
     learned = learn(drawing, distributions, on_member) if data_sets else {}
     on_step("simulating training and test sets")
     noise, utility_noise = simulated_noise(drawing) if data_sets else ({}, float("nan"))
@@ -97,14 +121,16 @@ def study_adult(
         distributions=distributions,
         projections=projections,
         disparities=(
-            *_fixed_disparities(distributions, predictions, _standard_errors(f, projections, population, noise)),
+            *_fixed_disparities(distributions, predictions, _standard_errors(f, projections, population, test)),
             *_drawn_disparities(learned, population),
         ),
         costs=tuple(
             _cost(f, name, table, projections.get(name), _utility_errors(data_of, name, predictions))
             for name, table in distributions.items()
         ),
-        unseen=1.0 - float(predictions[DATA, "test"].sum()),
+        unseen_mass=float(predictions[DATA, "test"].attrs["unseen_mass"]),
+        drawn_from=drawn_from,
+        unseen=unseen,
         data_sets=data_sets,
         seed=seed,
         groups=tuple(group for _, group in others(population)),
@@ -121,18 +147,6 @@ def project_adult(f: Table, name: str) -> Projection:
     constraints = pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
     with interrupting():
         return project(f if reference == DATA else uniform(f), constraints, solver=IPF())  # the paper's solver
-
-
-def ratios(table: Table) -> dict[Profile, float]:
-    """Return p(>50K | s) / p(>50K | male, white) for each protected profile but the reference."""
-    ratio = disparity_ratio(table, response=RESPONSE, protected=PROTECTED, reference=REFERENCE)
-    told: dict[Any, float] = ratio.to_series().to_dict()
-    compared_with = tuple(REFERENCE[name] for name in PROTECTED)
-    return {
-        tuple(protected): value
-        for (income, *protected), value in told.items()
-        if income == POSITIVE and tuple(protected) != compared_with
-    }
 
 
 def _drawn_disparities(learned: Mapping[str, FloatArray], population: Population) -> Iterator[Disparity]:
@@ -167,16 +181,20 @@ def _fixed_disparities(
 
 
 def _standard_errors(
-    f: Table, projections: Mapping[str, Projection], population: Population, noise: Mapping[str, FloatArray]
+    f: Table, projections: Mapping[str, Projection], population: Population, test: Table
 ) -> dict[tuple[str, str, Profile], float]:
-    """Return the standard errors of ratios by distribution, sample and group, of those that have one."""
+    """Return the standard errors of ratios by distribution, sample and group: of itself, and of the test split."""
     size = round(f.attrs["total"])
+    compared: dict[str, Any] = {"response": RESPONSE, "protected": PROTECTED, "reference": REFERENCE}
     told = {}
     for name, known in errors_of(f, projections, size=size, response=RESPONSE, protected=PROTECTED, data=DATA).items():
-        of_profiles = by_profile(known.disparity_ratio(response=RESPONSE, protected=PROTECTED, reference=REFERENCE))
-        told.update({(name, "itself", group): of_profiles[POSITIVE, *group] for _, group in others(population)})
-    for name, values in noise.items():
-        told.update({(name, "test", group): float(v) for (_, group), v in zip(others(population), values, strict=True)})
+        samples = {
+            "itself": known.disparity_ratio(**compared),
+            "test": errors_on_others(known, test, ratio=True, **compared),
+        }
+        for where, found in samples.items():
+            of_profiles = by_profile(found)
+            told.update({(name, where, group): of_profiles[POSITIVE, *group] for _, group in others(population)})
     return told
 
 

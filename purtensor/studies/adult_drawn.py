@@ -15,7 +15,7 @@ from purtensor.projection.executing import Failure
 from purtensor.studies.adult_question import PROTECTED, REFERENCE, RESPONSE
 from purtensor.studies.forests import FOREST, Learning
 from purtensor.studies.members import identity, run_members
-from purtensor.studies.population import Population, population_of, regularized
+from purtensor.studies.population import UNSEEN, Population, masses_to_draw_from, population_of
 from purtensor.studies.simulated import ENDINGS, METHOD, MODELS, VERDICTS, Simulation
 
 _SIMULATION = 1
@@ -35,6 +35,8 @@ class Drawing:
     folder: Path | None
     executor: Any = None
     on_failure: Callable[[Failure], object] | None = None
+    drawn_from: str = "empirical"
+    unseen: str = "marginal"
 
     @property
     def identity(self) -> str:
@@ -48,6 +50,7 @@ class Drawing:
             "endings": ENDINGS,
             "verdicts": VERDICTS,
             "method": METHOD,
+            "drawn_from": self.drawn_from,
         }
         return identity(settings, *(array for p in parts for array in (p.protected, p.unprotected, p.counts)))
 
@@ -82,8 +85,8 @@ def simulated_noise(drawing: Drawing) -> tuple[dict[str, FloatArray], float]:
     """Return standard deviations over simulated splits: of predicted ratios, by model, and of f's utility error."""
     population = population_of(drawing.train, response=RESPONSE, protected=PROTECTED)
     train_size, test_size = (round(float(table.sum())) for table in (drawing.train, drawing.test))
-    f = regularized(population.counts, drawing.strength)
-    simulation = Simulation(population, f, train_size, test_size, drawing.strength)
+    masses = masses_to_draw_from(population, drawing.strength, drawing.drawn_from)
+    simulation = Simulation(population, masses, train_size, test_size, drawing.strength)
     seed = int(np.random.SeedSequence([drawing.seed, _SIMULATION]).generate_state(1)[0])
     found = run_members(
         simulation,
@@ -94,11 +97,12 @@ def simulated_noise(drawing: Drawing) -> tuple[dict[str, FloatArray], float]:
         executor=drawing.executor,
         on_failure=drawing.on_failure,
     )
-    natural = found["natural"][:, :, 1, :]
+    rule = list(UNSEEN).index(drawing.unseen)
+    natural = found["natural"][:, rule, :, 1, :]
     ratios = natural / natural[..., [reference(population)]]
     groups = [s for s, _ in others(population)]
     noise = {name: np.nanstd(ratios[:, m, groups], axis=0, ddof=1) for m, name in enumerate(MODELS)}
-    return noise, float(np.nanstd(found["utility_error"][:, MODELS.index("f")], ddof=1))
+    return noise, float(np.nanstd(found["utility_error"][:, rule, MODELS.index("f")], ddof=1))
 
 
 def reference(population: Population) -> int:

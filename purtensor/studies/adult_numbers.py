@@ -1,27 +1,17 @@
-"""The numbers of the Adult study as tidy frames, and what they say of the paper's claims."""
+"""The numbers of the Adult study as tidy frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 
 from purtensor._typing import FloatArray
-from purtensor.fairness.rates import FOUR_FIFTHS
-from purtensor.studies.adult_question import DATA, POSITIVE
-from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
-from purtensor.studies.claims import (
-    NOISE_WIDTH,
-    Claim,
-    Means,
-    average_claim,
-    judged,
-    lessened_claim,
-    marginals_claim,
-    removed_claim,
-)
+from purtensor.fairness.predict import predict
+from purtensor.studies.adult_question import RESPONSE, ratios
+from purtensor.studies.adult_study import AdultStudy
+from purtensor.studies.population import UNSEEN
 from purtensor.tables.marginal import marginal
 
 
@@ -55,130 +45,18 @@ def ratios_of(study: AdultStudy, distribution: str, sample: str) -> tuple[FloatA
     return np.array([d.ratio for d in told]), np.array([np.nan if d.deviation is None else d.deviation for d in told])
 
 
-def claims(study: AdultStudy) -> list[Claim]:
-    """Return the paper's claims with their verdicts.
+def by_unseen_rule(study: AdultStudy) -> pd.DataFrame:
+    """Return the ratios on the test split by each rule for people whose predictor profile was not trained on.
 
-    The standard error of a predicted ratio is its standard deviation over simulated training and test sets; that of
-    a forest has, beside the noise of its training data, that of the test split in it.
+    Returns
+    -------
+    pandas.DataFrame
+        A row a distribution and group: the ratio where they are predicted by q(y), where they are left out, and the
+        `difference`.
     """
-    told = [_data_claim(study), _marginals_claim(study)]
-    if study.data_sets:
-        told = [
-            *_natural_claims(study),
-            _utility_claim(study),
-            *_generated_claims(study),
-            *_forest_claims(study),
-            *_four_fifths_claims(study),
-            *told,
-        ]
-    return told
-
-
-def _natural_claims(study: AdultStudy) -> Iterator[Claim]:
-    off = {name: ratios_of(study, name, "test")[0] - 1.0 for name in study.noise}
-    # there is one test split: its error is that of a single set, known from the simulated ones
-    means = {
-        name: Means(off[name], noise, study.data_sets, _pairs(study), averaged=False)
-        for name, noise in study.noise.items()
-    }
-    statements = {
-        "P": "P alone lessens disparity on test data but does not remove it",
-        "PU": "P and U together lessen disparity on test data but do not remove it",
-    }
-    for name, statement in statements.items():
-        yield lessened_claim(name, statement, means[name], off[DATA])
-    yield removed_claim("PUR", "PUR removes disparity on test data up to sampling noise", means["PUR"], off[DATA])
-
-
-def _pairs(study: AdultStudy) -> list[str]:
-    """Return what each ratio is about, in the order of the study's groups."""
-    return [f"{', '.join(group)} at {POSITIVE}" for group in study.groups]
-
-
-def _utility_claim(study: AdultStudy) -> Claim:
-    error = {cost.distribution: cost.utility_error_test for cost in study.costs}
-    difference = error["PUR"] - error[DATA]
-    return judged(
-        "The utility-based generalisation error of PUR is close to that of the data's own classifier",
-        is_borne_out=difference <= NOISE_WIDTH * study.utility_noise,
-        evidence=f"{error['PUR']:.3e} nats against {error[DATA]:.3e} nats of f on the test split, a difference of "
-        f"{difference:.1e}; over simulated sets that of f fluctuates by {study.utility_noise:.1e}",
-    )
-
-
-def _generated_claims(study: AdultStudy) -> Iterator[Claim]:
-    off_data = ratios_of(study, DATA, "synthetic")[0] - 1.0
-    for name in DISTRIBUTIONS[1:]:
-        ratio, deviation = ratios_of(study, name, "synthetic")
-        means = Means(ratio - 1.0, deviation / np.sqrt(study.data_sets), study.data_sets, _pairs(study))
-        yield average_claim(name, f"Data generated from {name} have parity on average", means, off_data)
-
-
-def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
-    off = {name: ratios_of(study, name, "forest")[0] - 1.0 for name in DISTRIBUTIONS}
-    noise = {name: _forest_noise(study, name) for name in DISTRIBUTIONS}
-    statement = "Random forests trained on data generated from PUR stay within noise of ratio 1 on test data"
-    means = Means(off["PUR"], noise["PUR"], study.data_sets, _pairs(study), averaged=False)
-    yield removed_claim("a forest on PUR data", statement, means, off[DATA])
-    widths = np.abs(off[DATA]) / noise[DATA]
-    yield judged(
-        "Random forests trained on data generated from f do not",
-        is_borne_out=bool((widths > NOISE_WIDTH).all()),
-        evidence="ratios "
-        + ", ".join(
-            f"{1 + o:.3f} ({n:.3f}) of {pair}" for o, n, pair in zip(off[DATA], noise[DATA], _pairs(study), strict=True)
-        )
-        + f" with their standard errors; at least {widths.min():.1f} of these from parity",
-    )
-
-
-def _data_claim(study: AdultStudy) -> Claim:
-    ratio, _ = ratios_of(study, DATA, "itself")
-    told = ", ".join(f"{value:.4f} of {pair}" for value, pair in zip(ratio, _pairs(study), strict=True))
-    return judged(
-        "In the data all three groups are below four fifths of the share of white men",
-        f"ratios {told}",
-        is_borne_out=bool((ratio < FOUR_FIFTHS).all()),
-    )
-
-
-def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
-    """Yield what the paper says of single generated data sets, and of single forests, by the four-fifths rule."""
-    lowest, below = _lowest(study, "synthetic")
-    yield judged(
-        "No data set generated from a projection has a ratio below four fifths",
-        f"lowest ratios over {study.data_sets} data sets: {_listed(lowest)}",
-        is_borne_out=not any(below[name] for name in DISTRIBUTIONS[1:]),
-    )
-    lowest, below = _lowest(study, "forest")
-    told = f"lowest ratios {_listed(lowest)}; shares below four fifths {_listed(below)}"
-    yield judged(
-        "Forests trained on data generated from P and PU re-introduce disparity, in single cases below four fifths",
-        told,
-        is_borne_out=below["P"] > 0 and below["PU"] > 0,
-    )
-    yield judged("Forests trained on data generated from MaxEnt-PUR do not", told, is_borne_out=below["MaxEnt"] == 0)
-
-
-def _lowest(study: AdultStudy, sample: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Return for each projection the lowest ratio of any group and data set, and the share of all below four fifths."""
-    found = [d for d in study.disparities if d.sample == sample and d.lowest is not None]
-    return (
-        {n: min(d.lowest for d in found if d.distribution == n and d.lowest is not None) for n in DISTRIBUTIONS},
-        {n: float(np.mean([d.share_below for d in found if d.distribution == n])) for n in DISTRIBUTIONS},
-    )
-
-
-def _listed(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{value:.3f} of {name}" for name, value in values.items() if name != DATA)
-
-
-def _forest_noise(study: AdultStudy, name: str) -> FloatArray:
-    """Return the standard error of a forest's ratio: the noise of its data and of splits, in quadrature."""
-    own = ratios_of(study, name, "forest")[1]
-    return np.hypot(own, study.noise.get(name, study.noise["PUR"]))
-
-
-def _marginals_claim(study: AdultStudy) -> Claim:
-    misses = [projection.residual for projection in study.projections.values()]
-    return marginals_claim(np.array(misses), len(misses))
+    rows = []
+    for name, table in study.distributions.items():
+        predicted, kept = (ratios(predict(table, study.test, response=RESPONSE, unseen=rule)) for rule in UNSEEN)
+        rows += [(name, ", ".join(group), predicted[group], kept[group]) for group in study.groups]
+    told = pd.DataFrame(rows, columns=["distribution", "group", "predicted by q(y)", "left out"])
+    return told.assign(difference=told["predicted by q(y)"] - told["left out"])

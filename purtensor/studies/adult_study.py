@@ -40,8 +40,8 @@ class Disparity:
     ratio, deviation
         The ratio; of synthetic data the mean over the data sets, with its standard deviation, which is None elsewhere.
     standard_error
-        What the ratio would vary by if other people had been asked: in the distribution itself by the delta method,
-        on the test split the standard deviation over simulated splits. None where it is not worked out.
+        What the ratio would vary by if other people had been asked, by the delta method: in the distribution itself,
+        and on the test split, where both splits vary. None elsewhere.
     lowest, share_below
         Of generated data the lowest of the ratios, and the share of them below four fifths; None elsewhere.
     """
@@ -101,8 +101,10 @@ class AdultStudy:
         Each projection with its evidence.
     disparities, costs
         The figures.
-    unseen
-        The mass of the test split on predictor profiles that training never saw, left out of its predictions.
+    unseen_mass
+        The mass of the test split on predictor profiles that training never saw.
+    drawn_from, unseen
+        What simulated splits are drawn from, and what happens to these people, as in `study_adult`.
     data_sets, seed
         How many data sets were generated from each distribution, from which seed.
     groups
@@ -125,7 +127,9 @@ class AdultStudy:
     projections: Mapping[str, Projection]
     disparities: tuple[Disparity, ...]
     costs: tuple[Cost, ...]
-    unseen: float
+    unseen_mass: float
+    drawn_from: str
+    unseen: str
     data_sets: int
     seed: int
     groups: tuple[tuple[str, ...], ...]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -11,6 +13,14 @@ from purtensor.fairness.roles import Roles, roles_of
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
+
+DRAWN_FROM: Mapping[str, str] = MappingProxyType(
+    {"empirical": "the data as they are, as in the paper", "regularized": "f, which has profiles that nobody has"}
+)
+"""What simulated sets may be drawn from, in words."""
+
+UNSEEN: Mapping[str, str] = MappingProxyType({"marginal": "predicted by q(y)", "drop": "left out"})
+"""What may happen to test people whose predictor profile was not trained on, in words; members have both, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,10 +116,21 @@ def regularized(counts: FloatArray, strength: float) -> FloatArray:
     return np.where(cells, masses, 0.0)
 
 
-def predicted(q: FloatArray, people: FloatArray) -> tuple[FloatArray, BoolArray]:
+def masses_to_draw_from(population: Population, strength: float, drawn_from: str) -> FloatArray:
+    """Return the distribution that simulated sets are drawn from, shape (predictor profiles, responses).
+
+    It is that of the observed people, or, where `drawn_from` is "regularized", f.
+    """
+    if drawn_from == "regularized":
+        return regularized(population.counts, strength)
+    masses: FloatArray = population.counts / population.counts.sum()
+    return masses
+
+
+def predicted(q: FloatArray, people: FloatArray, unseen: str = "marginal") -> tuple[FloatArray, BoolArray]:
     """Return the natural classifier's prediction q(y | s, x) for people, and which predictor profiles q never saw.
 
-    Unseen profiles are predicted by q(y), as `purtensor.predict` does with `unseen="marginal"`.
+    Unseen profiles are predicted by q(y) or dropped, as `purtensor.predict` does with "marginal" and "drop".
 
     Parameters
     ----------
@@ -117,12 +138,14 @@ def predicted(q: FloatArray, people: FloatArray) -> tuple[FloatArray, BoolArray]
         Shape (predictor profiles, responses).
     people
         Shape (predictor profiles,): their masses.
+    unseen
+        "marginal" or "drop".
     """
     of_predictors = q.sum(axis=1)
-    unseen = of_predictors == 0
-    conditional = q / np.where(unseen, 1.0, of_predictors)[:, None]
-    conditional[unseen] = q.sum(axis=0) / q.sum()
-    return conditional * people[:, None], unseen & (people > 0)
+    is_unseen = of_predictors == 0
+    conditional = q / np.where(is_unseen, 1.0, of_predictors)[:, None]
+    conditional[is_unseen] = q.sum(axis=0) / q.sum() if unseen == "marginal" else 0.0
+    return conditional * people[:, None], is_unseen & (people > 0)
 
 
 def summed(masses: FloatArray, number: IntArray, count: int) -> FloatArray:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from purtensor.studies.claims import Means
 from purtensor.studies.members import run_members
-from purtensor.studies.population import regularized
+from purtensor.studies.population import UNSEEN
 from purtensor.studies.simulated import MODELS, Simulation
 from purtensor.studies.wage import WageStudy
 
@@ -31,14 +31,13 @@ def rest_by_size(study: WageStudy, *, factors: tuple[int, ...] = FACTORS, worker
         was not trained on.
     """
     sets = min(study.sets, MOST_SETS)
-    masses = regularized(study.population.counts, study.strength)
     rows = []
     for factor in factors:
         size = factor * round(float(study.counts.sum()))
         seed = int(np.random.SeedSequence([study.seed, factor]).generate_state(1)[0])
-        simulation = Simulation(study.population, masses, size, size, study.strength)
+        simulation = Simulation(study.population, study.masses, size, size, study.strength)
         found = run_members(simulation, sets, seed=seed, workers=workers)
-        off = study.compared(found["natural"][:, MODELS.index("PUR")])
+        off = study.compared(found["natural"][:, list(UNSEEN).index(study.unseen), MODELS.index("PUR")])
         off = off[np.isfinite(off).all(axis=(1, 2))]
         means = Means(off.mean(axis=0), off.std(axis=0, ddof=1) / np.sqrt(len(off)), len(off))
         rows.append((size, len(off), means.root_mean_square, means.rest, float(found["unseen_mass"].mean())))

@@ -22,6 +22,7 @@ from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.studies.members import Member
 from purtensor.studies.population import (
+    UNSEEN,
     Population,
     conditionals,
     predicted,
@@ -49,7 +50,7 @@ CONVERGED = ENDINGS.index("converged")
 VERDICTS = ("", *(str(verdict) for verdict in Verdict))
 """What is proved of a projection's conditions; empty where the solver's progress raised no doubt."""
 
-METHOD = "by Newton's steps from Python"
+METHOD = "by Newton's steps from Python; both rules for unseen people"
 """Part of what kept members depend on: another way leads to the same numbers within the tolerance, not to the bits."""
 
 _NOTHING: MappingProxyType[str, float] = MappingProxyType(
@@ -83,7 +84,8 @@ class Simulation:
         """Return what one member found.
 
         Its arrays, with S protected profiles and Y responses: `train` (Y, S), the training set's own p(y | s);
-        `natural` (models, Y, S), what is predicted on the test set; `utility_error` (models,) in nats;
+        `natural` (rules, models, Y, S), what is predicted on the test set by each rule for unseen people, in the order
+        of `UNSEEN`; `utility_error` (rules, models) in nats;
         `unseen_mass`, the share of test people whose predictor profile was not trained on; `profiles`, the supported
         ones of the training set; and of each projection `ending`, `verdict`, `iterations`, `residual`, `tv_bound`,
         `bound` (nats) and `marginal_miss`, total mass 1. Where a projection was not solved, its predictions are NaN:
@@ -94,12 +96,12 @@ class Simulation:
         people = test.sum(axis=1) / test.sum()
         solved = [self._projected(reference, conditions) for conditions in PROJECTIONS]
         tables = [reference, *(table for table, _ in solved)]
-        found = [self._measured(table, test, people) for table in tables]
+        found = [[self._measured(table, test, people, unseen) for table in tables] for unseen in UNSEEN]
         evidence = {name: np.array([told[name] for _, told in solved]) for name in ("ending", "verdict", *_NOTHING)}
         return {
             "train": conditionals(self.population, reference),
-            "natural": np.stack([natural for natural, _ in found]),
-            "utility_error": np.array([error for _, error in found]),
+            "natural": np.array([[natural for natural, _ in rule] for rule in found]),
+            "utility_error": np.array([[error for _, error in rule] for rule in found]),
             "unseen_mass": np.array(people[reference.sum(axis=1) == 0].sum()),
             "profiles": np.array(np.count_nonzero(reference)),
             **evidence,
@@ -142,13 +144,13 @@ class Simulation:
         return (table if outcome.termination is Termination.CONVERGED else None), told
 
     def _measured(
-        self, q: FloatArray | None, test: FloatArray, people: FloatArray
+        self, q: FloatArray | None, test: FloatArray, people: FloatArray, unseen: str
     ) -> tuple[npt.NDArray[np.float64], float]:
         """Return what the natural classifier of q predicts on the test set, p(y | s), and its utility error."""
         if q is None:
             groups = len(self.population.protected_codes[0])
             return np.full((self.population.responses, groups), np.nan), np.nan
-        prediction, _ = predicted(q, people)
+        prediction, _ = predicted(q, people, unseen)
         return conditionals(self.population, prediction), utility_divergence(self.population, test, prediction)
 
 

@@ -1,7 +1,8 @@
 """The paper's study of wages: five wage ranges projected onto parity, utility and realism.
 
 Protected are gender and race, unprotected age group, education and sector. Training and test sets of the observed
-size are drawn from f; each training set is projected, and its natural classifiers predict on the test set.
+size are drawn from the survey; each training set is regularised and projected, and its natural classifiers predict on
+the test set.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from purtensor._options import check_choice
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
 from purtensor.fairness.pur import pur
@@ -24,7 +26,7 @@ from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.newton import Newton
 from purtensor.studies.members import identity, run_members
-from purtensor.studies.population import Population, population_of, regularized
+from purtensor.studies.population import DRAWN_FROM, UNSEEN, Population, masses_to_draw_from, population_of
 from purtensor.studies.simulated import ENDINGS, METHOD, PROJECTIONS, STOPPING, VERDICTS, Simulation
 from purtensor.tables.marginal import marginal
 from purtensor.tables.regularize import regularize, uniform
@@ -59,6 +61,10 @@ class WageStudy:
         For each projection and f, p(y | s) of data generated from it, shape (sets, responses, protected profiles).
     identity
         SHA-256 of the data and the settings that the members depend on.
+    drawn_from
+        What the simulated sets are drawn from: "empirical" or "regularized".
+    unseen
+        What happens to test people whose predictor profile was not trained on: "marginal" or "drop".
     failures
         The simulated pairs that ended in an error, which `members` do not hold.
     """
@@ -74,7 +80,24 @@ class WageStudy:
     members: Mapping[str, npt.NDArray[Any]]
     generated: Mapping[str, FloatArray]
     identity: str
+    drawn_from: str = "empirical"
+    unseen: str = "marginal"
     failures: tuple[Failure, ...] = ()
+
+    @property
+    def natural(self) -> FloatArray:
+        """What is predicted on the test sets, shape (sets, models, responses, protected profiles)."""
+        return self.members["natural"][:, list(UNSEEN).index(self.unseen)]
+
+    @property
+    def utility_error(self) -> FloatArray:
+        """The utility errors of these predictions in nats, shape (sets, models)."""
+        return self.members["utility_error"][:, list(UNSEEN).index(self.unseen)]
+
+    @property
+    def masses(self) -> FloatArray:
+        """The distribution that sets are drawn from, shape (predictor profiles, responses)."""
+        return masses_to_draw_from(self.population, self.strength, self.drawn_from)
 
     @property
     def member_numbers(self) -> list[int]:
@@ -109,6 +132,8 @@ def study_wage(
     strength: float = 1e-4,
     sets: int = 1000,
     seed: int = 0,
+    drawn_from: str = "empirical",
+    unseen: str = "marginal",
     workers: int = 1,
     executor: Any = None,
     folder: Path | None = None,
@@ -128,6 +153,11 @@ def study_wage(
         How many pairs of a training and a test set are simulated; three projections each.
     seed
         Of the simulation; the same seed gives the same numbers, whatever the number of workers.
+    drawn_from
+        Sets are drawn from the survey as it was observed ("empirical"), as in the paper, or from f ("regularized").
+    unseen
+        Test people whose predictor profile was not trained on are predicted by q(y) ("marginal", which keeps parity)
+        or left out ("drop").
     workers
         How many threads compute.
     executor
@@ -142,19 +172,22 @@ def study_wage(
     UnknownAttributeError, UnknownCategoryError
         The survey has no such attribute, or no white men to compare with.
     InvalidOptionError
-        `sets` or `workers` is too small.
+        `sets` or `workers` is too small, another word for `drawn_from` or `unseen`.
     NotConvergedError, InfeasibleError
         The survey itself has no projection.
     """
     if sets < 2:
         raise InvalidOptionError(f"sets is at least 2, so that there is a fluctuation to tell; this is {sets}")
+    check_choice("drawn_from", drawn_from, tuple(DRAWN_FROM))
+    check_choice("unseen", unseen, tuple(UNSEEN))
     population = population_of(counts, response=RESPONSE, protected=PROTECTED)
     if tuple(REFERENCE.values()) not in population.groups:
         raise UnknownCategoryError(f"the survey has nobody of {dict(REFERENCE)} to compare with")
     f = regularize(counts, strength, response=RESPONSE)
     projections = project_wage(f)
     size = round(float(counts.sum()))
-    simulation = Simulation(population, regularized(population.counts, strength), size, size, strength)
+    masses = masses_to_draw_from(population, strength, drawn_from)
+    simulation = Simulation(population, masses, size, size, strength)
     settings = {
         "study": "wage",
         "seed": seed,
@@ -164,6 +197,7 @@ def study_wage(
         "endings": ENDINGS,
         "verdicts": VERDICTS,
         "method": METHOD,
+        "drawn_from": drawn_from,
     }
     key = identity(settings, population.protected, population.unprotected, population.counts)
     failures: list[Failure] = []
@@ -190,6 +224,8 @@ def study_wage(
         members,
         generated_conditionals(tables, population, size=size, sets=sets, seed=seed),
         key,
+        drawn_from,
+        unseen,
         tuple(sorted(failures, key=lambda failure: failure.member)),
     )
 

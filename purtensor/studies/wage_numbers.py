@@ -1,24 +1,17 @@
-"""The numbers of the wage study as tidy frames, and what they say of the paper's claims."""
+"""The numbers of the wage study as tidy frames."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from purtensor._typing import FloatArray
-from purtensor.studies.claims import (
-    Claim,
-    Means,
-    average_claim,
-    lessened_claim,
-    marginals_claim,
-    removed_claim,
-    utility_claim,
-)
+from purtensor.studies.claims import Means
 from purtensor.studies.members import failed_members
+from purtensor.studies.population import UNSEEN, regularized
 from purtensor.studies.sampling_errors import by_profile, errors_of
 from purtensor.studies.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
 from purtensor.studies.wage import PROTECTED, REFERENCE, RESPONSE, WageStudy, pair_masses
@@ -35,6 +28,7 @@ def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
         "natural_predictions": natural_predictions(study),
         "generated": generated(study),
         "utility_errors": utility_errors(study),
+        "by_unseen_rule": by_unseen_rule(study),
         "certificates": certificates(study),
         "left_out": left_out(study),
     }
@@ -81,14 +75,14 @@ def own_disparities(study: WageStudy) -> pd.DataFrame:
 def disparities(study: WageStudy) -> pd.DataFrame:
     """Return attributable disparities over the simulated sets: of the training data, and predicted on test data."""
     found = {"train": study.members["train"]}
-    found |= {name: study.members["natural"][:, m] for m, name in enumerate(MODELS)}
+    found |= {name: study.natural[:, m] for m, name in enumerate(MODELS)}
     return _summarised(study, {name: study.compared(values) for name, values in found.items()}, study.others)
 
 
 def natural_predictions(study: WageStudy) -> pd.DataFrame:
     """Return p(y | s) as the natural classifiers predict it on the simulated test sets, beside f(y)."""
     everyone = list(range(len(study.population.groups)))
-    found = {name: study.members["natural"][:, m] for m, name in enumerate(MODELS)}
+    found = {name: study.natural[:, m] for m, name in enumerate(MODELS)}
     frame = _summarised(study, found, everyone)
     of_response = dict(zip(study.population.response_categories, response_shares(study), strict=True))
     return frame.assign(f_of_response=frame["response"].map(of_response))
@@ -101,7 +95,7 @@ def generated(study: WageStudy) -> pd.DataFrame:
 
 def utility_errors(study: WageStudy) -> pd.DataFrame:
     """Return the utility error of each natural classifier on each simulated test set, in nats."""
-    errors = study.members["utility_error"]
+    errors = study.utility_error
     frame = pd.DataFrame(errors, columns=list(MODELS)).rename_axis("member").reset_index()
     return frame.melt("member", var_name="model", value_name="nats").dropna()
 
@@ -149,6 +143,24 @@ def left_out(study: WageStudy) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["member", "projection", "ending", "verdict"])
 
 
+def by_unseen_rule(study: WageStudy) -> pd.DataFrame:
+    """Return what the rule for test people whose predictor profile was not trained on changes, a row a model and rule.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `model`, `rule`; `mean disparity`, of the absolute means over the sets; `rms z`, of these means in their
+        standard errors; and `utility error`, the mean over the sets in nats.
+    """
+    rows = []
+    for m, model in enumerate(MODELS):
+        for r, rule in enumerate(UNSEEN):
+            means = means_of(study, study.members["natural"][:, r, m])
+            errors = study.members["utility_error"][:, r, m]
+            rows.append((model, rule, np.abs(means.off).mean(), means.root_mean_square, np.nanmean(errors)))
+    return pd.DataFrame(rows, columns=["model", "rule", "mean disparity", "rms z", "utility error"])
+
+
 def facts(study: WageStudy) -> dict[str, str]:
     """Return what was computed from what, in words."""
     profiles, unseen = study.members["profiles"], study.members["unseen_mass"]
@@ -159,12 +171,27 @@ def facts(study: WageStudy) -> dict[str, str]:
         "lambda": f"{study.strength:g}, washed out {study.f.attrs['washed_out_share']:.3g} (lambda * profiles / N)",
         "simulated": f"{study.sets:,} training and test sets, {len(PROJECTIONS) * study.sets:,} projections, "
         f"seed {study.seed}",
+        "drawn from": _drawn_from_in_words(study),
         "unseen": f"{100 * unseen.mean():.2f} % (at most {100 * unseen.max():.2f} %) of the test people have a profile "
-        "that the training set never saw: predicted by q(y)",
+        f"that the training set never saw: {UNSEEN[study.unseen]}",
+        "groups": f"{len(study.others)} beside {', '.join(REFERENCE.values())}, of {len(study.population.groups)}; the "
+        "paper says seven in one place and six in another",
         "left out": told or "no set: all projections were solved",
         **failed_members(study.failures),
         "SHA-256 of counts and settings": study.identity,
     }
+
+
+def _drawn_from_in_words(study: WageStudy) -> str:
+    """Return what the sets are drawn from, and how often f would give one a profile that nobody in the survey has."""
+    observed = study.population.counts > 0
+    of_nobody = 1.0 - float(regularized(study.population.counts, study.strength)[observed].sum())
+    share = -np.expm1(float(study.counts.sum()) * np.log1p(-of_nobody))
+    unobserved = int(study.f.size - np.count_nonzero(observed))
+    of_f = f"f has {unobserved:,} of {int(study.f.size):,} profiles from pseudo-counts alone"
+    if study.drawn_from == "regularized":
+        return f"f; {of_f}, and {100 * share:.0f} % of the sets get a record there"
+    return f"the survey as it is; {of_f}, and would give {100 * share:.0f} % of the sets a record there"
 
 
 def _left_out_in_words(study: WageStudy) -> str:
@@ -178,52 +205,17 @@ def _left_out_in_words(study: WageStudy) -> str:
     return ", ".join(told)
 
 
-def claims(study: WageStudy) -> list[Claim]:
-    """Return the paper's claims with their verdicts.
-
-    Each mean over the simulated sets is judged by its own standard error, the deviation over the root of the sets.
-    """
-    off_data = _means(study, study.members["natural"][:, MODELS.index("f")]).off
-    natural = {name: _means(study, study.members["natural"][:, m]) for m, name in enumerate(MODELS)}
-    told = [
-        lessened_claim("P", "P alone lessens disparity on test data but does not remove it", natural["P"], off_data),
-        lessened_claim(
-            "PU", "P and U together lessen disparity on test data but do not remove it", natural["PU"], off_data
-        ),
-        removed_claim("PUR", "PUR removes disparity on test data up to sampling noise", natural["PUR"], off_data),
-    ]
-    pairs = study.members["utility_error"][:, [MODELS.index("PUR"), MODELS.index("f")]]
-    some = pairs[np.isfinite(pairs).all(axis=1)]
-    if len(some) > 1:
-        told.append(utility_claim(some[:, 0], some[:, 1]))
-    return [*told, *_generated_claims(study), _marginals_claim(study)]
-
-
-def _generated_claims(study: WageStudy) -> Iterator[Claim]:
-    off_data = _means(study, study.generated["f"]).off
-    for name, values in study.generated.items():
-        if name != "f":
-            statement = f"Data generated from {name} have parity on average"
-            yield average_claim(name, statement, _means(study, values), off_data)
-
-
-def _means(study: WageStudy, values: FloatArray) -> Means:
+def means_of(study: WageStudy, values: FloatArray) -> Means:
     """Return the mean disparities over the sets, each with the standard error of the mean."""
     mean, deviation, sets = _mean_and_deviation(study.compared(values))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return Means(mean, deviation / np.sqrt(sets), int(sets.min()), _pairs(study))
+        return Means(mean, deviation / np.sqrt(sets), int(sets.min()), pairs_of(study))
 
 
-def _pairs(study: WageStudy) -> list[str]:
+def pairs_of(study: WageStudy) -> list[str]:
     """Return what each disparity is about: response category and group, by rows."""
     groups = [", ".join(study.population.groups[s]) for s in study.others]
     return [f"{group} at {response}" for response in study.population.response_categories for group in groups]
-
-
-def _marginals_claim(study: WageStudy) -> Claim:
-    simulated = study.members["marginal_miss"][study.members["ending"] == CONVERGED]
-    own = [projection.residual for projection in study.projections.values()]
-    return marginals_claim(np.append(simulated, own), len(simulated) + len(own))
 
 
 def response_shares(study: WageStudy) -> FloatArray:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from purtensor.studies.adult import study_adult
+from purtensor.studies.adult_claims import claims
 from purtensor.studies.adult_decisions import decision_rates
-from purtensor.studies.adult_numbers import claims, costs, disparities, prevalences, ratios_of
+from purtensor.studies.adult_numbers import by_unseen_rule, costs, disparities, prevalences, ratios_of
 from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
 from purtensor.studies.claims import Finding
 
@@ -90,3 +91,13 @@ def test_decision_rates__of_the_test_split(study: AdultStudy) -> None:
     assert found.loc[("PUR", "fair"), "smallest / largest"] == pytest.approx(0.905, abs=1e-3)
     assert found.loc[("", "no to everybody"), "accuracy"] == pytest.approx(0.7538, abs=1e-4)
     assert found.loc[("f", "draw"), "male, white"] == pytest.approx(0.326, abs=1e-3)
+
+
+def test_by_unseen_rule__one_person_moves_one_group_little(study: AdultStudy) -> None:
+    found = by_unseen_rule(study).set_index(["distribution", "group"])
+    # the figures where that person is left out, all printed digits
+    assert found.loc[("P", "female, non-white"), "left out"] == pytest.approx(0.813, abs=5e-4)
+    assert found.loc[("PUR", "female, non-white"), "left out"] == pytest.approx(0.968, abs=5e-4)
+    moved = found["difference"].abs() > 0
+    assert moved.groupby(level="group").all().sum() == 1  # the unseen person is of one group
+    assert found["difference"].abs().max() < 1e-3

@@ -16,7 +16,8 @@ from purtensor.studies.claims import Finding
 from purtensor.studies.members import Member
 from purtensor.studies.simulated import ENDINGS, MODELS, PROJECTIONS, VERDICTS, Simulation
 from purtensor.studies.wage import PROTECTED, RESPONSE, WageStudy, pair_masses, study_wage
-from purtensor.studies.wage_numbers import certificates, claims, facts, frames, left_out
+from purtensor.studies.wage_claims import claims
+from purtensor.studies.wage_numbers import by_unseen_rule, certificates, facts, frames, left_out
 
 SETS = 16
 
@@ -37,7 +38,7 @@ def verdicts(study: WageStudy) -> dict[str, bool]:
 
 def test_study_wage__sizes_of_the_embedded_survey(study: WageStudy) -> None:
     assert study.f.size == 658 * 5  # the reference data: 658 predictor profiles observed
-    assert study.members["natural"].shape == (SETS, len(MODELS), 5, 8)
+    assert study.members["natural"].shape == (SETS, 2, len(MODELS), 5, 8)
     assert study.members["profiles"].max() < 3290
     assert len(study.others) == 7
 
@@ -54,7 +55,7 @@ def test_study_wage__few_sets_settle_what_is_large_and_refute_nothing(study: Wag
 
 def test_claims__with_f_in_place_of_pur_removal_does_not_hold(study: WageStudy) -> None:
     natural = study.members["natural"].copy()
-    natural[:, MODELS.index("PUR")] = natural[:, MODELS.index("f")]
+    natural[:, :, MODELS.index("PUR")] = natural[:, :, MODELS.index("f")]
     fed = replace(
         study, members={**study.members, "natural": natural}, generated={**study.generated, "PUR": study.generated["f"]}
     )
@@ -68,11 +69,12 @@ def test_claims__with_f_in_place_of_pur_removal_does_not_hold(study: WageStudy) 
 def test_claims__a_planted_rest_is_found(study: WageStudy) -> None:
     # 0.004 for one group at one wage, in sets of which each alone fluctuates by more
     many = np.repeat(study.members["natural"], 100, axis=0)
+    marginal = many[:, 0]
     rng = np.random.default_rng(0)
-    truth = study.members["natural"][:, MODELS.index("f")].mean(axis=(0, 2))
+    truth = study.natural[:, MODELS.index("f")].mean(axis=(0, 2))
     parity = np.repeat(truth[:, None], many.shape[-1], axis=1)
-    many[:, MODELS.index("PUR")] = parity + rng.normal(0, 0.01, (len(many), *parity.shape))
-    many[:, MODELS.index("PUR"), 2, 0] += 0.004
+    marginal[:, MODELS.index("PUR")] = parity + rng.normal(0, 0.01, (len(many), *parity.shape))
+    marginal[:, MODELS.index("PUR"), 2, 0] += 0.004
     fed = replace(study, members={**study.members, "natural": many})
     claim = next(one for one in claims(fed) if one.statement.startswith("PUR removes"))
     assert claim.finding is Finding.HOLDS_WITHIN
@@ -81,7 +83,7 @@ def test_claims__a_planted_rest_is_found(study: WageStudy) -> None:
 
 def test_claims__with_pur_in_place_of_p_nothing_is_left_to_remove(study: WageStudy) -> None:
     natural = study.members["natural"].copy()
-    natural[:, MODELS.index("P")] = natural[:, MODELS.index("PUR")]
+    natural[:, :, MODELS.index("P")] = natural[:, :, MODELS.index("PUR")]
     found = verdicts(replace(study, members={**study.members, "natural": natural}))
     assert not found["P alone lessens disparity on test data but does not remove it"]
 
@@ -148,7 +150,7 @@ def test_frames__own_conditionals_are_those_of_the_projections(study: WageStudy)
 
 def test_frames__disparities_are_means_over_the_sets(study: WageStudy) -> None:
     frame = frames(study)["disparities"].set_index(["model", "response", "group"])
-    natural = study.members["natural"][:, MODELS.index("PU")]
+    natural = study.natural[:, MODELS.index("PU")]
     at, white = study.population.groups.index(("female", "black")), study.population.groups.index(("male", "white"))
     values = natural[:, 2, at] - natural[:, 2, white]
     row = frame.loc[("PU", study.population.response_categories[2], "female, black")]
@@ -214,3 +216,24 @@ def test_projections__are_those_of_the_paper(study: WageStudy) -> None:
     assert list(study.projections) == [*PROJECTIONS, "MaxEnt"]
     divergences = [pt.kl_divergence(study.distributions[name], study.f) for name in study.projections]
     assert divergences == sorted(divergences)
+
+
+def test_by_unseen_rule__to_leave_people_out_changes_little_but_something(study: WageStudy) -> None:
+    found = by_unseen_rule(study).set_index(["model", "rule"])
+    assert found.loc[("PUR", "marginal"), "mean disparity"] == pytest.approx(
+        np.abs(study.compared(study.natural[:, MODELS.index("PUR")]).mean(axis=0)).mean()
+    )
+    for model in MODELS:
+        kept, left_out_ = (found.loc[(model, rule), "mean disparity"] for rule in ("marginal", "drop"))
+        assert 0 < abs(kept - left_out_) < 0.002
+
+
+def test_study_wage__drawn_from_f_it_meets_profiles_that_nobody_has(counts) -> None:
+    observed = study_wage(counts, "CPS 1994-95", sets=2, seed=4)
+    f = study_wage(counts, "CPS 1994-95", sets=2, seed=4, drawn_from="regularized")
+    assert observed.identity != f.identity
+    assert np.count_nonzero(f.masses) == f.f.size > np.count_nonzero(observed.masses) == 3290 - 1189
+    assert "11 % of the sets" in facts(f)["drawn from"]
+    assert facts(observed)["drawn from"].startswith("the survey as it is")
+    with pytest.raises(pt.InvalidOptionError, match="drawn_from"):
+        study_wage(counts, "CPS 1994-95", sets=2, drawn_from="somewhere")
