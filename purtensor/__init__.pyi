@@ -81,6 +81,7 @@ from .projection.tuning import BestOrder as BestOrder
 from .projection.tuning import BestRelaxation as BestRelaxation
 from .projection.tuning import best_order as best_order
 from .projection.tuning import best_relaxation as best_relaxation
+from .records.tabulate import tabulate as tabulate
 from .sampling import round_counts as round_counts
 from .sampling import sample as sample
 from .sampling import sample_without_replacement as sample_without_replacement
@@ -104,7 +105,6 @@ from .tables.regularize import uniform as uniform
 from .tables.store.open_store import StoredTable as StoredTable
 from .tables.store.open_store import open_table as open_table
 from .tables.store.open_store import store_table as store_table
-from .tables.tabulate import tabulate as tabulate
 from .verification.verify import verify as verify
 
 __version__: str

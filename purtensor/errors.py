@@ -13,7 +13,32 @@ if TYPE_CHECKING:
 
 
 class PurtensorError(Exception):
-    """Base class of every error that purtensor raises on purpose; its text holds no control characters."""
+    """Base class of every error that purtensor raises on purpose; its text holds no control characters.
+
+    Attributes
+    ----------
+    code
+        A stable word for the kind of fault, for programs; the reference lists all of them.
+    where
+        The file, attribute, option or constraint that it is about, where there is one.
+    expected, got
+        What was wanted, and what came.
+    hint
+        What to type or do; the message ends with it.
+    """
+
+    code: str = "error"
+    where: str | None = None
+    expected: object = None
+    got: object = None
+    hint: str | None = None
+
+    def __init__(self, *args: object, **facts: object) -> None:
+        super().__init__(*args)
+        for name, fact in facts.items():
+            if name not in ("code", "where", "expected", "got", "hint"):
+                raise TypeError(f"an error has no fact {name!r}")
+            setattr(self, name, fact)
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -78,8 +103,8 @@ class InfeasibleError(PurtensorError, ValueError):
         The proof, in the data's own labels, where one was computed.
     """
 
-    def __init__(self, message: str, diagnosis: Any = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, diagnosis: Any = None, **facts: object) -> None:
+        super().__init__(message, **facts)
         self.diagnosis = diagnosis
 
 
@@ -92,8 +117,8 @@ class NotConvergedError(PurtensorError, RuntimeError):
         The state so far, with its residual: a Projection with trace and potentials, or a Relaxation.
     """
 
-    def __init__(self, message: str, projection: Projection | Relaxation | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, projection: Projection | Relaxation | None = None, **facts: object) -> None:
+        super().__init__(message, **facts)
         self.projection = projection
 
     @property
@@ -111,8 +136,8 @@ class TooLargeError(PurtensorError, MemoryError):
         What was asked for and what this process can still get.
     """
 
-    def __init__(self, message: str, bytes_needed: int, bytes_available: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, bytes_needed: int, bytes_available: int, **facts: object) -> None:
+        super().__init__(message, **facts)
         self.bytes_needed = bytes_needed
         self.bytes_available = bytes_available
 

@@ -20,10 +20,10 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.rows import RowBlock
 from purtensor.constraints.totals import Total
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
+from purtensor.records.tabulate import tabulate
 from purtensor.solving.dual.centring import is_partition
 from purtensor.solving.dual.labelled import GeneralOptions, general_constraints
 from purtensor.solving.iterate import Solver
-from purtensor.tables.tabulate import tabulate
 
 
 def calibrate(

@@ -12,9 +12,9 @@ import pandas as pd
 from purtensor._options import items_of
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidTableError, UnknownAttributeError
+from purtensor.records.frames import read_records, require_aligned, series
 from purtensor.tables.factorize import factorize
 from purtensor.tables.masses import as_float64, as_masses
-from purtensor.tables.records import read_records, require_aligned, series
 
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
 

@@ -15,10 +15,10 @@ from purtensor.calibration.columns import is_numeric, numbers_of
 from purtensor.calibration.merging import Merged
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
+from purtensor.records.frames import Records, read_records, require_aligned, series
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.factorize import factorize
 from purtensor.tables.masses import as_masses
-from purtensor.tables.records import Records, read_records, require_aligned, series
 
 
 @dataclass(frozen=True, slots=True, eq=False)

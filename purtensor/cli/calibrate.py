@@ -24,13 +24,13 @@ _MOST_ROWS = 40
 def run(arguments: argparse.Namespace) -> None:
     """Read the files, calibrate, write the records with their weights, and print what was reached."""
     _check_written(arguments)
-    records = read_frame(arguments.file, arguments.missing_values)
-    members = None if arguments.members is None else read_frame(arguments.members, arguments.missing_values)
+    records = read_frame(arguments.file, arguments)
+    members = None if arguments.members is None else read_frame(arguments.members, arguments)
     if arguments.template is not None:
         return _write_template(arguments, records, members)
     if arguments.name in records:
         raise InvalidOptionError(f"{arguments.file.name} has a column {arguments.name!r}: give another --name")
-    controls = read_frame(arguments.controls, arguments.missing_values)
+    controls = read_frame(arguments.controls, arguments)
     found = calibrate(
         records,
         controls,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from purtensor.cli.compare_arguments import add_missing_values
+
 
 def add_calibrate(commands: Any, exit_codes: str) -> None:
     """Add the command to the parser's commands."""
@@ -16,18 +18,17 @@ def add_calibrate(commands: Any, exit_codes: str) -> None:
         "are a file that --template makes and you fill in.",
         epilog=exit_codes,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help=".csv, .tsv (also .gz) or .parquet: one row a record")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="text such as .csv, .parquet, .feather, .xlsx, .dta, .sav and more: one row a record",
+    )
     data = parser.add_argument_group("the data")
     data.add_argument("--weights", metavar="COLUMN", help="the design weights (default: 1 each)")
     data.add_argument("--members", type=Path, metavar="FILE", help="the persons, where the records are households")
     data.add_argument("--key", metavar="COLUMN", help="says which household a person belongs to")
-    data.add_argument(
-        "--missing-values",
-        nargs="+",
-        default=[],
-        metavar="TEXT",
-        help="texts that mean missing in a CSV file, beside the empty field",
-    )
+    add_missing_values(data)
     asked = parser.add_argument_group("the question")
     asked.add_argument(
         "--controls",

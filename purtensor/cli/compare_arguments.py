@@ -89,7 +89,7 @@ def add_compare(commands: Any) -> None:
 
 
 def add_missing(group: Any) -> None:
-    """Add what is said of missing values to a group of options."""
+    """Add what is said of missing values, of text and of bins to a group of options."""
     group.add_argument(
         "--missing",
         choices=("raise", "drop", "category"),
@@ -97,9 +97,36 @@ def add_missing(group: Any) -> None:
         help="rows with a missing value: refuse, drop, or make missing a category (default: raise)",
     )
     group.add_argument(
+        "--bins",
+        nargs="+",
+        default=[],
+        metavar="COLUMN=EDGES",
+        help="bins of a column of numbers: age=30,45,65 (where bins begin) or age=quantiles:4",
+    )
+    add_missing_values(group)
+
+
+def add_missing_values(group: Any) -> None:
+    """Add what is said of cells that mean missing, and of text, to a group of options."""
+    group.add_argument(
         "--missing-values",
         nargs="+",
         default=[],
         metavar="TEXT",
-        help="texts that mean missing in a CSV file, beside the empty field",
+        help="cells of text that mean missing, beside the empty cell",
     )
+    group.add_argument(
+        "--not-missing",
+        nargs="+",
+        default=[],
+        metavar="TEXT",
+        help="cells such as NA, ? or . that are categories; they are refused unless it is said what they mean",
+    )
+    add_text(group)
+
+
+def add_text(group: Any) -> None:
+    """Add what may be said of text files to a group of options."""
+    group.add_argument("--delimiter", metavar="C", help="what stands between cells; 'tab' is one (default: found)")
+    group.add_argument("--decimal", choices=(".", ","), default=".", help="the mark before decimals (default: .)")
+    group.add_argument("--encoding", metavar="NAME", help="of text, such as latin-1 (default: UTF-8, or UTF-16)")

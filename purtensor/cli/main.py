@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import glob
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -17,6 +19,9 @@ from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedEr
 
 OUTPUTS = ("out", "report", "template")
 """The options that name what is written."""
+
+NO_PATHS = ("decimal", "delimiter", "encoding")
+"""Options whose words may happen to be paths, as the decimal point is."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.debug:
             raise
         told = one_line(error)
+        if isinstance(error, PurtensorError) and error.hint:
+            told = told.replace(one_word(error.hint), typed_options(one_word(error.hint), parsed))
         if isinstance(error, NotConvergedError | InvalidOptionError):  # others may tell names of the data
             told = as_typed(told, parsed)
         print(f"purtensor: {told}", file=sys.stderr)
@@ -75,7 +82,7 @@ def input_paths(parsed: argparse.Namespace) -> list[str]:
     """Return every word but those of outputs that is the path of something there, wildcards expanded."""
     words: list[str] = []
     for name, value in vars(parsed).items():
-        if name not in OUTPUTS:
+        if name not in (*OUTPUTS, *NO_PATHS):
             words += [str(word) for word in (value if isinstance(value, list) else [value]) if word]
     return [path for word in words for path in ([word] if os.path.exists(word) else sorted(glob.glob(word)))]
 
@@ -103,6 +110,29 @@ def as_typed(message: str, parsed: argparse.Namespace) -> str:
     return message.replace("Newton()", "--solver newton") if "solver" in parsed else message
 
 
+def typed_options(hint: str, parsed: argparse.Namespace) -> str:
+    """Return a hint with options of Python, such as missing_values=['?'], as they are typed after the command."""
+
+    def typed(match: re.Match[str]) -> str:
+        name, value = match["name"], ast.literal_eval(match["value"])
+        if name not in parsed:
+            return match[0]
+        if isinstance(value, dict):  # bins
+            items = [
+                (key, edges if isinstance(edges, str) else ",".join(map(str, edges))) for key, edges in value.items()
+            ]
+            value = [f"{key}={edges}" for key, edges in items]
+        words = value if isinstance(value, list) else [value]
+        return f"--{name.replace('_', '-')} {' '.join(shlex.quote(str(word)) for word in words)}"
+
+    return re.sub(r"(?P<name>\w+)=(?P<value>\{[^}]*\}|\[[^\]]*\]|'[^']*')", typed, hint)
+
+
+def one_word(text: str) -> str:
+    """Return text with one blank where it has several, or a line end."""
+    return " ".join(text.split())
+
+
 def exit_code(error: BaseException) -> int:
     """Return the exit code that scripts see for an error."""
     if isinstance(error, InfeasibleError):
@@ -116,4 +146,4 @@ def exit_code(error: BaseException) -> int:
 
 def one_line(error: BaseException) -> str:
     """Return an error's name and message on one line."""
-    return printable(" ".join(f"{type(error).__name__}: {error}".split()))
+    return printable(one_word(f"{type(error).__name__}: {error}"))

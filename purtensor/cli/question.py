@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from purtensor._typing import Table
-from purtensor.cli.records import KINDS, PROBABILITY, Columns, column_names, read_counts
+from purtensor.cli.records import KINDS, PROBABILITY, Columns, columns_asked, read_counts, text_options
 from purtensor.constraints.marginals import Marginal
-from purtensor.errors import InvalidOptionError
+from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.fairness.pur import pur
 from purtensor.projection.files import load
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
+from purtensor.records.files import RecordFiles, open_records
 from purtensor.tables.coded import encode
 from purtensor.tables.io.files import require_packages
 from purtensor.tables.io.path_checks import require_file
@@ -45,7 +46,8 @@ def read_question(arguments: argparse.Namespace) -> Question:
     counts = read_counts(arguments.file, _columns(arguments))
     f = regularize(counts, arguments.strength, response=arguments.response)
     constraints = pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
-    return Question(f, _reference(arguments.reference, f), constraints, _facts_of_data(arguments.file, counts, f))
+    reference = _reference(arguments.reference, f, text_options(arguments))
+    return Question(f, reference, constraints, _facts_of_data(arguments.file, counts, f))
 
 
 def require_writable(path: Path, option: str = "--out") -> None:
@@ -58,12 +60,10 @@ def require_writable(path: Path, option: str = "--out") -> None:
 def _columns(arguments: argparse.Namespace) -> Columns:
     protected, unprotected = tuple(arguments.protected), arguments.unprotected
     named = None if unprotected is None else (arguments.response, *protected, *unprotected)
-    return Columns(
-        named, arguments.weights, arguments.missing, tuple(arguments.missing_values), (arguments.response, *protected)
-    )
+    return columns_asked(arguments, named, (arguments.response, *protected))
 
 
-def _reference(name: str, f: Table) -> Table:
+def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
     if name == "empirical":
         return f
     if name == "uniform":
@@ -74,8 +74,16 @@ def _reference(name: str, f: Table) -> Table:
         loaded = load(path)
         return loaded.table if isinstance(loaded, Projection | Relaxation) else loaded
     attributes = encode(f).domain.attributes
-    weights = PROBABILITY if PROBABILITY in column_names(path) else None
-    return read_counts(path, Columns(attributes, weights, remedy=f"take such rows out of {path.name}, or fill them"))
+    opened = open_records(path, **text)
+    names = opened.names if isinstance(opened, RecordFiles) else tuple(opened.columns)
+    asked = Columns(attributes, PROBABILITY if PROBABILITY in names else None, text=text)
+    try:
+        return read_counts(path, asked)
+    except InvalidTableError as error:
+        if error.code != "missing-values":
+            raise
+        told = f"take such rows out of {path.name}, or fill them"  # there is no option for them
+        raise InvalidTableError(f"{error.where}; {told}", code=error.code, where=error.where, hint=told) from None
 
 
 def _facts_of_data(path: Path, counts: Table, f: Table) -> dict[str, str]:

@@ -48,6 +48,8 @@ def stored_question(arguments: argparse.Namespace) -> Question:
         "--weights": arguments.weights,
         "--missing": arguments.missing != "raise",
         "--missing-values": arguments.missing_values,
+        "--not-missing": arguments.not_missing,
+        "--bins": arguments.bins,
         "--strength": arguments.strength != _STRENGTH,
     }
     for word, given in changing.items():

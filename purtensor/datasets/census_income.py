@@ -10,16 +10,10 @@ import numpy as np
 import pandas as pd
 
 from purtensor._typing import Table
-from purtensor.datasets.binning import (
-    EDUCATION_GROUPS,
-    age_labels,
-    bin_labels,
-    binned,
-    checked_edges,
-    grouped,
-)
+from purtensor.datasets.binning import EDUCATION_GROUPS, grouped
 from purtensor.datasets.counted import checked_choice, chosen_attributes, counted, read_embedded
 from purtensor.datasets.sectors import CENSUS_SECTORS
+from purtensor.records.bins import age_labels, bin_labels, binned, checked_edges
 
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
 """The attributes of the wage study: response, two protected, three unprotected."""

@@ -12,16 +12,11 @@ import numpy as np
 import pandas as pd
 
 from purtensor._typing import BoolArray, IntArray, Table
-from purtensor.datasets.binning import (
-    EDUCATION_GROUPS,
-    age_labels,
-    bin_labels,
-    binned,
-    checked_edges,
-)
+from purtensor.datasets.binning import EDUCATION_GROUPS
 from purtensor.datasets.counted import checked_choice, chosen_attributes, counted
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
+from purtensor.records.bins import age_labels, bin_labels, binned, checked_edges
 from purtensor.tables.domain import listed
 from purtensor.tables.io.path_checks import path_text, require_file
 from purtensor.tables.io.read_errors import first_line, reading, require_even_rows, require_short_lines

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from purtensor._typing import Table
-from purtensor.datasets.binning import age_labels, binned, checked_edges, grouped
+from purtensor.datasets.binning import grouped
 from purtensor.datasets.counted import checked_choice, chosen_attributes, counted, read_embedded
+from purtensor.records.bins import age_labels, binned, checked_edges
 
 PAPER = ("income", "gender", "race", "age_group", "workclass", "education")
 """The attributes of the paper's study: response, two protected, three unprotected."""

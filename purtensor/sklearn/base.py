@@ -26,9 +26,9 @@ from purtensor.kernels.sums import group_sums
 from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
+from purtensor.records.quantiles import MOST_BINS
 from purtensor.sklearn.binner import named_columns
 from purtensor.sklearn.columns import attribute_names, codes_of, fit_column, free_name, read_columns
-from purtensor.sklearn.quantiles import MOST_BINS
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.grouping import group_profiles

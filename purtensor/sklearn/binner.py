@@ -15,11 +15,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from purtensor._options import check_choice, is_count
 from purtensor._typing import IntArray
-from purtensor.datasets.binning import bin_labels, checked_edges
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
+from purtensor.records.bins import bin_labels, checked_edges
+from purtensor.records.quantiles import MOST_BINS, quantile_edges
 from purtensor.sklearn.columns import has_fractions, is_numeric, numbers, open_columns
-from purtensor.sklearn.quantiles import MOST_BINS, quantile_edges
-from purtensor.tables.tabulate import MISSING_CATEGORY
+from purtensor.tables.labels import MISSING_CATEGORY
 
 
 class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -13,9 +13,9 @@ from narwhals.exceptions import DuplicateError
 from sklearn.utils.validation import validate_data
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.datasets.binning import bin_labels
 from purtensor.errors import InvalidTableError
-from purtensor.sklearn.quantiles import quantile_edges
+from purtensor.records.bins import bin_labels
+from purtensor.records.quantiles import quantile_edges
 from purtensor.tables.coded import check_attribute
 from purtensor.tables.domain import PROFILE, is_boolean
 from purtensor.tables.factorize import factorize

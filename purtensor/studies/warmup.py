@@ -18,6 +18,7 @@ from purtensor.projection.interruption import ended
 from purtensor.projection.project import project
 from purtensor.projection.relax import relax
 from purtensor.projection.result import Projection
+from purtensor.records.tabulate import tabulate
 from purtensor.sampling import round_counts, sample, sample_without_replacement
 from purtensor.solving.iterate import Solver
 from purtensor.solving.solvers.gis import GIS
@@ -25,7 +26,6 @@ from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.regularize import regularize
-from purtensor.tables.tabulate import tabulate
 
 _SOLVERS: tuple[Solver | None, ...] = (
     None,

@@ -34,8 +34,8 @@ class Factor:
         return np.flatnonzero(self.codes < 0)
 
 
-def factorize(column: nw.Series[Any], attribute: str) -> Factor:
-    """Return a column as codes and categories.
+def factorize(column: nw.Series[Any], attribute: str, numbers: IntArray | None = None) -> Factor:
+    """Return a column as codes and categories; `numbers` are those of its rows, for messages, where it is a part.
 
     Categoricals keep the order of their categories, also of those that do not occur (pandas categoricals, polars
     Enum, dictionaries of Arrow, ENUM of DuckDB). A polars Categorical has no order of its own: its labels are
@@ -54,7 +54,7 @@ def factorize(column: nw.Series[Any], attribute: str) -> Factor:
         if isinstance(values.dtype, pd.CategoricalDtype):
             codes = np.asarray(values.cat.codes, dtype=np.int64)
             return Factor(codes, _plain(values.cat.categories, attribute))
-        return _sorted(values, attribute)
+        return _sorted(values, attribute, numbers)
     _refuse_compound(column.dtype, attribute)
     if column.implementation.is_pyarrow() and isinstance(column.dtype, nw.String):
         column = _without_views(column)
@@ -74,7 +74,8 @@ def factorize(column: nw.Series[Any], attribute: str) -> Factor:
             codes[rows] = found.to_numpy()
         return Factor(codes, _plain(pd.Index(categories), attribute))
     whole = isinstance(column.dtype, nw.Int128 | nw.UInt128)  # numpy has no such integers
-    factor = _sorted(pd.Series(present.to_list() if whole else present.to_numpy()), attribute, rows)
+    values = pd.Series(present.to_list() if whole else present.to_numpy())
+    factor = _sorted(values, attribute, rows if numbers is None else numbers[rows])
     codes[rows] = factor.codes
     return Factor(codes, factor.categories)
 
@@ -127,10 +128,15 @@ def _sorted(values: pd.Series[Any], attribute: str, rows: IntArray | None = None
     elif kind == "empty":
         return Factor(np.full(len(values), -1, dtype=np.int64), pd.Index([], dtype=object))
     elif kind not in _KEPT:
-        types = sorted({type(value).__name__ for value in values.dropna().head(100_000)})
+        examples = {type(value).__name__: value for value in values.dropna().head(100_000)}
+        types = sorted(examples)
+        told = [f"{examples[name]!r} ({name})" for name in types]
         raise InvalidTableError(
-            f"attribute {attribute!r} has labels of type {listed(types)}; the labels of one attribute are all strings, "
-            "integers, booleans, intervals or dates: convert them to one of these"
+            f"attribute {attribute!r} has labels of type {listed(types)}, such as {listed(told)}; the labels of one "
+            "attribute are all strings, integers, booleans, intervals or dates: convert them to one of these",
+            code="mixed-labels",
+            where=attribute,
+            got=types,
         )
     codes, categories = pd.factorize(values, sort=True)
     return Factor(np.asarray(codes, dtype=np.int64), _plain(pd.Index(categories), attribute))
@@ -140,6 +146,7 @@ def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None
     if pd.api.types.is_float_dtype(values.dtype):
         plain = isinstance(values.dtype, np.dtype)
         numbers = values.to_numpy() if plain else values.to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = numbers.astype(np.promote_types(numbers.dtype, np.float64), copy=False)  # float16 lacks the bound
         known = ~np.isnan(numbers)
         numbers = numbers[known]
         whole = (numbers == np.floor(numbers)) & (np.abs(numbers) <= LARGEST_EXACT_INTEGER)
@@ -150,14 +157,26 @@ def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None
     if not whole.all():
         bad = int(np.argmin(whole))
         row = int(np.flatnonzero(known)[bad])
-        raise InvalidTableError(
-            f"attribute {attribute!r} has the number {numbers[bad]!s} in row {row if rows is None else rows[row]} "
-            "(counted from 0), which names no category; bin such an attribute first, for instance with pandas.cut, or "
-            "make it text or a categorical"
-        )
+        raise refused_fraction(attribute, str(numbers[bad]), int(row if rows is None else rows[row]))
     integers = np.zeros(len(values), dtype=np.int64)
     integers[known] = numbers.astype(np.int64)
     return pd.Series(pd.arrays.IntegerArray(integers, ~known))
+
+
+def refused_fraction(attribute: str, number: str, row: int) -> InvalidTableError:
+    """Return the refusal of a number that names no category."""
+    hint = (
+        f"bin such an attribute with bins={{{attribute!r}: [30, 45]}} or bins={{{attribute!r}: 'quantiles:4'}}, or "
+        "make it text or a categorical"
+    )
+    return InvalidTableError(
+        f"attribute {attribute!r} has the number {number} in row {row} (counted from 0), which names no category; "
+        f"{hint}",
+        code="number-to-bin",
+        where=attribute,
+        got=number,
+        hint=hint,
+    )
 
 
 def _is_exact_integer(number: Any) -> bool:

@@ -12,17 +12,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from purtensor._typing import IntArray
 from purtensor.errors import InvalidTableError
 from purtensor.tables.domain import is_boolean
 from purtensor.tables.factorize import plain_index
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?|-?inf"
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_WHOLE = re.compile(rf"({_INTEGER.pattern})(?:\.0+)?")
 _INTERVAL = re.compile(rf"(?P<open>[\[(])(?P<left>{_NUMBER}), (?P<right>{_NUMBER})(?P<close>[\])])")
 _CLOSED = {("[", ")"): "left", ("(", "]"): "right", ("[", "]"): "both", ("(", ")"): "neither"}
 _NATIVE = re.compile(r"u?int(8|16|32|64)|float(32|64)")
 _TIMES = re.compile(r"(datetime|timedelta)64\[(s|ms|us|ns)\]")
 _INTERVALS = re.compile(r"interval\[(int64|uint64|float64|datetime64\[(s|ms|us|ns)\]), (left|right|both|neither)\]")
+
+
+MISSING_CATEGORY = "missing"
+"""The label of missing values that are counted as a category."""
 
 
 def label_text(label: Any) -> str:
@@ -103,21 +109,36 @@ def decode_labels(labels: Any, kind: str) -> pd.Index[Any]:
 def recognised_labels(texts: list[str]) -> pd.Index[Any]:
     """Return the labels that a plain text file means: integers, booleans or intervals where all texts are, else text.
 
-    Integers and intervals must be written as `label_text` writes them: 007 is text.
+    Integers may have zeros behind a point, as other programs write them: 2.0 is 2; 007 is text. Intervals must be
+    written as `label_text` writes them. Beside labels of these types `missing` stays the category of missing values.
     """
+    if MISSING_CATEGORY in texts and len(texts) > 1:
+        others = recognised_labels([text for text in texts if text != MISSING_CATEGORY]).tolist()
+        if not isinstance(others[0], str):
+            typed = iter(others)
+            return pd.Index([text if text == MISSING_CATEGORY else next(typed) for text in texts], dtype=object)
+        return plain_index(texts)
     if all(text in ("true", "false") for text in texts):
         return pd.Index([text == "true" for text in texts])
-    if all(_INTEGER.fullmatch(text) and text != "-0" and -(2**63) <= int(text) < 2**63 for text in texts):
-        return pd.Index([int(text) for text in texts])
+    whole = [match[1] for text in texts if (match := _WHOLE.fullmatch(text)) and match[1] != "-0"]
+    if len(whole) == len(texts) and all(-(2**63) <= int(text) < 2**63 for text in whole):
+        return pd.Index([int(text) for text in whole])
     matches = [match for text in texts if (match := _INTERVAL.fullmatch(text))]
     sides = {_CLOSED[match["open"], match["close"]] for match in matches}
     if len(matches) == len(texts) and len(sides) == 1:
         bounds = [bound for match in matches for bound in (match["left"], match["right"])]
-        whole = all(_INTEGER.fullmatch(bound) for bound in bounds)
-        if whole or not any(_INTEGER.fullmatch(bound) for bound in bounds):
+        is_whole = all(_INTEGER.fullmatch(bound) for bound in bounds)
+        if is_whole or not any(_INTEGER.fullmatch(bound) for bound in bounds):
             with contextlib.suppress(ValueError, OverflowError):  # (30, 0] is text
-                return _intervals(texts, "int64" if whole else "float64", sides.pop())
+                return _intervals(texts, "int64" if is_whole else "float64", sides.pop())
     return plain_index(texts)
+
+
+def ascending(labels: pd.Index[Any]) -> IntArray:
+    """Return the places of labels in ascending order; of several types only `missing` may be, which is last."""
+    if labels.dtype != object or all(isinstance(label, str) for label in labels):
+        return np.asarray(labels.argsort(), dtype=np.int64)
+    return np.array(sorted(range(len(labels)), key=lambda k: (isinstance(labels[k], str), labels[k])), dtype=np.int64)
 
 
 def _intervals(texts: list[str], subtype: str, closed: Any) -> pd.IntervalIndex[Any]:

@@ -119,3 +119,13 @@ def test_calibrate__refuses_by_name(folder, capsys, words, message):
     assert message in capsys.readouterr().err
     assert not Path("out.csv").exists()
     assert Path("people.csv").read_text() == PEOPLE
+
+
+def test_calibrate__cells_that_may_mean_missing_are_refused_until_it_is_said(folder, capsys):
+    Path("people.csv").write_text(PEOPLE.replace("f,y,1,3", "NA,y,1,3"))
+    words = ["calibrate", "people.csv", "--weights", "w", "--controls", "controls.csv", "--out", "out.csv"]
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert "attribute 'sex' has 'NA' in 1 of 10 rows (first in row 0)" in told
+    assert "--missing-values NA" in told
+    assert "--not-missing NA" in told

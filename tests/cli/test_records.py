@@ -11,7 +11,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.cli.main import main
-from purtensor.cli.records import Columns, column_names, read_counts
+from purtensor.cli.records import Columns, read_counts
 
 
 def written(folder: Path, text: str, name: str = "data.csv") -> Path:
@@ -29,8 +29,8 @@ def categories(table: pt.Marginal, attribute: str) -> list[object]:
     [
         (["9", "10", "-3"], [-3, 9, 10]),  # integers, in their own order
         (["01", "10"], ["01", "10"]),  # a leading zero is part of the label
-        (["1.0", "2.0"], ["1.0", "2.0"]),
-        (["NA", "null"], ["NA", "null"]),
+        (["1.0", "2", "2.0"], [1, 2]),  # whole, as other programs write them
+        (["na", "missing"], ["missing", "na"]),
         (["True", "False"], ["False", "True"]),
         (["12345678901234567890", "1"], ["1", "12345678901234567890"]),
         (["-0", "0"], ["-0", "0"]),
@@ -78,7 +78,7 @@ def test_read_counts__missing_texts_are_the_user_s_choice(tmp_path: Path) -> Non
     path = written(tmp_path, "a\nu\n?\n\nv\n".replace("\n\n", '\n""\n'))
     with pytest.raises(pt.InvalidTableError, match="'a'"):
         read_counts(path, Columns())
-    counts = read_counts(path, Columns(missing="drop", missing_values=("?",)))
+    counts = read_counts(path, Columns(missing="drop", text={"missing_values": ["?"]}))
     assert counts.to_series().to_dict() == {("u",): 1.0, ("v",): 1.0}
 
 
@@ -101,10 +101,10 @@ def test_read_counts__compressed_tab_separated_and_parquet_alike(tmp_path: Path)
     ("text", "told"),
     [
         ("a,a\n1,2\n", "'a' twice"),
-        ("a,\n1,2\n", "column 2 of data.csv has no name"),
-        ("", "damaged, or not a table"),
-        ("a,b\n1,2\n1,2,3\n", "damaged, or not a table: .* saw 3"),
-        ("a,b\n1,2,3,4\n1,2,3,4\n", "damaged, or not a table: .* loss of data"),
+        ("a,\n1,2\n", "column 2 of .*data.csv has no name"),
+        ("", "data.csv is empty"),
+        ("a,b\n1,2\n1,2,3\n", "has 3 cells in row 2 .* where 2 are named"),
+        ("a,b\n1,2,3,4\n1,2,3,4\n", "has 4 cells in row 1 .* where 2 are named"),
     ],
 )
 def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: str) -> None:
@@ -113,21 +113,22 @@ def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: 
 
 
 def test_read_counts__refuses_unknown_kinds_and_damaged_files(tmp_path: Path) -> None:
-    with pytest.raises(pt.FileFormatError, match=r"data\.xlsx is no file that is read here"):
-        column_names(written(tmp_path, "", "data.xlsx"))
+    with pytest.raises(pt.FileFormatError, match=r"data\.xls is no file that is read here"):
+        read_counts(written(tmp_path, "", "data.xls"), Columns())
     with pytest.raises(pt.FileFormatError, match="damaged, or not a table"):
-        column_names(written(tmp_path, "no parquet at all", "data.parquet"))
+        read_counts(written(tmp_path, "no parquet at all", "data.parquet"), Columns())
     packed = gzip.compress(b"a\n" + b"u\n" * 1000)
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(pt.FileFormatError, match="damaged, or not a table"):
         read_counts(tmp_path / "cut.csv.gz", Columns())
 
 
-def test_read_counts__says_what_to_type_about_missing_values(tmp_path: Path) -> None:
-    with pytest.raises(
-        pt.InvalidTableError, match=r"'b' is missing in 1 of 3 rows .*give --missing drop .*--missing category"
-    ):
-        read_counts(written(tmp_path, "a,b\n3,x\n,x\n10,\n".replace(",x\n10", "4,x\n10")), Columns())
+def test_project__says_what_to_type_about_missing_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, "a,b\n3,x\n4,x\n10,\n")
+    assert main(["project", str(path), "--response", "a", "--protected", "b", "--out", str(tmp_path / "o.csv")]) == 2
+    told = capsys.readouterr().err
+    assert "'b' is missing in 1 of 3 rows (2); rows are counted from 0; give --missing drop to" in told
+    assert "or --missing category to count" in told
 
 
 def test_read_counts__tells_of_unknown_columns_first(tmp_path: Path) -> None:
@@ -175,6 +176,8 @@ def test_compare__has_the_options_that_it_names_for_missing_values(
         str(tmp_path / "c"),
     ]
     assert main(words) == 2
+    assert "give --missing-values '?' if that is a missing value (with --missing drop or" in capsys.readouterr().err
+    assert main([*words, "--missing-values", "?"]) == 2
     assert "give --missing drop to leave such rows out, or --missing category" in capsys.readouterr().err
     assert main([*words, "--missing", "drop", "--missing-values", "?"]) == 0
     assert len(pd.read_csv(tmp_path / "c" / "runs.csv")) == 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
 import math
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -24,9 +26,32 @@ class WrongAnswerError(Exception):
 
 def as_read(text: bytes, separator: str) -> tuple[list[str], list[list[str]]]:
     """Header and rows of a text file, empty lines left out."""
-    lines = io.StringIO(text.decode("utf-8-sig"), newline="")
+    marked = text[:2] in (b"\xff\xfe", b"\xfe\xff")
+    lines = io.StringIO(text.decode("utf-16" if marked else "utf-8-sig"), newline="")
     rows = [row for row in csv.reader(lines, delimiter=separator, strict=True) if row]
     return rows[0], rows[1:]
+
+
+def as_records(text: bytes, likely: str = ",") -> tuple[list[str], list[list[str]]]:
+    """Header and rows by the delimiter that makes most columns, all rows equally long; whole numbers as integers."""
+    read = {likely: as_read(text, likely)}
+    for mark in (",", ";", "\t", "|"):
+        with contextlib.suppress(csv.Error):
+            read[mark] = as_read(text, mark)
+    even = [mark for mark, (header, rows) in read.items() if {len(row) for row in rows} == {len(header)}]
+    header, rows = read[max(even, key=lambda mark: len(read[mark][0]), default=likely)]
+    if any(len(row) != len(header) for row in rows):
+        return header, rows
+    columns = [as_integers([row[k] for row in rows]) for k in range(len(header))]
+    return header, [list(row) for row in zip(*columns, strict=True)]
+
+
+def as_integers(cells: list[str]) -> list[str]:
+    """Cells without the zeros behind their points, where each that is not empty is a whole number."""
+    told = [cell for cell in cells if cell not in ("", "missing")]
+    if all(re.fullmatch(r"-?(0|[1-9][0-9]{0,18})(\.0+)?", cell) for cell in told) and "-0" not in told:
+        return [re.sub(r"\.0+$", "", cell) for cell in cells]
+    return cells
 
 
 def unpacked(content: bytes) -> bytes:
@@ -61,15 +86,13 @@ def same_number(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=1e-12) or (math.isnan(one) and math.isnan(other))
 
 
-def counted_rows(separator: str, weights: str = "count") -> Callable[[Any, bytes], None]:
+def counted_rows(separator: str) -> Callable[[Any, bytes], None]:
     """Records: as many of each profile as there are rows, or the sum of their weights."""
 
     def check(table: Any, content: bytes) -> None:
-        header, rows = as_read(unpacked(content), separator)
-        place = header.index(weights) if weights in header else None
+        header, rows = as_records(unpacked(content), separator)
+        place = header.index("count") if "count" in header and len(header) > 1 else None
         wanted: Counter[Any] = Counter()
-        if weights == "count":  # pandas reads: a line of blanks is an empty line to it
-            rows = [row for row in rows if len(row) > 1 or row[0].strip()]
         for row in rows:
             wanted[tuple(c for k, c in enumerate(row) if k != place)] += 1 if place is None else float(row[place])
         found = profiles_of(table)

@@ -17,7 +17,16 @@ import pyarrow.parquet as pq
 import purtensor as pt
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.tables.labels import label_text
-from tests.hostile.answers import WrongAnswerError, agree, as_read, is_a_table, profiles_of, same_number
+from tests.hostile.answers import (
+    WrongAnswerError,
+    agree,
+    as_read,
+    as_records,
+    is_a_table,
+    profiles_of,
+    same_number,
+    unpacked,
+)
 
 MISSING = ("", "NA")
 PANDAS_MISSING = {
@@ -55,13 +64,13 @@ def even(header: list[str], rows: list[list[str]]) -> list[list[str]]:
 
 def complete_rows(table: Any, content: bytes) -> None:
     """Records of which those with an empty cell, or NA, are left out: as many of each profile as there are others."""
-    header, rows = as_read(content, ",")
+    header, rows = as_records(unpacked(content))
     place = header.index("count") if "count" in header else None
     wanted: Counter[Any] = Counter()
     dropped = 0
     for row in even(header, rows):
         profile = tuple(cell for k, cell in enumerate(row) if k != place)
-        if any(cell in MISSING for cell in profile):
+        if any(cell.strip() in MISSING for cell in profile):
             dropped += 1
         else:
             wanted[profile] += 1 if place is None else float(row[place])
@@ -72,7 +81,7 @@ def complete_rows(table: Any, content: bytes) -> None:
 
 def asked(question: Any, content: bytes) -> None:
     """What `purtensor project` makes of records: the counts with 1e-4 on each response of each observed rest."""
-    header, rows = as_read(content, ",")
+    header, rows = as_records(unpacked(content))
     weights = "count" if "count" in header else None
     rows = even(header, rows)
     counts = summed(header, rows, weights)
@@ -276,7 +285,8 @@ def parquet_rows(values: tuple[str, ...]) -> Callable[[Any, bytes], None]:
         for k, column in enumerate(stored.columns):  # Python has no dates before the year 1
             if pa.types.is_temporal(column.type):
                 stored = stored.set_column(k, stored.column_names[k], column.cast(f"int{column.type.bit_width}"))
-        weights = next((name for name in stored.column_names if name in values), None)
+        known = stored.column_names if len(stored.column_names) > 1 else []  # a column alone is no weight
+        weights = next((name for name in known if name in values), None)
         wanted: dict[Any, float] = defaultdict(float)
         for row in stored.to_pylist():
             mass = 1.0 if weights is None else float(row.pop(weights))

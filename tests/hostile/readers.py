@@ -153,15 +153,15 @@ READERS: dict[str, Reader] = {
     "records.csv, missing dropped": Reader(
         ".csv",
         csv_records,
-        lambda path: read_counts(path, Columns(missing="drop", missing_values=("NA",))),
+        lambda path: read_counts(path, Columns(missing="drop", text={"missing_values": ["NA"]})),
         complete_rows,
     ),
     "records.parquet": Reader(
         ".parquet", lambda: [b""], lambda path: read_counts(path, Columns()), parquet_rows(("count",)), foreign_parquet
     ),
-    "tabulate(csv)": Reader(".csv", csv_records, lambda path: pt.tabulate(path), counted_rows(",", "no weights")),
+    "tabulate(csv)": Reader(".csv", csv_records, lambda path: pt.tabulate(path), counted_rows(",")),
     "tabulate(parquet)": Reader(
-        ".parquet", lambda: [b""], lambda path: pt.tabulate(path), parquet_rows(()), foreign_parquet
+        ".parquet", lambda: [b""], lambda path: pt.tabulate(path), parquet_rows(("count",)), foreign_parquet
     ),
     "question.csv": Reader(".csv", csv_records, read_as_question, asked),
     "map.csv": Reader(".csv", lambda: [b"category,group\na,A\nb,B\nc,A\n"], read_map, mapped),

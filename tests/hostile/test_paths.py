@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import purtensor as pt
-from purtensor.cli.records import Columns, column_names, read_counts
+from purtensor.cli.records import Columns, read_counts
 from purtensor.cli.wage_surveys import read_map, surveys
 from purtensor.tables.io.delimited import read_csv
 from purtensor.tables.io.netcdf import read_dataset
@@ -37,7 +37,7 @@ READERS = {
     "records .csv": (lambda path: read_counts(path, Columns()), "people.csv"),
     "records .tsv": (lambda path: read_counts(path, Columns()), "people.tsv"),
     "records .parquet": (lambda path: read_counts(path, Columns()), "people.parquet"),
-    "column_names, another kind": (column_names, "people.xlsx"),
+    "records .xlsx": (lambda path: read_counts(path, Columns()), "people.xlsx"),
     "read_map": (read_map, "people.csv"),
     "surveys": (lambda path: next(surveys(path, {})), "people.csv"),
 }

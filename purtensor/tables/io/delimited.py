@@ -25,7 +25,7 @@ from purtensor.tables.grouping import first_repeated
 from purtensor.tables.io.atomic import replaced_file
 from purtensor.tables.io.read_errors import is_gzip, reading, require_room
 from purtensor.tables.io.table_dataset import storable_values, value_column
-from purtensor.tables.labels import check_text, label_text, recognised_labels
+from purtensor.tables.labels import ascending, check_text, label_text, recognised_labels
 
 VALUE_COLUMNS = ("count", "probability", "value")
 _FORMULA = ("=", "+", "-", "@", "\t")
@@ -187,14 +187,15 @@ def _parsed(content: bytes) -> Table:
     for k, column in enumerate(header):
         if k != place:
             texts, code = _in_order_of_appearance(frame[k], column)
-            found.append(recognised_labels(texts))
-            codes.append(code)
+            again, labels = pd.factorize(recognised_labels(texts))  # 2 and 2.0 are one
+            found.append(pd.Index(labels))
+            codes.append(np.asarray(again, dtype=np.int64)[code])
     values = _numbers(frame[place].tolist(), header[place])
     domain, codes = _in_order(tuple(name for k, name in enumerate(header) if k != place), found, codes)
-    again = first_repeated(codes, domain.sizes)
-    if again is not None:
+    twice = first_repeated(codes, domain.sizes)
+    if twice is not None:
         raise FileFormatError(
-            f"row {again + 1} repeats the profile ({described(domain, [code[again] for code in codes])}); "
+            f"row {twice + 1} repeats the profile ({described(domain, [code[twice] for code in codes])}); "
             "sum such rows first, for instance with purtensor.tabulate and weights"
         )
     return sparse_table(domain, codes, values, name=header[place])
@@ -270,7 +271,7 @@ def _in_order(
     natural = []
     for labels in found:
         is_text = all(isinstance(label, str) for label in labels)
-        natural.append(np.arange(len(labels)) if is_text else np.asarray(labels.argsort()))
+        natural.append(np.arange(len(labels)) if is_text else ascending(labels))
     ranked = [np.argsort(order)[code] for order, code in zip(natural, codes, strict=True)]
     orders = order_of_rows(ranked, [len(labels) for labels in found])
     categories = tuple(labels[first[then]] for labels, first, then in zip(found, natural, orders, strict=True))

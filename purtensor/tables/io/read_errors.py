@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from purtensor.errors import FileFormatError, PurtensorError, TooLargeError
 from purtensor.tables.io.path_checks import require_file, unreadable
 from purtensor.tables.memory import available_memory, readable, require_memory
 
 _PART = 1 << 20
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 _DUCKDB_S_MEMORY_ERROR = "OutOfMemoryException"
-_ADVICE_OF_DUCKDB = re.compile(r" Possible (?:fixes|solutions?): .*? file = (.+?) delimiter = .*", re.IGNORECASE)
-"""What it says of its own options, which users do not set, and among them the file."""
 _PER_BYTE = 12
 """Bytes in memory for each byte of text, at least: 14 to 36 were measured. Without memory the parser of pandas may end
 the process."""
@@ -67,8 +69,7 @@ def _too_large(name: str, error: Exception) -> TooLargeError:
 
 
 def _in_one_line(error: Exception) -> str:
-    told = " ".join(str(error).split()) or type(error).__name__
-    return _ADVICE_OF_DUCKDB.sub(r" (\1)", told)
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def require_room(path: str | os.PathLike[str], what: str = "a table") -> None:
@@ -121,27 +122,59 @@ def first_line(path: Path, longest: int = 1 << 20) -> str:
     return line
 
 
-def require_even_rows(path: str | os.PathLike[str], separator: str = ",") -> None:
+def open_unpacked(path: str | os.PathLike[str]) -> Any:
+    """Return the bytes of a file as a stream, unpacked where its first bytes say that it is gzip, zstd or bzip2."""
+    with open(path, "rb") as file:
+        start = file.read(4)
+    packed = next((name for mark, name in _PACKED.items() if start.startswith(mark)), None)
+    return pa.input_stream(os.fspath(path), compression=packed)
+
+
+def require_even_rows(
+    path: str | os.PathLike[str], separator: str = ",", encoding: str = "utf-8-sig", *, skipped: int = 0
+) -> None:
     """Refuse a text file, compressed or not, with a row of more or fewer cells than its first line has.
 
     What reads tables in pieces or by column fills rows up, or cuts them, without a word, and cells with null characters
-    too. Empty lines are no rows.
+    too. Empty lines are no rows; `skipped` lines before the names are none.
 
     Raises
     ------
     FileFormatError
         There is such a row, which the message tells, or a quote that is never closed, or closed inside of a cell.
     """
-    opened = gzip.open if is_gzip(path) else open
-    with reading(path), opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-        widths = _widths(_whole(lines, os.fspath(path)), separator, os.fspath(path))
+    encoding = "utf-8-sig" if encoding == "utf-8" else encoding
+    with (
+        reading(path),
+        open_unpacked(path) as source,
+        io.TextIOWrapper(source, encoding=encoding, errors="surrogateescape", newline="") as lines,
+    ):
+        for _ in range(skipped):
+            lines.readline()
+        _compare_widths(_widths(_whole(lines, os.fspath(path)), separator, os.fspath(path)), os.fspath(path))
+
+
+def _compare_widths(widths: Iterator[int], name: str) -> None:
+    row = -1
+    try:
         named = next(widths, 0)
         for row, width in enumerate(widths, start=1):
             if width != named:
                 raise FileFormatError(
-                    f"{os.fspath(path)} has {width} cells in row {row} (its first line being row 0) where {named} are "
-                    "named: a line was cut, or lost its end"
+                    f"{name} has {width} cells in row {row} (its first line being row 0) where {named} are named: a "
+                    "line was cut, or lost its end",
+                    code="uneven-rows",
+                    where=name,
+                    expected=named,
+                    got=width,
                 )
+    except csv.Error as error:
+        raise FileFormatError(
+            f"{name} has a quote that is never closed, or closed inside of a cell, in row {max(row, 0) + 1} (its first "
+            f"line being row 0): {error}",
+            code="open-quote",
+            where=name,
+        ) from None
 
 
 def _widths(lines: Iterator[str], separator: str, name: str) -> Iterator[int]:

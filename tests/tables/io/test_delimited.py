@@ -70,11 +70,18 @@ def test_write_csv__refuses_labels_that_would_change(path, labels, what):
 
 
 def test_write_csv__mixtures_are_refused_when_they_are_used(path):
-    table = pt.tabulate({"a": [1, None]}, missing="category")
-    with pytest.raises(pt.InvalidTableError, match=r"has the label '1' \(int\), which a CSV would give back as str"):
+    table = pt.tabulate({"a": [pd.Timestamp("2020-02-29"), None]}, missing="category")
+    with pytest.raises(pt.InvalidTableError, match=r"\(Timestamp\), which a CSV would give back as str"):
         write_csv(table, path)
     write_csv(table[1:], path)
     assert path.read_text() == "a,count\nmissing,1\n"
+
+
+@pytest.mark.parametrize("values", [[30, 7, None, 100], [True, False, None]])
+def test_write_csv__missing_values_as_a_category_come_back_beside_labels_of_another_type(path, values):
+    table = pt.tabulate({"a": values, "b": list("xyxy")[: len(values)]}, missing="category")
+    write_csv(table, path)
+    xr.testing.assert_identical(read_csv(path), table)
 
 
 @pytest.mark.parametrize(

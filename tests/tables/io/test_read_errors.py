@@ -141,7 +141,7 @@ def test_require_room__counts_what_a_compressed_file_unpacks_to(tmp_path, little
         require_room(bomb)
     with pytest.raises(pt.TooLargeError, match=r"bomb\.csv\.gz needs"):
         pt.load(bomb)
-    with pytest.raises(pt.FileFormatError, match="a line of more than 2000000 bytes"):
+    with pytest.raises(pt.FileFormatError, match="a line of more than 4194304 bytes"):
         pt.tabulate(bomb)  # in pieces, on disk if need be: no room is asked for before
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import purtensor as pt
-from purtensor.tables.records import read_records, series
+from purtensor.records.frames import read_records, series
 
 FRAME = pd.DataFrame({"b": [1, 2, 3], "a": ["x", "y", "z"]})
 FLAVOURS = {

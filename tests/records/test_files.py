@@ -58,7 +58,7 @@ def test_tabulate__missing_values_lazily(tmp_path, kind):
     data = frame(gaps=True)
     source = sources(data, tmp_path)[kind]
     missing = int(data["sex"].isna().sum())
-    with pytest.raises(pt.InvalidTableError, match=f"'sex' is missing in {missing} records"):
+    with pytest.raises(pt.InvalidTableError, match=f"'sex' is missing in {missing} (of 500 rows|records)"):
         pt.tabulate(source, ["sex", "age"])
     dropped = pt.tabulate(source, ["sex", "age"], missing="drop")
     assert dropped.attrs["dropped_rows"] == missing
@@ -82,8 +82,8 @@ def test_tabulate__bad_weights_lazily(tmp_path):
 def test_tabulate__files_that_are_none(tmp_path):
     with pytest.raises(pt.MissingFileError, match=r"nothing\.parquet is not there"):
         pt.tabulate(tmp_path / "nothing.parquet")
-    with pytest.raises(pt.FileFormatError, match="are read from"):
-        pt.tabulate(tmp_path / "records.xlsx")
+    with pytest.raises(pt.FileFormatError, match=r"a\.xls is no file that is read here: give \.csv"):
+        pt.tabulate(written(tmp_path / "a.xls", "s"))
     with pytest.raises(pt.UnknownAttributeError):
         pt.tabulate(sources(frame(), tmp_path)["glob"], ["nothing"])
 
@@ -108,7 +108,7 @@ def written(path, content):
 def test_tabulate__a_csv_as_it_stands(tmp_path, text, profiles):
     path = written(tmp_path / "a.csv", text)
     if profiles is None:
-        with pytest.raises(pt.InvalidTableError, match="'y' is missing in 1 records"):
+        with pytest.raises(pt.InvalidTableError, match="'y' is missing in 1 of 2 rows"):
             pt.tabulate(path)
     else:
         assert pt.tabulate(path).indexes["profile"].tolist() == profiles
@@ -117,31 +117,26 @@ def test_tabulate__a_csv_as_it_stands(tmp_path, text, profiles):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("s,y,x,cous,m,a,3\nyes,m,b,1\nyes,m,c,2\n", "Columns: 7 Found: 4"),  # not seven columns in one, and no header
-        ("s,y\n1,2,3\n4,5,6\n", "Columns: 2 Found: 3"),
-        ("s,y\n1\n", "Columns: 2 Found: 1"),
-        ('s,y\n"a"b,2\n', "unterminated quote"),
-        ('s,y\nb,1\n"a,2\nb,3\n', "unterminated quote"),
-        pytest.param("s,y\nb,1\n" + "a" * (40 << 20) + ",2\n", "a line of more than 2000000 bytes", id="long line"),
-        ("s;y\n1;2\n", "commas between"),
-        ("s\ty\n1\t2\n", "commas between"),
+        (
+            "s,y,x,cous,m,a,3\nyes,m,b,1\nyes,m,c,2\n",
+            "4 cells in row 1 .* where 7 are named",
+        ),  # not seven columns in one, and no header
+        ("s,y\n1,2,3\n4,5,6\n", "3 cells in row 1 .* where 2 are named"),
+        ("s,y\n1\n", "1 cells in row 1 .* where 2 are named"),
+        ('s,y\n"a"b,2\n', "a quote that is never closed, or closed inside of a cell, in row 1"),
+        ('s,y\nb,1\n"a,2\nb,3\n', "a quote that is never closed, or closed inside of a cell, in row 2"),
+        pytest.param("s,y\nb,1\n" + "a" * (40 << 20) + ",2\n", "a line of more than 4194304 bytes", id="long line"),
         ("s,s\n1,2\n", "'s' twice"),
         ("s,\n1,2\n", "column 2 of .* has no name"),
-        ("", "column 1 of .* has no name"),
+        ("", r"a\.csv is empty"),
         ("s,y\na,1\n".encode("utf-16-le"), "null character"),
-        ("s,y\na,1\n".encode("utf-16"), "utf-8"),
-        (b"s,y\n\xe9,1\n", "[Uu]nicode|UTF-8|utf-8"),
+        (b"s,y\n\xe9,1\n", r"no text in utf-8: byte 0xe9 at 4, in row 1 .*give encoding='latin-1' .*'\xe9,1'"),
+        (b"s,y\na,1\n" * 300_000 + b"\xe9,1\n", "byte 0xe9 at 2400000, in row 600000 "),
     ],
 )
 def test_tabulate__a_csv_that_is_damaged(tmp_path, content, told):
     with pytest.raises(pt.FileFormatError, match=told):
         pt.tabulate(written(tmp_path / "a.csv", content))
-
-
-def test_tabulate__of_a_damaged_csv_names_the_file_and_leaves_out_advice_on_options_that_users_do_not_set(tmp_path):
-    with pytest.raises(pt.FileFormatError) as told:
-        pt.tabulate(written(tmp_path / "a b.csv", "s,y\n1\n"))
-    assert str(told.value).endswith(f"Found: 1 ({tmp_path / 'a b.csv'})")
 
 
 def test_tabulate__weights_that_are_no_numbers_in_files(tmp_path):
@@ -175,12 +170,12 @@ def test_tabulate__names_with_dots_and_quotes_in_files(tmp_path, ending):
     assert "year" not in pt.tabulate(path).indexes["profile"].names
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
 def test_tabulate__names_that_differ_by_case_alone(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
-    getattr(pd.DataFrame({"sector": [1], "Sector": [2]}), f"to_{ending}")(path, index=False)
-    with pytest.raises(pt.FileFormatError, match="'sector' and 'Sector', which differ by case alone"):
-        pt.tabulate(path)
+    frame = pd.DataFrame({"sector": [1], "Sector": [2]})
+    frame.to_csv(path, index=False) if ending == "csv" else getattr(frame, f"to_{ending}")(path)
+    assert pt.tabulate(path).to_series().to_dict() == {(1, 2): 1.0}
 
 
 @pytest.mark.parametrize(
@@ -188,10 +183,9 @@ def test_tabulate__names_that_differ_by_case_alone(tmp_path, ending):
     [
         (["a", "b", "b"], r"t\.parquet has the column 'b' twice"),
         (["a", "", "b"], r"column 2 of .*t\.parquet has no name"),
-        (["a", "A", "b"], r"t\.parquet has columns 'a' and 'A', which differ by case"),
     ],
 )
-def test_tabulate__parquet_columns_that_duckdb_would_rename(tmp_path, names, told):
+def test_tabulate__parquet_columns_without_a_name_of_their_own(tmp_path, names, told):
     arrays = [pa.array(["x", "y"]), pa.array([1, 2]), pa.array(["k", "k"])]
     pq.write_table(pa.Table.from_arrays(arrays, names=names), tmp_path / "t.parquet")
     with pytest.raises(pt.FileFormatError, match=told):
@@ -204,3 +198,15 @@ def test_tabulate__parquet_columns_beside_nested_ones(tmp_path):
     arrays = [pa.array(["x", "y"]), *nested, pa.array(["k", "k"])]
     pq.write_table(pa.Table.from_arrays(arrays, names=["a", "s", "l", "m", "b"]), tmp_path / "t.parquet")
     assert pt.tabulate(tmp_path / "t.parquet", ["a", "b"]).to_series().to_dict() == {("x", "k"): 1.0, ("y", "k"): 1.0}
+
+
+def test_tabulate__takes_lists_for_no_labels_and_tells_days_apart_that_python_does_not_know(tmp_path):
+    days = pa.array([-(10**6), -(10**6), 10**7], pa.int32()).cast(pa.date32())
+    pq.write_table(
+        pa.table({"day": days, "half": np.array([1, 2, 1], np.float16), "list": [[1], [2], [1]]}),
+        tmp_path / "t.parquet",
+    )
+    assert pt.tabulate(tmp_path / "t.parquet", ["half"]).to_series().to_dict() == {(1,): 2, (2,): 1}
+    assert sorted(pt.tabulate(tmp_path / "t.parquet", ["day"]).values.tolist()) == [1, 2]
+    with pytest.raises(pt.InvalidTableError, match="take one of their parts"):
+        pt.tabulate(tmp_path / "t.parquet", ["list"])

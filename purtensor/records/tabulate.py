@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -16,22 +16,30 @@ from purtensor._options import check_choice
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.kernels.sums import group_sums
+from purtensor.records.bins import BinSpec, bins_of_column
+from purtensor.records.files import RecordFiles, open_records, paths_in
+from purtensor.records.frames import read_records, require_aligned, series
+from purtensor.records.groups import Grouped, group_files, group_lazily, lazy_frame
 from purtensor.tables.coded import check_attribute, sparse_table
 from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.io.streaming import group_records, is_text, lazy_records, recognised
+from purtensor.tables.labels import MISSING_CATEGORY
 from purtensor.tables.masses import LARGEST_EXACT_INTEGER, as_masses
-from purtensor.tables.records import read_records, require_aligned, series
 
-MISSING_CATEGORY = "missing"
-"""The label of missing values under `missing="category"`."""
+COUNT = "count"
+"""The column that makes records counts, where neither attributes nor weights are named."""
 
 MISSING_REMEDY = "give missing='drop' to leave such rows out, or missing='category' to count them as a category"
 
 
 def tabulate(
-    records: Any, attributes: Attributes | None = None, *, weights: Any = None, missing: str = "raise"
+    records: Any,
+    attributes: Attributes | None = None,
+    *,
+    weights: Any = None,
+    missing: str = "raise",
+    bins: Mapping[str, BinSpec] | None = None,
 ) -> Table:
     """Return the counts of the profiles that occur in records, as a sparse table in category order.
 
@@ -43,16 +51,21 @@ def tabulate(
     ----------
     records
         A data frame of pandas, polars, pyarrow or DuckDB, or a dict of arrays: one row a record. A lazy frame, a
-        relation of DuckDB, a path (.parquet, .csv, .csv.gz, with wildcards) or a list of Paths is counted where it
-        lies, never held whole; text in a CSV file becomes integers or booleans where every entry is one.
+        relation of DuckDB, a path, a list of Paths or a folder of Parquet files is counted where it lies, never held
+        whole; `purtensor.records.files.open_records` has the kinds of files and what can be said of text. Text becomes
+        integers (2 and 2.0 are one), booleans or intervals where every entry of a column is such.
     attributes
-        The columns to tabulate, in order; all of them (but the weights) unless given.
+        The columns to tabulate, in order; all of them (but the weights) unless given. A column called "count" holds
+        the weights then, unless others are given.
     weights
         The name of a column, or an array with one finite, non-negative weight a record. Counts are then sums of
         weights, and records of weight 0 do not count. A Series of pandas has the index of the records.
     missing
         What to do with missing values: "raise"; "drop" the records that have one, with their number in
         `table.attrs["dropped_rows"]`; or make them a "category" of its own, labelled "missing" and last.
+    bins
+        Of columns of numbers, the increasing numbers at which a bin begins, or "quantiles:4" for four bins of about
+        as many records: {"age": [30, 45]} gives '<30', '30-44' and '>=45'. The edges are in `table.attrs`.
 
     Raises
     ------
@@ -73,22 +86,35 @@ def tabulate(
     {('f', 'old'): 1.0, ('m', 'old'): 2.0}
     """
     check_choice("missing", missing, ("raise", "drop", "category"))
-    lazy = lazy_records(records)
+    if paths_in(records):
+        records = open_records(records)
+    binned = dict(bins or {})
+    if isinstance(records, RecordFiles):
+        names, weights = _asked(records.names, attributes, weights)
+        _require_binned(binned, names)
+        return _of_groups(group_files(records, names, weights, binned), missing)
+    lazy = lazy_frame(records)
     if lazy is not None:
-        return _streamed(lazy, attributes, weights, missing, from_text=is_text(records))
+        names, weights = _asked(tuple(lazy.collect_schema().names()), attributes, weights)
+        if binned:
+            raise InvalidOptionError("bins are made of files and of frames in memory: collect this lazy frame first")
+        return _of_groups(group_lazily(lazy, names, weights), missing)
     source = read_records(records)
     require_aligned(records, weights)
+    weights = _weights_or_count(source.names, attributes, weights)
     weight_column = weights if isinstance(weights, str) else None
     names = _attribute_names(source.names, attributes, weight_column)
+    _require_binned(binned, names)
     columns = source.select([*names, weight_column] if weight_column else names)
-    factors = [factorize(columns[name], name) for name in names]
+    made = {name: bins_of_column(columns[name], name, spec) for name, spec in binned.items()}
+    factors = [made[name][0] if name in made else factorize(columns[name], name) for name in names]
     rows = len(factors[0].codes)
     if rows == 0:
         raise InvalidTableError("the records are empty: there is nothing to count")
     masses = None
     if weights is not None:
         masses = _masses(columns[weight_column] if weight_column else series(weights, "weights"), rows)
-    attrs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {f"bins of {name}": str(own) for name, (_, own) in made.items()}
     if missing == "raise":
         _refuse_missing(names, factors)
     elif missing == "category":
@@ -103,37 +129,53 @@ def tabulate(
     return _counted(names, factors, masses, attrs)
 
 
-def _streamed(
-    lazy: nw.LazyFrame[Any], attributes: Attributes | None, weights: Any, missing: str, *, from_text: bool
-) -> Table:
-    """Return the counts of records that their engine groups."""
+def _asked(known: tuple[str, ...], attributes: Attributes | None, weights: Any) -> tuple[tuple[str, ...], str | None]:
+    """Return the columns to tabulate and that of the weights, of records that are not in memory."""
     if weights is not None and not isinstance(weights, str):
         raise InvalidOptionError("weights of records that are not in memory are one of their columns: give its name")
-    names = _attribute_names(tuple(lazy.collect_schema().names()), attributes, weights)
-    grouped = group_records(lazy, names, weights)
+    weights = _weights_or_count(known, attributes, weights)
+    return _attribute_names(known, attributes, weights), weights
+
+
+def _require_binned(bins: Mapping[str, BinSpec], names: tuple[str, ...]) -> None:
+    for name in bins:
+        if name not in names:
+            raise UnknownAttributeError.among(name, names, "what is tabulated")
+
+
+def _weights_or_count(known: tuple[str, ...], attributes: Attributes | None, weights: Any) -> Any:
+    """Return the weights; the column `count` where neither they nor the attributes are named."""
+    return COUNT if weights is None and attributes is None and COUNT in known and len(known) > 1 else weights
+
+
+def _of_groups(grouped: Grouped, missing: str) -> Table:
+    """Return the counts of records that were grouped where they lie."""
     if not len(grouped.counts):
         raise InvalidTableError("the records are empty: there is nothing to count")
-    columns = {name: recognised(column) if from_text else column for name, column in grouped.columns.items()}
-    factors = [factorize(columns[name], name) for name in names]
+    names, factors = tuple(grouped.factors), list(grouped.factors.values())
     masses = grouped.counts if grouped.masses is None else grouped.masses
     complete = np.logical_and.reduce([factor.codes >= 0 for factor in factors])
-    attrs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {f"bins of {name}": str(bins) for name, bins in grouped.bins.items()}
     if missing == "category":
-        factors = [_missing_as_category(factor, name) for name, factor in zip(names, factors, strict=True)]
+        factors = [_missing_as_category(factor, name) for name, factor in grouped.factors.items()]
     elif missing == "drop":
         attrs["dropped_rows"] = int(grouped.counts[~complete].sum())
         if not complete.any():
             raise InvalidTableError("each record has a missing value: dropping them leaves nothing")
         factors = [Factor(factor.codes[complete], factor.categories) for factor in factors]
         masses = masses[complete]
-    elif not complete.all():
-        told = [
-            f"attribute {name!r} is missing in {int(grouped.counts[factor.codes < 0].sum())} records"
-            for name, factor in zip(names, factors, strict=True)
-            if (factor.codes < 0).any()
-        ]
-        raise InvalidTableError(f"{listed(told, 5)}; {MISSING_REMEDY}")
+    elif grouped.missing:
+        raise _missing_values(grouped.missing)
     return _counted(names, factors, masses, attrs)
+
+
+def _missing_values(missing: Mapping[str, str]) -> InvalidTableError:
+    """Return the refusal of missing values, of each attribute that has some with the rows."""
+    told = listed([f"attribute {name!r} is missing in {where}" for name, where in missing.items()], 5)
+    counted = "; rows are counted from 0" if "rows" in told else ""
+    return InvalidTableError(
+        f"{told}{counted}; {MISSING_REMEDY}", code="missing-values", where=told, hint=MISSING_REMEDY
+    )
 
 
 def _counted(names: tuple[str, ...], factors: list[Factor], masses: FloatArray | None, attrs: dict[str, Any]) -> Table:
@@ -224,13 +266,10 @@ def _is_whole(value: Any) -> bool:
 
 def _refuse_missing(names: tuple[str, ...], factors: list[Factor]) -> None:
     rows = {name: factor.missing_rows() for name, factor in zip(names, factors, strict=True)}
-    told = [
-        f"attribute {name!r} is missing in {len(where)} of {len(factors[0].codes)} rows ({listed(where, 5)})"
-        for name, where in rows.items()
-        if len(where)
-    ]
+    number = len(factors[0].codes)
+    told = {name: f"{len(where)} of {number} rows ({listed(where, 5)})" for name, where in rows.items() if len(where)}
     if told:
-        raise InvalidTableError(f"{listed(told, 5)}; rows are counted from 0; {MISSING_REMEDY}")
+        raise _missing_values(told)
 
 
 def _missing_as_category(factor: Factor, attribute: str) -> Factor:

@@ -1,0 +1,149 @@
+"""Bins of numbers as categories in ascending order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.records.quantiles import quantile_edges
+from purtensor.tables.factorize import Factor
+
+AGE_GROUPS = ("young", "middle", "senior")
+BinSpec = Sequence[float] | str
+"""How a column is binned: the numbers at which a bin begins, or "quantiles:4"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The bins of one attribute; an edge opens the bin above it.
+
+    Attributes
+    ----------
+    edges
+        Increasing numbers, one less than there are bins.
+    labels
+        What the bins are called, in ascending order.
+    """
+
+    edges: tuple[float, ...]
+    labels: tuple[str, ...]
+
+    def codes(self, numbers: FloatArray) -> IntArray:
+        """Return the bin of each number, -1 where it is NaN."""
+        codes: IntArray = np.searchsorted(np.asarray(self.edges, dtype=np.float64), numbers, side="right")
+        codes[np.isnan(numbers)] = -1
+        return codes
+
+    def __str__(self) -> str:
+        return ",".join(map(_text, self.edges))
+
+
+def make_bins(spec: BinSpec, attribute: str, numbers: FloatArray, masses: FloatArray) -> Bins:
+    """Return the bins that are asked for an attribute with these numbers, each of some mass; NaN is no number.
+
+    Labels are '<30', '30-44', '>=45' where all edges and numbers are whole, else '<2.5', '2.5-4' (4 is not in it),
+    '>=4'.
+
+    Raises
+    ------
+    InvalidOptionError
+        The edges do not increase, or the words are not "quantiles:" and a number.
+    InvalidTableError
+        An infinite number, or numbers that no quantile cuts.
+    """
+    known = ~np.isnan(numbers)
+    if np.isinf(numbers).any():
+        raise InvalidTableError(f"attribute {attribute!r} has an infinite number, which is in no bin", where=attribute)
+    if isinstance(spec, str):
+        edges = quantile_edges(numbers[known], masses[known], _quantiles(spec))
+        if not edges:
+            raise InvalidTableError(
+                f"attribute {attribute!r} has too few different numbers for {spec}; give edges", where=attribute
+            )
+    else:
+        edges = checked_edges(spec, f"bins of {attribute!r}")
+    whole = all(float(number).is_integer() for number in (*edges, *numbers[known].tolist()))
+    return Bins(edges, tuple(year_labels(edges) if whole else bin_labels(edges)))
+
+
+def bins_of_column(column: nw.Series[Any], attribute: str, spec: BinSpec) -> tuple[Factor, Bins]:
+    """Return a column in memory as bins.
+
+    Raises
+    ------
+    InvalidTableError
+        It has something else than numbers.
+    """
+    if not (column.dtype.is_numeric() or column.is_null().all()):
+        try:
+            column = nw.from_native(
+                pd.Series([float(v) if v is not None else v for v in column.to_list()]), series_only=True
+            )
+        except (TypeError, ValueError):
+            raise InvalidTableError(
+                f"attribute {attribute!r} is binned, but has {column.dtype} values",
+                code="no-number-to-bin",
+                where=attribute,
+            ) from None
+    numbers = np.array([math.nan if value is None else float(value) for value in column.to_list()])
+    bins = make_bins(spec, attribute, numbers, np.ones(len(numbers)))
+    return Factor(bins.codes(numbers), pd.Index(bins.labels)), bins
+
+
+def _quantiles(spec: str) -> int:
+    word, _, number = spec.partition(":")
+    if word != "quantiles" or not number.isdecimal() or int(number) < 2:
+        raise InvalidOptionError(f"bins are increasing numbers, or quantiles:4 for four of equal weight, not {spec!r}")
+    return int(number)
+
+
+def checked_edges(edges: Iterable[float], option: str) -> tuple[float, ...]:
+    """Return the edges of bins as a tuple, or raise InvalidOptionError when they are none, or not increasing."""
+    try:
+        values = tuple(edges)
+    except TypeError:
+        values = ()
+    numbers = all(isinstance(v, Real) and not isinstance(v, bool) and math.isfinite(v) for v in values)
+    if not values or not numbers or any(a >= b for a, b in pairwise(values)):
+        raise InvalidOptionError(f"{option} is a sequence of increasing finite numbers, at least one, not {edges!r}")
+    return values
+
+
+def bin_labels(edges: Sequence[float]) -> list[str]:
+    """Return labels of half-open bins: '<5', '5-7.5' (5 is in it, 7.5 is not), '>=7.5'."""
+    inner = [f"{_text(low)}-{_text(high)}" for low, high in pairwise(edges)]
+    return [f"<{_text(edges[0])}", *inner, f">={_text(edges[-1])}"]
+
+
+def age_labels(edges: Sequence[float]) -> list[str]:
+    """Return labels of age groups: young, middle, senior for two edges, else '<30', '30-39', '>=40' (in full years)."""
+    if len(edges) == 2:
+        return list(AGE_GROUPS)
+    return year_labels(edges) if all(float(edge).is_integer() for edge in edges) else bin_labels(edges)
+
+
+def year_labels(edges: Sequence[float]) -> list[str]:
+    """Return labels of bins of whole numbers: '<30', '30-39', '>=40'."""
+    last_years = [_text(low) if high == low + 1 else f"{_text(low)}-{_text(high - 1)}" for low, high in pairwise(edges)]
+    return [f"<{_text(edges[0])}", *last_years, f">={_text(edges[-1])}"]
+
+
+def binned(values: Any, edges: Sequence[float], labels: Sequence[str]) -> pd.Categorical[Any]:
+    """Return the bin of each value, an edge opening the bin above it; missing values stay missing."""
+    numbers = np.asarray(values, dtype=np.float64)
+    codes = Bins(tuple(edges), tuple(labels)).codes(numbers)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(labels))
+
+
+def _text(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else repr(float(number))

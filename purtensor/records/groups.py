@@ -1,0 +1,230 @@
+"""The profiles of records that are counted where they lie: in files, or by the engine of a lazy frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+from narwhals.exceptions import DuplicateError
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.errors import InvalidTableError
+from purtensor.records.batch_groups import Column, group_batches
+from purtensor.records.bins import Bins, BinSpec, make_bins
+from purtensor.records.files import RecordFiles
+from purtensor.records.text_labels import first_fraction, labels_of, missing_among, refused_spellings, spelled_missing
+from purtensor.tables.factorize import Factor, factorize, refused_fraction
+from purtensor.tables.io.read_errors import reading
+from purtensor.tables.io.text_dialect import TextOptions
+from purtensor.tables.masses import as_masses
+
+_COUNT = "number of records"
+_MASS, _LOWEST, _ABSENT = "sum of weights", "lowest weight", "absent weights"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """The distinct profiles of records, missing values among them.
+
+    Attributes
+    ----------
+    factors
+        One an attribute, with one code a profile.
+    counts
+        How many records each profile has.
+    masses
+        The sum of their weights; None without weights.
+    missing
+        Of each attribute with missing values, in which rows.
+    bins
+        Of each attribute that was binned, its bins.
+    """
+
+    factors: dict[str, Factor]
+    counts: FloatArray
+    masses: FloatArray | None
+    missing: dict[str, str]
+    bins: dict[str, Bins]
+
+
+def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, bins: Mapping[str, BinSpec]) -> Grouped:
+    """Return the profiles of the records in files, read once.
+
+    Raises
+    ------
+    FileFormatError
+        A file is damaged.
+    InvalidTableError
+        A cell that other programs write for a missing value, a number that names no category, a weight that is no mass.
+    """
+    batches = _checked(files.batches(names, weights), weights)
+    groups = group_batches(batches, names)
+    if files.is_text:
+        _refuse_spelled_missing(groups.columns, groups.codes, groups.counts, groups.rows, files.options)
+    factors, missing, made = {}, {}, {}
+    for name, codes in zip(names, groups.codes, strict=True):
+        column = groups.columns[name]
+        if name in bins:
+            masses = np.bincount(codes[codes >= 0], groups.counts[codes >= 0], column.size).astype(np.float64)
+            numbers = _numbers(column, name, files)
+            made[name] = make_bins(bins[name], name, numbers, masses)
+            factor = Factor(made[name].codes(numbers), pd.Index(made[name].labels))
+        elif files.is_text:
+            factor = _text_factor(column, name, files.options)
+        else:
+            factor = _typed_factor(column, name)
+        own = np.append(factor.codes, -1)[codes]
+        factors[name] = Factor(own, factor.categories)
+        absent = int(groups.counts[own < 0].sum())
+        if absent:
+            missing[name] = f"{absent} of {groups.rows} rows{_some(column.missing_rows, absent)}"
+    return Grouped(factors, groups.counts, groups.masses, missing, made)
+
+
+def _checked(batches: Any, weights: str | None) -> Any:
+    row = 0
+    for columns, masses in batches:
+        if weights is not None:
+
+            def fail(at: int, what: str, row: int = row) -> Any:
+                raise InvalidTableError(f"the weight of row {row + at} (counted from 0) {what}", code="bad-weight")
+
+            masses = as_masses(masses, fail)
+        yield columns, masses
+        row += len(next(iter(columns.values())))
+
+
+def _text_factor(column: Column, name: str, options: TextOptions) -> Factor:
+    texts = _texts(column)
+    absent = np.array(missing_among(texts, options), dtype=bool)
+    present = [text for text, missing in zip(texts, absent, strict=True) if not missing]
+    at = first_fraction(present, options)
+    if at is not None:
+        row = column.first_rows[int(np.flatnonzero(~absent)[at])]
+        raise refused_fraction(name, present[at], row)
+    codes = np.full(len(texts), -1, dtype=np.int64)
+    if not present:
+        return Factor(codes, pd.Index([], dtype=object))
+    labels, codes[~absent] = labels_of(present, options)
+    return Factor(codes, labels)
+
+
+def _typed_factor(column: Column, name: str) -> Factor:
+    if not column.values:
+        return Factor(np.zeros(0, dtype=np.int64), pd.Index([], dtype=object))
+    values = pa.chunked_array(column.values)
+    if column.declared:  # categories in the order that was declared
+        plain = values.combine_chunks()
+        plain = plain.chunk(0) if isinstance(plain, pa.ChunkedArray) else plain
+        values = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(range(len(plain)), pa.int32()), plain)])
+    return factorize(nw.from_native(values, series_only=True), name, np.array(column.first_rows))
+
+
+def _numbers(column: Column, name: str, files: RecordFiles) -> FloatArray:
+    """Return the distinct values of a column as numbers; NaN where one means that there is none."""
+    if not files.is_text:
+        return np.array([float(value) for part in column.values for value in part.to_pylist()])
+    texts = _texts(column)
+    absent = missing_among(texts, files.options)
+    mark = files.options.decimal
+    values = np.full(len(texts), np.nan)
+    for k, text in enumerate(texts):
+        if not absent[k]:
+            try:
+                values[k] = float(text.replace(mark, "."))
+            except ValueError:
+                raise InvalidTableError(
+                    f"attribute {name!r} is binned, but has {text!r} in row {column.first_rows[k]} (counted from 0), "
+                    "which is no number", code="no-number-to-bin", where=name, got=text,
+                ) from None  # fmt: skip
+    return values
+
+
+def _texts(column: Column) -> list[str]:
+    return [text for part in column.values for text in part.to_pylist()]
+
+
+def _refuse_spelled_missing(
+    columns: Mapping[str, Column], codes: Sequence[IntArray], counts: FloatArray, rows: int, options: TextOptions
+) -> None:
+    found = []
+    for (name, column), code in zip(columns.items(), codes, strict=True):
+        texts = _texts(column)
+        for text in spelled_missing(texts, options):
+            k = texts.index(text)
+            found.append((name, text, int(counts[code == k].sum()), column.first_rows[k]))
+    if found:
+        raise refused_spellings(found, rows)
+
+
+def _some(rows: Sequence[int], count: int) -> str:
+    if not rows:
+        return ""
+    return f" ({', '.join(map(str, rows))}{', ...' if count > len(rows) else ''})"
+
+
+def lazy_frame(records: Any) -> nw.LazyFrame[Any] | None:
+    """Return a lazy frame of any library, or a relation of DuckDB; None of anything else."""
+    if isinstance(records, Mapping) or type(records).__module__.split(".")[0] in ("numpy", "builtins"):
+        return None
+    try:
+        frame = nw.from_native(records, pass_through=True)
+    except DuplicateError:  # a frame in memory: whoever reads it tells
+        return None
+    return frame if isinstance(frame, nw.LazyFrame) else None
+
+
+def group_lazily(lazy: nw.LazyFrame[Any], names: Sequence[str], weights: str | None) -> Grouped:
+    """Return the profiles of lazy records, grouped by the engine of the records.
+
+    Raises
+    ------
+    InvalidTableError
+        A weight that is missing, negative or no finite number.
+    """
+    asked = list(dict.fromkeys([*names, *([weights] if weights else [])]))
+    lazy, called = _plainly_named(lazy, asked) if lazy.implementation.is_duckdb() else (lazy.select(*asked), {})
+    counted = [nw.len().alias(_COUNT)]
+    if weights is not None:
+        column = nw.col(called.get(weights, weights))
+        counted += [column.cast(nw.Float64).sum().alias(_MASS), column.cast(nw.Float64).min().alias(_LOWEST),
+                    column.is_null().sum().alias(_ABSENT)]  # fmt: skip
+    keys = [called.get(name, name) for name in names]
+    grouped = lazy.group_by(*keys).agg(*counted)
+    engine: dict[str, Any] = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
+    with reading("what holds the records"):
+        frame = grouped.collect(**engine)
+    counts = frame[_COUNT].to_numpy().astype(np.float64)
+    factors = {name: factorize(frame[key], name) for name, key in zip(names, keys, strict=True)}
+    missing = {
+        name: f"{int(counts[factor.codes < 0].sum())} records"
+        for name, factor in factors.items()
+        if (factor.codes < 0).any()
+    }
+    return Grouped(factors, counts, _masses(frame) if weights is not None else None, missing, {})
+
+
+def _masses(frame: nw.DataFrame[Any]) -> FloatArray:
+    def numbers(name: str) -> npt.NDArray[np.float64]:
+        return np.asarray(frame[name].to_numpy(), dtype=np.float64)
+
+    absent = int(numbers(_ABSENT).sum())
+    if absent:
+        raise InvalidTableError(f"the weight of {absent} records is missing")
+    masses = numbers(_MASS)
+    if not (np.isfinite(masses).all() and (numbers(_LOWEST) >= 0).all()):
+        raise InvalidTableError("a weight is negative or no finite number; weights are masses")
+    return masses
+
+
+def _plainly_named(lazy: nw.LazyFrame[Any], names: list[str]) -> tuple[nw.LazyFrame[Any], dict[str, str]]:
+    """Return columns of DuckDB as c0, c1, ..., and what each is called now: a.b it takes for column b of a table a."""
+    called = {name: f"c{k}" for k, name in enumerate(names)}
+    quoted = ", ".join('"' + name.replace('"', '""') + '" AS ' + short for name, short in called.items())
+    return nw.from_native(lazy.to_native().project(quoted)), called

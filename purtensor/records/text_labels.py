@@ -1,0 +1,174 @@
+"""Cells of text as labels and numbers: one rule for every file of text.
+
+A column is of booleans where every cell is `true` or `false`, of integers where every cell is a whole number (`2` and
+`2.0` are one, `02` is text), of intervals where every cell is one, and of text else. A column of numbers that are not
+whole has no categories: it is refused where it is to be counted. An empty or blank cell is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as arrow
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.errors import FileFormatError, InvalidTableError
+from purtensor.tables.domain import listed
+from purtensor.tables.io.text_dialect import TextOptions
+from purtensor.tables.labels import ascending, recognised_labels
+
+SPELLINGS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("NA", "<NA>", "N/A", "n/a", "#N/A", "#NA", "NaN", "nan", "NULL", "null", "None"), "R's and pandas'"
+    ),
+    "?": "the UCI repository's",
+    ".": "SAS's and Stata's",
+}
+"""What stands for a missing value in files of others, and whose."""
+
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)", re.ASCII)
+
+
+def missing_among(texts: Sequence[str], options: TextOptions) -> list[bool]:
+    """Tell of each text whether it means that there is no value."""
+    given = {"", *(value.strip() for value in options.missing_values)}
+    return [text.strip() in given for text in texts]
+
+
+def spelled_missing(texts: Sequence[str], options: TextOptions) -> dict[str, str]:
+    """Return the texts that other programs write for a missing value, and whose files have them."""
+    decided = {value.strip() for value in (*options.missing_values, *options.not_missing)}
+    return {text: SPELLINGS[text.strip()] for text in texts if text.strip() in SPELLINGS.keys() - decided}
+
+
+def refused_spellings(found: Sequence[tuple[str, str, int, int]], rows: int) -> InvalidTableError:
+    """Return the refusal of such texts: of each its attribute, itself, how many rows have it, and the first of them."""
+    told = [
+        f"attribute {name!r} has {text!r} in {count} of {rows} rows (first in row {first})"
+        for name, text, count, first in found
+    ]
+    typed = list(dict.fromkeys(text.strip() for _, text, _, _ in found))
+    whose = listed(list(dict.fromkeys(SPELLINGS[text] for text in typed)))
+    hint = (
+        f"give missing_values={typed} if that is a missing value (with missing='drop' or missing='category'), or "
+        f"not_missing={typed} if it is a category"
+    )
+    return InvalidTableError(
+        f"{listed(told, 5)}, {whose} spelling of a missing value; rows are counted from 0; {hint}",
+        code="spelled-missing", where=listed(told, 5), got=typed, hint=hint,
+    )  # fmt: skip
+
+
+def labels_of(texts: Sequence[str], options: TextOptions) -> tuple[pd.Index[Any], IntArray]:
+    """Return the labels that distinct texts mean, in ascending order, and the code of each text among them."""
+    if options.decimal == ",":
+        texts = [_DECIMAL_COMMA.sub(r"\1.\2", text) if _DECIMAL_COMMA.fullmatch(text) else text for text in texts]
+    codes, distinct = pd.factorize(recognised_labels(list(texts)))  # 2 and 2.0 are one
+    order = ascending(pd.Index(distinct))
+    return pd.Index(distinct)[order], np.argsort(order)[codes]
+
+
+def first_fraction(texts: Sequence[str], options: TextOptions) -> int | None:
+    """Return where the first number stands that is not whole, among texts that are numbers all; else None."""
+    if options.decimal == ",":
+        texts = [text.replace(",", ".") for text in texts]
+    if not texts or not all(_NUMBER.fullmatch(text.strip()) for text in texts):
+        return None
+    if isinstance(recognised_labels(list(texts))[0], str) and not any(_is_padded(text) for text in texts):
+        return next((k for k, text in enumerate(texts) if not float(text).is_integer()), None)
+    return None
+
+
+def _is_padded(text: str) -> bool:
+    """Tell whether a number begins with zeros, as codes do: 007."""
+    digits = text.strip().lstrip("+-")
+    return len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+
+
+def text_frame(table: pa.Table, options: TextOptions) -> pd.DataFrame:
+    """Return columns of text as labels; numbers that are not all whole as float64.
+
+    Raises
+    ------
+    InvalidTableError
+        A cell that other programs write for a missing value, of which nothing was said.
+    """
+    columns = {name: _coded(table.column(name)) for name in table.column_names}
+    found = [
+        (name, text, int((codes == texts.index(text)).sum()), int(np.argmax(codes == texts.index(text))))
+        for name, (texts, codes) in columns.items()
+        for text in spelled_missing(texts, options)
+    ]
+    if found:
+        raise refused_spellings(found, table.num_rows)
+    return pd.DataFrame({name: _text_column(texts, codes, options) for name, (texts, codes) in columns.items()})
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[list[str], IntArray]:
+    """Return the distinct texts of a column, and which of them each row has; -1 where it has none."""
+    unified = column.unify_dictionaries().combine_chunks()
+    unified = unified.chunk(0) if isinstance(unified, pa.ChunkedArray) else unified
+    return unified.dictionary.to_pylist(), np.asarray(arrow.fill_null(unified.indices, -1), dtype=np.int64)
+
+
+def _text_column(texts: list[str], codes: IntArray, options: TextOptions) -> pd.Series[Any]:
+    absent = np.array([*missing_among(texts, options), True])
+    present = [text for text, missing in zip(texts, absent[:-1], strict=True) if not missing]
+    place = np.full(len(texts) + 1, -1, dtype=np.int64)
+    if first_fraction(present, options) is not None:
+        numbers = np.full(len(texts) + 1, np.nan)
+        numbers[:-1][~absent[:-1]] = [float(text.replace(",", ".")) for text in present]
+        return pd.Series(numbers[codes])
+    if not present:
+        return pd.Series(np.full(len(codes), None, dtype=object))
+    labels, own = labels_of(present, options)
+    place[~absent] = own
+    taken = place[codes]
+    values: pd.Series[Any] = pd.Series(labels.take(np.maximum(taken, 0)))
+    if not (taken < 0).any():
+        return values
+    kind: Any = "Int64" if labels.dtype.kind in "iu" else object
+    return values.astype(kind).mask(pd.Series(taken < 0), None)
+
+
+def numbers_of(column: pa.Array, name: str, path: Path, row: int, decimal: str) -> FloatArray:
+    """Return a column of text as numbers, to the last digit; `row` is where it begins.
+
+    Raises
+    ------
+    FileFormatError
+        A cell that is no number, or a whole number that float64 does not hold.
+    """
+    if decimal == ",":
+        column = arrow.replace_substring(column, ",", ".")
+    try:
+        numbers = np.asarray(column.cast(pa.float64()), dtype=np.float64)
+    except pa.ArrowInvalid:
+        raise _no_number(column, name, path, row) from None
+    for k in np.flatnonzero(numbers >= 2.0**53).tolist():
+        text = column[k].as_py().strip()
+        if text.isdecimal() and int(text) != int(numbers[k]):
+            raise FileFormatError(
+                f"column {name!r} of {path.name} has {text} in row {row + k} (counted from 0), an integer that float64 "
+                "cannot hold exactly", code="inexact-integer", where=str(path), got=text,
+            )  # fmt: skip
+    return numbers
+
+
+def _no_number(column: pa.Array, name: str, path: Path, row: int) -> FileFormatError:
+    for k, text in enumerate(column.to_pylist()):
+        if not _NUMBER.fullmatch(text.strip()) and text.strip("+-").lower() not in ("nan", "inf", "infinity"):
+            hint = "; give decimal=',' if that is a comma before decimals" if _DECIMAL_COMMA.fullmatch(text) else ""
+            return FileFormatError(
+                f"weights are numbers, but column {name!r} of {path.name} has {text!r} in row {row + k} (the first row "
+                f"being 0){hint}", code="weights-no-numbers", where=str(path), expected="a number", got=text,
+                hint=hint.removeprefix("; ") or None,
+            )  # fmt: skip
+    return FileFormatError(f"weights are numbers, but column {name!r} of {path.name} has other cells", where=str(path))
