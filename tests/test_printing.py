@@ -69,6 +69,10 @@ RESULTS: dict[str, tuple[Callable[[pt.Projection], Any], tuple[str, ...]]] = {
         lambda result: pt.convergence.predict(result.reference, result.constraints),
         ("sweeps for a factor of ten: 0", "explanation: "),
     ),
+    "convergence.Forecast": (
+        pt.convergence.forecast,
+        ("sweeps left: 0 (0 to 0)", "explanation: The residual is within 1e-10"),
+    ),
     "fairness.Decisions": (
         lambda result: pt.fairness.decide(result.table, response="<b>x", protected="y & z"),
         ("rule: fair", "people: 11", "accuracy: "),

@@ -92,6 +92,7 @@ RETURNED = {
     "fairness.Decisions",
     "fairness.Smoothed",
     "problems.NamedProblem",
+    "convergence.Forecast",
     "convergence.Prediction",
     "convergence.WeakLink",
     *(

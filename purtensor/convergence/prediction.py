@@ -88,8 +88,8 @@ class Prediction(Shown):
     def summary(self) -> dict[str, str]:
         """Return what was found as text, one line each."""
         return {
-            "sweeps for a factor of ten": _number(self.sweeps_per_decade),
-            "bounds": f"{_number(self.lower)} to {_number(self.upper)}{', proved' if self.proved else ''}",
+            "sweeps for a factor of ten": number_text(self.sweeps_per_decade),
+            "bounds": f"{number_text(self.lower)} to {number_text(self.upper)}{', proved' if self.proved else ''}",
             "explanation": self.explanation,
         }
 
@@ -97,7 +97,7 @@ class Prediction(Shown):
 def _rate_text(found: Prediction) -> str:
     if found.sweeps_per_decade == 0.0:
         return "A few sweeps of iterative proportional fitting leave nothing."
-    return f"Iterative proportional fitting takes {_number(found.sweeps_per_decade)} sweeps for a factor of ten."
+    return f"Iterative proportional fitting takes {number_text(found.sweeps_per_decade)} sweeps for a factor of ten."
 
 
 def _link_text(found: Prediction) -> list[str]:
@@ -111,7 +111,7 @@ def _link_text(found: Prediction) -> list[str]:
     return [
         f"{one} and {other} are closest: {place}, {_listed(link.first)} (mass {link.masses[0]:.2g}) and "
         f"{_listed(link.second)} (mass {link.masses[1]:.2g}) are joined by {profiles} of mass {link.joined:.2g} in "
-        f"all, which alone makes {_number(link.sweeps_per_decade)} sweeps."
+        f"all, which alone makes {number_text(link.sweeps_per_decade)} sweeps."
     ]
 
 
@@ -124,8 +124,9 @@ def _merged_text(found: Prediction) -> list[str]:
     if found.pair is None or math.isnan(found.merged) or found.sweeps_per_decade == 0.0:
         return []
     one, other = ("(" + ", ".join(scope) + ")" for scope in found.pair)
-    return [f"With {one} and {other} projected on as one block it takes {_number(found.merged)}."]
+    return [f"With {one} and {other} projected on as one block it takes {number_text(found.merged)}."]
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """Return a number of sweeps as it is read: whole from 100 on."""
     return f"{value:,.0f}" if 100.0 <= value < math.inf else f"{value:.3g}"

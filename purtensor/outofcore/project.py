@@ -97,7 +97,7 @@ def project_stored(
     with stored_problem(reference, constraints) as (stored, flat), locked(stored, flat) as waited:
         try:
             if isinstance(solver, LBFGS):
-                with progress_callback(progress, callback) as told:
+                with progress_callback(progress, callback, stopping.residual) as told:
                     found = project_by_rows(stored, flat, solver, stopping, start, told)
                 return delivered(found, on_failure)
             options = _options(solver, len(flat), stopping, certificate)
@@ -229,7 +229,7 @@ def _carried_on(
     verdict = PartsVerdict(doubts_of_slabs(root, reference, constraints), root, reference.domain, space)
     before = before_face(space.options) if is_on_face(space.options) else None
     stopping = Stopping(**space.options["stopping"])
-    with progress_callback(progress, callback) as told:
+    with progress_callback(progress, callback, stopping.residual) as told:
         outcome = solve(_stage(space, state), stopping, verdict, told, before)
     ending, point, space = outcome.termination, outcome.iterate, verdict.space
     proof, divergence = UNPROVED, float("nan")

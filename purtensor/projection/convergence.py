@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -82,18 +81,6 @@ class ConvergenceRate(Shown):
         """Return the profiles that have most of the slowest error."""
         shares = to_sparse(self.share).to_series().rename("share")
         return {"slowest error": shares.nlargest(_SHOWN).to_frame()}
-
-    def sweeps_to_go(self, residual: float, tolerance: float = 1e-10) -> float:
-        """Return how many sweeps take the residual to the tolerance at this rate.
-
-        Raises
-        ------
-        InvalidOptionError
-            A residual or a tolerance that is not positive.
-        """
-        if not (residual > 0.0 and tolerance > 0.0):
-            raise InvalidOptionError(f"residual and tolerance are positive, these are {residual!r}, {tolerance!r}")
-        return max(0.0, math.log10(residual / tolerance)) * self.sweeps_per_decade
 
     def slow_profiles(self, number: int = 10) -> pd.DataFrame:
         """Return the profiles that carry most of the slowest error: their labels, `share`, and deviation `mode`."""

@@ -8,13 +8,17 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from purtensor.kernels.compiling import wall_clock
+from purtensor.solving.convergence.trend import SweepsToGo
 from purtensor.solving.loop import Callback, Progress
 from purtensor.solving.spaces.space import P
 
 
 @contextmanager
-def progress_callback(shown: bool, callback: Callback[P] | None) -> Iterator[Callback[P] | None]:
-    """Give a callback that also shows the residual with rich, when asked for, installed and on a terminal."""
+def progress_callback(shown: bool, callback: Callback[P] | None, tolerance: float) -> Iterator[Callback[P] | None]:
+    """Give a callback that also shows the residual, and how many iterations are likely to be left, with rich.
+
+    Only where it is asked for, rich is installed, and there is a terminal.
+    """
     if not shown or not sys.stderr.isatty():
         yield callback
         return
@@ -25,14 +29,21 @@ def progress_callback(shown: bool, callback: Callback[P] | None) -> Iterator[Cal
         yield callback
         return
     with Status("starting", console=Console(stderr=True)) as status:
+        watch = SweepsToGo(tolerance) if tolerance > 0.0 else None
 
         def told(progress: Progress[P]) -> Any:
-            status.update(
-                f"iteration {progress.iteration:,}  residual {progress.residual:.2e}  {progress.seconds:.1f} s"
-            )
+            if watch is not None:
+                watch(progress)
+            status.update(progress_line(progress, "" if watch is None else watch.text))
             return callback(progress) if callback is not None else None
 
         yield told
+
+
+def progress_line(progress: Progress[Any], outlook: str) -> str:
+    """Return what is shown of a run after a step."""
+    line = f"iteration {progress.iteration:,}  residual {progress.residual:.2e}  {progress.seconds:.1f} s"
+    return f"{line}  {outlook}" if outlook else line
 
 
 class Told(Protocol):

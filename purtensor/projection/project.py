@@ -21,6 +21,7 @@ from purtensor.projection.options import check_telling, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, empty_projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier, certify
+from purtensor.solving.convergence.trend import SweepsToGo
 from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
@@ -168,7 +169,7 @@ def project(
     if not is_plain(given, options):
         _require_newton(solver)
         labelled_question = build_question(reference, given, options)
-        with progress_callback(progress, callback) as told:
+        with progress_callback(progress, callback, stopping.residual) as told:
             run_found = run_general(
                 labelled_question,
                 tolerance=stopping.tolerance,
@@ -191,7 +192,7 @@ def project(
             raise InfeasibleError(str(error), feasibility.diagnosed()) from None
         return _without_support(reference, flat, feasibility, stopping, on_failure)
     warm = None if start is None else _warm_start(labelled, start)
-    with progress_callback(progress, callback) as told:
+    with progress_callback(progress, callback, stopping.residual) as told:
         verdict = LabelledVerdict(feasibility, labelled, chosen)
         outcome = solve(_stage(labelled, chosen, warm), stopping, verdict, told)
         labelled = verdict.labelled
@@ -202,7 +203,7 @@ def project(
         except KeyboardInterrupt:
             outcome = interrupt(outcome, _WITHOUT_PROOF)
     result = make_projection(reference, labelled, outcome, proof, feasibility.diagnosis)
-    return delivered(result, on_failure)
+    return delivered(result, on_failure, stopping.residual)
 
 
 def _stage(labelled: LabelledProblem, solver: Solver, warm: FloatArray | None = None) -> Stage[Iterate]:
@@ -302,8 +303,11 @@ def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
     return DualCertifier(labelled.arrays).certify(outcome.iterate)
 
 
-def delivered(result: Answer, on_failure: str) -> Answer:
-    """Return a Projection, or one of a stored table; raise or warn where it has not converged, as was asked."""
+def delivered(result: Answer, on_failure: str, tolerance: float = 0.0) -> Answer:
+    """Return a Projection, or one of a stored table; raise or warn where it has not converged, as was asked.
+
+    With the tolerance of a run that came to a limit, the message tells what may be left.
+    """
     if result.converged or on_failure == "return":
         return result
     if result.termination is Termination.INFEASIBLE:
@@ -313,9 +317,18 @@ def delivered(result: Answer, on_failure: str) -> Answer:
     else:
         message = (
             f"not converged after {result.iterations} iterations: {result.termination.value}; residual "
-            f"{result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1"
+            f"{result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1{_outlook(result, tolerance)}"
         )
         if on_failure == "raise":
             raise NotConvergedError(message, result)
     warnings.warn(message, NotConvergedWarning, stacklevel=3)
     return result
+
+
+def _outlook(result: Any, tolerance: float) -> str:
+    """Return how many more iterations a run that came to a limit is likely to take; nothing where that is not told."""
+    if not tolerance or result.termination not in (Termination.ITERATION_LIMIT, Termination.TIME_LIMIT):
+        return ""
+    watch = SweepsToGo(tolerance)
+    watch.take(result.trace["iteration"].values, result.trace["residual"].values)
+    return f"; {watch.text}" if watch.text else ""

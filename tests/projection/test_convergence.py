@@ -18,7 +18,6 @@ def test_convergence_rate__predicts_real_counts_of_sweeps():
     first, last = (projected("a", solver=pt.IPF(), tolerance=10.0**-k).iterations for k in (8, 12))
     assert rate.sweeps_per_decade == pytest.approx((last - first) / 4, abs=0.5)
     assert rate.pair is None
-    assert rate.sweeps_to_go(1e-8, 1e-12) == pytest.approx(4 * rate.sweeps_per_decade)
 
 
 def test_convergence_rate__does_not_depend_on_solver_or_layout():
@@ -100,7 +99,6 @@ def test_convergence_rate__closed_form_takes_no_sweeps():
     full = pt.uniform(pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}))
     rate = pt.convergence_rate(pt.project(full, pt.marginals_of(counts, ["a", "b"])))
     assert rate.sweeps_per_decade == 0.0
-    assert rate.sweeps_to_go(0.1) == 0.0
     assert not rate.share.any()
 
 
@@ -114,8 +112,3 @@ def test_convergence_rate__relaxation_matters():
 def test_convergence_rate__refuses_options_that_are_none(options):
     with pytest.raises(pt.InvalidOptionError):
         pt.convergence_rate(projected("a"), **options)
-
-
-def test_sweeps_to_go__refuses_what_is_not_positive():
-    with pytest.raises(pt.InvalidOptionError, match="positive"):
-        pt.convergence_rate(projected("a")).sweeps_to_go(0.0)

@@ -9,6 +9,8 @@ import sys
 import pytest
 
 import purtensor as pt
+from purtensor.projection.progress import progress_line
+from purtensor.solving.loop import Progress
 
 pytest.importorskip("rich")
 
@@ -63,3 +65,9 @@ def test_progress__nothing_is_shown_where_there_is_no_terminal_or_nobody_asks(as
     pt.project(COUNTS, TARGETS, progress=asked)
     pt.project_many([COUNTS], TARGETS, progress=asked)
     assert stream.getvalue() == ""
+
+
+def test_progress_line__ends_with_what_is_likely_to_be_left():
+    progress = Progress(64, 1.25, 3e-6, 1e-5, None)
+    assert progress_line(progress, "") == "iteration 64  residual 3.00e-06  1.2 s"
+    assert progress_line(progress, "some 110 to 120 more").endswith("1.2 s  some 110 to 120 more")

@@ -8,7 +8,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.errors import InvalidOptionError
-from purtensor.solving.convergence.trend import SweepsToGo, Trend, fall_per_sweep, sweeps_left, trend_of
+from purtensor.solving.convergence.trend import SweepsToGo, Trend, fall_per_sweep, likely_left, sweeps_left, trend_of
 
 SWEEPS = np.arange(1, 2001)
 
@@ -90,3 +90,23 @@ def test_fall_per_sweep__begins_at_the_nearest_line_before():
     assert fall_per_sweep(seen, 8) == 0.0
     assert fall_per_sweep([(1, 0.1), (2, 0.2)], 1) == 0.0
     assert fall_per_sweep([(1, 0.1), (2, 0.0)], 1) == 0.0
+
+
+def test_text__says_what_is_likely_once_enough_was_seen():
+    lines = [(n, 0.9**n) for n in (1, 2, 4, 8, 16, 32, 64)]
+    assert told(SweepsToGo(tolerance=1e-8), lines[:4]).text == ""
+    assert told(SweepsToGo(tolerance=1e-8), lines).text == "some 110 to 550 more iterations are likely"
+    watch = SweepsToGo(tolerance=1e-8)
+    watch.take([0, *(n for n, _ in lines)], [1.0, *(residual for _, residual in lines)])
+    assert watch.likely == told(SweepsToGo(tolerance=1e-8), lines).likely
+
+
+def test_likely_left__knows_less_the_fewer_sweeps_were_made():
+    widths = []
+    for made in (1, 50, 200, 1000):
+        lower, upper = likely_left(made, 1000.0, Trend.LINEAR)
+        assert lower < 1000.0 < upper
+        widths.append(upper / lower)
+    assert widths == sorted(widths, reverse=True)
+    assert likely_left(100, 1e6, Trend.SUBLINEAR) == (0.0, 1e6)
+    assert likely_left(100, math.inf, Trend.LINEAR) == (0.0, math.inf)

@@ -1,0 +1,203 @@
+"""How many sweeps a run that stopped early still needs: by the answer, which Newton's method finds in a few steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._options import is_number
+from purtensor._printing import Shown
+from purtensor._typing import FloatArray
+from purtensor.convergence.prediction import number_text
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.convergence import solved_arrays
+from purtensor.projection.evidence import SolverEvidence
+from purtensor.projection.labels import potentials_from
+from purtensor.projection.project import project
+from purtensor.projection.result import Projection, require_projection
+from purtensor.solving.convergence.forecast import linear_sweeps_left
+from purtensor.solving.convergence.grouped_sweep import GroupedSweep
+from purtensor.solving.convergence.trend import likely_left, sweeps_left, trend_of
+from purtensor.solving.loop import run
+from purtensor.solving.problem import LabelledProblem, Problem
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.stopping import Stopping
+
+_EXACT = 1e-14
+_MOST_STEPS = 60
+
+_REAL_SWEEPS = 64
+"""So many more are made before the sweep is taken as linear: errors that are large and fast go."""
+
+_NONLINEAR = 0.6
+"""Times the largest |log(p / q)|, in sweeps that divide the error by e: how far real sweeps were from linearised ones.
+
+A step misses z^2 / 2 of e^z - 1 = z + z^2 / 2 + ..., and changes the size of what is slow by a share of z / 2.
+"""
+
+_FAR = 6.0
+"""Beyond this largest |log(p / q)| nothing is told by the sweep at the answer."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Forecast(Shown):
+    """How many more sweeps of plain iterative proportional fitting meet the tolerance.
+
+    Attributes
+    ----------
+    sweeps
+        The most likely number; inf where the residual does not fall.
+    lower, upper
+        Between which it is expected: by the linearised sweep, with what was measured of the difference to real sweeps,
+        or, where it is by the trend, what eight in ten runs took.
+    by
+        "answer": from the sweep linearised at the answer. "trend": from the residuals alone, because Newton's equations
+        are too large, or the answer is too far away or lies on the boundary.
+    newton_steps
+        How many steps Newton's method took to the answer from where the run stood; None where it did not get there.
+    tolerance
+        Of the residual, as in `project`.
+    """
+
+    sweeps: float
+    lower: float
+    upper: float
+    by: str
+    newton_steps: int | None
+    tolerance: float
+
+    def summary(self) -> dict[str, str]:
+        """Return what was found as text, one line each."""
+        return {
+            "sweeps left": f"{number_text(self.sweeps)} ({number_text(self.lower)} to {number_text(self.upper)})",
+            "steps of Newton's method": "" if self.newton_steps is None else str(self.newton_steps),
+            "explanation": self.explanation,
+        }
+
+    @property
+    def explanation(self) -> str:
+        """The forecast in a sentence."""
+        if self.sweeps == 0.0:
+            return f"The residual is within {self.tolerance:g}."
+        if math.isinf(self.sweeps):
+            return "The residual does not fall: no number of sweeps is in sight."
+        ends = f"{number_text(self.lower)} to {number_text(self.upper)}"
+        newton = "" if self.newton_steps is None else f", or {self.newton_steps} steps of Newton's method"
+        about = f"About {number_text(self.sweeps)} more sweeps to {self.tolerance:g} ({ends}){newton}."
+        return about if self.by == "answer" else f"{about} From residuals alone: two in ten runs end outside."
+
+
+def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
+    """Return how many more sweeps a run of iterative proportional fitting needs from where it stopped.
+
+    Newton's method finds the answer q from there, and powers of the sweep linearised at q shrink the error that is left
+    until its misses are within the tolerance (notes/forecasts.md). It says what the sweeps would cost; where Newton's
+    equations can be solved it costs more than the answer itself.
+
+    Parameters
+    ----------
+    result
+        A projection that stopped early, or at a looser tolerance, such as that of a `NotConvergedError`, by sweeps
+        in the order of the constraints.
+    tolerance
+        As in `project`: for the largest miss, and a hundred times it for the sum of misses of a constraint.
+
+    Raises
+    ------
+    InvalidOptionError
+        No projection by sweeps of marginals, or a tolerance outside of (0, 1).
+    InfeasibleError
+        There is no answer.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> slow = pt.problems.load("b")
+    >>> early = pt.project(slow.reference, slow.constraints, solver=pt.IPF(), max_iterations=50, on_failure="return")
+    >>> found = pt.convergence.forecast(early)
+    >>> full = pt.project(slow.reference, slow.constraints, solver=pt.IPF(), max_iterations=10_000)
+    >>> found.lower < full.iterations - 50 < found.upper, found.by
+    (True, 'answer')
+    >>> abs(found.sweeps - (full.iterations - 50)) < 0.01 * full.iterations
+    True
+    """
+    require_projection(result)
+    if result.is_general:
+        raise InvalidOptionError("sweeps are those of marginals with targets: this projection has other rows or bounds")
+    if not (is_number(tolerance) and 0.0 < tolerance < 1.0):
+        raise InvalidOptionError(f"tolerance must be a share of the total mass in (0, 1), got {tolerance!r}")
+    if result.residual <= tolerance and result.residual_l1 <= 100.0 * tolerance:
+        return Forecast(0.0, 0.0, 0.0, "answer", None, tolerance)
+    labelled, potentials = _state_of(result)
+    answer = _answer(labelled.arrays, potentials)
+    if answer is None:
+        project(result.reference, result.constraints, solver=Newton(), on_failure="raise")  # tells of no answer
+        return _by_trend(result, None, tolerance)
+    problem = labelled.arrays
+    near = run(problem, IPF(), Stopping(tolerance, "residual", _REAL_SWEEPS, math.inf), start=potentials)
+    if near.termination.converged:
+        exact = float(near.iterations)
+        return Forecast(exact, exact, exact, "answer", answer.steps, tolerance)
+    found = _by_answer(problem, near.iterate.potentials, answer, tolerance)
+    return _by_trend(result, answer.steps, tolerance) if found is None else found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """The potentials and the masses of the projection, and how many steps led there."""
+
+    potentials: FloatArray
+    masses: FloatArray
+    steps: int
+
+
+def _state_of(result: Projection) -> tuple[LabelledProblem, FloatArray]:
+    evidence = result.evidence
+    if isinstance(evidence, SolverEvidence):
+        return evidence.labelled, evidence.run.iterate.potentials
+    labelled, _ = solved_arrays(result)
+    return labelled, potentials_from(labelled, result.potentials)
+
+
+def _answer(problem: Problem, potentials: FloatArray) -> _Answer | None:
+    """Return the answer by Newton's method; None where it does not get there, as where there is none inside."""
+    found = run(problem, Newton(), Stopping(_EXACT, "residual", _MOST_STEPS, math.inf), start=potentials)
+    if not found.residual.largest <= 100.0 * _EXACT:
+        return None
+    return _Answer(found.iterate.potentials, found.iterate.masses, found.iterations)
+
+
+def _by_answer(problem: Problem, potentials: FloatArray, answer: _Answer, tolerance: float) -> Forecast | None:
+    """Return the forecast by the sweep at the answer; None where that is too far away, or its equations too large."""
+    error = potentials - answer.potentials
+    sweep = GroupedSweep.at(problem, answer.masses)
+    if sweep is None:
+        return None
+    distance = float(np.abs(sweep.on_profiles(error)).max())
+    linear = linear_sweeps_left(sweep, error, tolerance, 100.0 * tolerance) if distance <= _FAR else None
+    if linear is None:
+        return None
+    further = linear_sweeps_left(sweep, error, tolerance / math.e, 100.0 * tolerance / math.e)
+    rest = _NONLINEAR * distance * (further.sweeps - linear.sweeps) if further is not None else math.inf
+    return Forecast(
+        _REAL_SWEEPS + linear.sweeps,
+        _REAL_SWEEPS + max(0.0, float(np.floor(linear.lower - rest))),
+        _REAL_SWEEPS + float(np.ceil(linear.upper + rest)),
+        "answer",
+        answer.steps,
+        tolerance,
+    )
+
+
+def _by_trend(result: Projection, steps: int | None, tolerance: float) -> Forecast:
+    iterations, residuals = (result.trace[name].values for name in ("iteration", "residual"))
+    seen = [(int(n), float(residual)) for n, residual in zip(iterations, residuals, strict=True) if n > 0]
+    if not seen:
+        return Forecast(math.inf, 0.0, math.inf, "trend", steps, tolerance)
+    trend = trend_of(iterations, residuals)
+    left = sweeps_left(seen, tolerance, trend)
+    lower, upper = likely_left(seen[-1][0], left, trend)
+    return Forecast(left, lower, upper, "trend", steps, tolerance)

@@ -1,0 +1,223 @@
+"""How many sweeps are left: powers of the sweep linearised at the solution, and a bound on what a small basis misses.
+
+An error z = C^T x shrinks to S^n z. A basis of sweeps of z and of inverses (I - S)^-1 z holds its fast and its slow
+part; what it misses is bounded by the remainders of one more sweep of each of its vectors (notes/forecasts.md,
+equations 2 and 3).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels.newton.linear_sweep import linear_sweep
+from purtensor.solving.convergence.grouped_sweep import GroupedSweep
+from purtensor.solving.iterate import row_sums
+
+_STEPWISE = 2000
+"""Up to so many sweeps each is looked at; beyond, the residual falls steadily, and sweeps are made by leaps."""
+
+_FURTHEST = 1 << 40
+"""More sweeps than this are as good as no end."""
+
+_TIGHT = 1e-3
+_SIZES = (8, 16, 32, 64)
+"""Vectors of the basis: larger ones are tried while what they miss leaves the answer open."""
+
+_NOTHING_NEW = 1e-10
+
+_ENTRIES = 1 << 26
+"""Of vectors on profiles, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The sweeps that are left: by the basis, and the least and the most that what it misses allows."""
+
+    sweeps: float
+    lower: float
+    upper: float
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether both ends agree to a sweep, or to a tenth of a per cent."""
+        return self.upper - self.lower <= max(1.0, _TIGHT * self.sweeps)
+
+
+def linear_sweeps_left(
+    sweep: GroupedSweep, error: FloatArray, tolerance: float, tolerance_l1: float
+) -> Interval | None:
+    """Return how many plain sweeps bring an error of the potentials below both tolerances; None where it is too large.
+
+    Parameters
+    ----------
+    sweep
+        Linearised at the solution; every constraint is a group of its own.
+    error
+        Shape (D,): potentials x of log(p / q) = C^T x.
+    tolerance, tolerance_l1
+        For the largest miss of a row, and for the sum of misses of a constraint; the total mass is 1.
+    """
+    linear = _Linear(sweep)
+    if not sweep.on_profiles(error).any():
+        return Interval(0.0, 0.0, 0.0)
+    found = None
+    for size in _SIZES:
+        if size * len(sweep.masses) > _ENTRIES:
+            break
+        ahead = _Ahead.of(linear, error, size)
+        found = ahead.interval(tolerance, tolerance_l1)
+        if found.is_tight or ahead.is_whole:
+            break
+    return found
+
+
+class _Linear:
+    """The plain sweep near q as a map of potentials, and the misses that errors make."""
+
+    def __init__(self, sweep: GroupedSweep) -> None:
+        self.sweep = sweep
+        self.weights = sweep.masses / sweep.masses.sum()
+        self.sums = row_sums(sweep.problem, self.weights)
+        system = sweep.problem.system
+        self.blocks = [system.block(k) for k in range(len(sweep.problem.index))]
+        self._order = np.array([group[0] for group in sweep.groups])
+
+    def swept(self, x: FloatArray) -> FloatArray:
+        """Return the potentials of S C^T x."""
+        problem, moved, z = self.sweep.problem, x.copy(), self.sweep.on_profiles(x)
+        linear_sweep(self.weights, problem.index, problem.offsets, self.sums, self._order, 1.0, moved, z)
+        self.sweep.dependencies.leave(moved)
+        return moved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ahead:
+    """S on a small basis that begins with the error.
+
+    Attributes
+    ----------
+    matrix
+        Shape (m, m): H = V' diag(q) S V.
+    misses
+        Shape (D, m): the row sums of q times each vector.
+    remainder
+        Shape (m, m): the Gram matrix of S V - V H.
+    size
+        The norm of the error, which is the first vector times it.
+    spread
+        Shape (D,): the root of each row's mass, by which a norm bounds the miss of the row.
+    """
+
+    matrix: FloatArray
+    misses: FloatArray
+    remainder: FloatArray
+    size: float
+    spread: FloatArray
+    blocks: list[slice]
+    is_whole: bool
+
+    @classmethod
+    def of(cls, linear: _Linear, error: FloatArray, size: int) -> _Ahead:
+        sweep, weights, problem = linear.sweep, linear.weights, linear.sweep.problem
+        swept = linear.swept
+        basis = _Basis(sweep, weights)
+        norm = basis.append(error)
+        images = [swept(basis.potentials[0])]
+        latest = {"sweep": 0, "inverse": 0}  # the vectors that they are made of next
+        turn = "sweep"
+        while latest and len(basis.potentials) < size:
+            source = latest[turn]
+            x = images[source] if turn == "sweep" else sweep.inverse(basis.potentials[source])
+            if basis.append(x) > 0.0:
+                images.append(swept(basis.potentials[-1]))
+                latest[turn] = len(images) - 1
+            else:
+                del latest[turn]  # nothing new comes of it
+            turn = next((kind for kind in latest if kind != turn), turn)
+        z = np.array(basis.profiles)
+        remainders = np.empty_like(z)
+        matrix = np.zeros((len(z), len(z)))
+        for j, image in enumerate(images):
+            left = sweep.on_profiles(image)
+            for _ in range(2):
+                share = z @ (weights * left)
+                matrix[:, j] += share
+                left -= share @ z
+            remainders[j] = left
+        misses = np.array([row_sums(problem, weights * one) for one in z]).T
+        return cls(
+            matrix,
+            misses,
+            (remainders * weights) @ remainders.T,
+            norm,
+            np.sqrt(linear.sums),
+            linear.blocks,
+            not latest,
+        )
+
+    def interval(self, tolerance: float, tolerance_l1: float) -> Interval:
+        """Return the first sweep at which the residual is met, by the basis and at either end of the bound."""
+        powers = [self.matrix]
+        lower, sweeps, upper = (self._first(sign, powers, tolerance, tolerance_l1) for sign in (-1.0, 0.0, 1.0))
+        return Interval(sweeps, lower, upper)
+
+    def _first(self, sign: float, powers: list[FloatArray], tolerance: float, tolerance_l1: float) -> float:
+        """Return the first sweep at which both tolerances are met; inf where no run makes so many.
+
+        Powers of H to 2^k are added as they are needed. Over a leap the remainder changes next to nothing.
+        """
+        coefficients, missed, n = self.size * np.eye(len(self.matrix))[0], 0.0, 0
+        most = 60  # leaps of at most 2^most sweeps
+        while not self.is_met(coefficients, sign * missed, tolerance, tolerance_l1):
+            k = min(most, 0 if n < _STEPWISE else n.bit_length() - 9)
+            while len(powers) <= k:
+                powers.append(powers[-1] @ powers[-1])
+            after = powers[k] @ coefficients
+            more = missed + (1 << k) * max(self.remainder_of(coefficients), self.remainder_of(after))
+            if k > 0 and self.is_met(after, sign * more, tolerance, tolerance_l1):
+                most = k - 1
+                continue
+            coefficients, missed, n = after, more, n + (1 << k)
+            if n > _FURTHEST:
+                return math.inf
+        return float(n)
+
+    def is_met(self, coefficients: FloatArray, missed: float, tolerance: float, tolerance_l1: float) -> bool:
+        """Tell whether both tolerances are met by the combination of the basis, a norm `missed` away from it."""
+        rows = np.abs(self.misses @ coefficients)
+        if (rows + missed * self.spread).max() > tolerance:
+            return False
+        return max(float(rows[block].sum()) for block in self.blocks) + missed <= tolerance_l1
+
+    def remainder_of(self, coefficients: FloatArray) -> float:
+        """Return the norm of what one more sweep of the combination has outside of the basis."""
+        return math.sqrt(max(0.0, float(coefficients @ self.remainder @ coefficients)))
+
+
+class _Basis:
+    """Functions on profiles that are orthonormal in L2(q), with their potentials."""
+
+    def __init__(self, sweep: GroupedSweep, weights: FloatArray) -> None:
+        self.potentials: list[FloatArray] = []
+        self.profiles: list[FloatArray] = []
+        self._sweep, self._weights = sweep, weights
+
+    def append(self, potentials: FloatArray) -> float:
+        """Take in the part of C^T x that is new, scaled to norm 1; return its norm, 0 where nothing is new."""
+        x, z = potentials.copy(), self._sweep.on_profiles(potentials)
+        size = norm = math.sqrt(float(self._weights @ z**2))
+        for _ in range(2):  # twice: once leaves rounding
+            for x_i, z_i in zip(self.potentials, self.profiles, strict=True):
+                share = float(self._weights @ (z_i * z))
+                x -= share * x_i
+                z -= share * z_i
+        norm = math.sqrt(float(self._weights @ z**2))
+        if norm <= _NOTHING_NEW * size:
+            return 0.0
+        self.potentials.append(x / norm)
+        self.profiles.append(z / norm)
+        return norm
