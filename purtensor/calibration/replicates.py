@@ -11,10 +11,12 @@ from scipy import sparse
 from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray
 from purtensor.calibration.merging import Merged
-from purtensor.calibration.solve import Asked, solve_groups
+from purtensor.calibration.solve import Asked, is_unscaled, solve_groups
 from purtensor.calibration.units import Units
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
+from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.result import Projection
+from purtensor.solving.dual.again import SameRows
 
 
 def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, first: Projection) -> FloatArray:
@@ -32,6 +34,7 @@ def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, fi
     found = np.zeros_like(replicates)
     count = len(merged.weights)
     group = merged.group[units.records]
+    same = _same_rows(asked, merged, first)
     for r in range(replicates.shape[1]):
         own = replicates[:, r]
         inside = group >= 0
@@ -39,14 +42,38 @@ def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, fi
         kept = np.flatnonzero(masses > 0)
         if not len(kept):
             raise InvalidTableError(f"replicate {r} (counted from 0) has no weight")
-        try:
-            result = solve_groups(asked, _restricted(merged, kept, masses), start=list(first.potentials))
-        except InfeasibleError as error:
-            raise InfeasibleError(f"in replicate {r} (counted from 0): {error}", error.diagnosis) from None
+        weights = None if same is None else _refitted_at_once(asked, same, merged.limits, masses)
+        if weights is None:
+            try:
+                result = solve_groups(asked, _restricted(merged, kept, masses), start=list(first.potentials))
+            except InfeasibleError as error:
+                raise InfeasibleError(f"in replicate {r} (counted from 0): {error}", error.diagnosis) from None
+            weights = np.zeros(count)
+            weights[kept] = np.asarray(result.table.values)
         ratio = np.zeros(count)
-        ratio[kept] = np.asarray(result.table.values) / masses[kept]
+        ratio[kept] = weights[kept] / masses[kept]
         found[inside, r] = own[inside] * ratio[group[inside]]
     return found
+
+
+def _same_rows(asked: Asked, merged: Merged, first: Projection) -> SameRows | None:
+    """Return the rows with what can be kept of them; None where the total, and soft rows with it, vary by replicate."""
+    soft = any(block.softness is not None for block in merged.blocks)
+    evidence = first.evidence
+    varies = asked.options.total == "reference" or (asked.options.total == "free" and soft)
+    if varies or not isinstance(evidence, GeneralEvidence) or len(evidence.answer.masses) != len(merged.weights):
+        return None
+    return SameRows.of(evidence.labelled.question, evidence.answer)
+
+
+def _refitted_at_once(asked: Asked, same: SameRows, limits: FloatArray, masses: FloatArray) -> FloatArray | None:
+    scaled = masses if is_unscaled(asked) else masses * (same.question.total / float(masses.sum()))
+    base = masses if asked.relative_to == "given" else scaled
+    nothing = -np.inf if asked.options.distance == "linear" and not asked.bounded else 0.0
+    with np.errstate(invalid="ignore"):
+        upper = np.where(np.isinf(limits[1]), np.inf, limits[1] * base)
+    lower = np.maximum(nothing, limits[0] * base) if asked.bounded else np.full(len(base), nothing)
+    return same.masses(scaled, lower, upper, asked.tolerance)
 
 
 def _restricted(merged: Merged, kept: IntArray, masses: FloatArray) -> Merged:

@@ -44,8 +44,6 @@ def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", sta
         absolute = np.stack([np.maximum(absolute[0], ratio[0] * f), np.minimum(absolute[1], ratio[1] * f)])
     cell_bounds = None if not asked.bounded else (merged.table(absolute[0]), merged.table(absolute[1]))
     ratio_bounds = None if not asked.bounded or own_scale else (merged.table(ratio[0]), merged.table(ratio[1]))
-    # logit depends on the scale of the reference: as given it may not be scaled to the controls' total
-    unscaled = options.distance == "logit" and own_scale and options.total == "constrained"
     try:
         return project(
             merged.table(f),
@@ -57,11 +55,17 @@ def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", sta
             ratio_bounds=ratio_bounds,
             cell_bounds=cell_bounds,
             distance=options.distance,
-            total="free" if unscaled else options.total,
+            total="free" if is_unscaled(asked) else options.total,
             size=options.size,
         )
     except InfeasibleError as error:
         raise InfeasibleError(_told(str(error), asked, merged, ratio_bounds, cell_bounds), error.diagnosis) from None
+
+
+def is_unscaled(asked: Asked) -> bool:
+    """Tell whether design weights stay as they are: logit depends on their scale, which others share with the total."""
+    own_logit = asked.options.distance == "logit" and asked.relative_to == "given"
+    return asked.options.total == "free" or (own_logit and asked.options.total == "constrained")
 
 
 def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bounds: Any) -> str:

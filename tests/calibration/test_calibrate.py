@@ -191,6 +191,50 @@ def test_replicates__are_calibrated_as_the_sample_was():
     )
 
 
+SOFT = (CONTROLS[0], CONTROLS[1], pt.soft(CONTROLS[2], sd=2.0))
+
+
+@pytest.mark.parametrize(
+    ("controls", "options"),
+    [
+        (CONTROLS, {"distance": "linear"}),
+        (CONTROLS, {"bounds": (0.4, 3.0)}),
+        (CONTROLS, {"bounds": (0.3, 4.0), "relative_to": "scaled"}),
+        (CONTROLS, {"distance": "logit", "bounds": (0.2, 6.0)}),
+        ((CONTROLS[0], pt.total("x", lower=49.0, upper=50.0)), {}),
+        (SOFT, {}),
+        (SOFT[1:], {"total": 13.0}),
+        (CONTROLS[1:], {"total": "free"}),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_replicates__with_zeros_are_what_each_alone_is_and_found_at_once(controls, options, monkeypatch):
+    rng = np.random.default_rng(8)
+    replicates = np.array(SURVEY["w"])[:, None] * rng.uniform(0.7, 1.3, (10, 3))
+    replicates[5, 1] = replicates[9, 2] = 0.0
+    c = pt.calibrate(SURVEY, controls, weights="w", **options)
+    monkeypatch.setattr("purtensor.calibration.replicates.solve_groups", None)  # only what failed needs the whole
+    found = c.refitted(replicates)
+    for r in range(3):
+        cold = pt.calibrate(SURVEY, controls, weights=replicates[:, r], **options).weights
+        np.testing.assert_allclose(found[:, r], cold, rtol=1e-8, atol=1e-12)
+
+
+def test_replicates__whose_totals_vary_or_that_have_no_answer_are_asked_as_a_whole():
+    replicates = np.array(SURVEY["w"])[:, None] * np.array([1.0, 2.0])
+    loose = [pt.mean("x", target=4.0)]
+    c = pt.calibrate(SURVEY, loose, weights="w", total="reference", replicates=replicates)
+    np.testing.assert_allclose(c.replicates.sum(axis=0), replicates.sum(axis=0), rtol=1e-12)
+    without = replicates.copy()
+    without[4:, 1] = 0.0  # nobody is m
+    tight = pt.calibrate(SURVEY, CONTROLS, weights="w", bounds=(0.5, 2.5))
+    assert np.isfinite(tight.refitted(replicates[:, :1])).all()
+    with pytest.raises(pt.InfeasibleError, match=r"in replicate 0 .*with weights between 0\.5 and 2\.5 times"):
+        tight.refitted(replicates[:, 1:] * (np.arange(10) != 5)[:, None])
+    with pytest.raises(pt.InfeasibleError, match=r"in replicate 1 .*sex=m"):
+        pt.calibrate(SURVEY, CONTROLS, weights="w", replicates=without)
+
+
 def test_bootstrap__meets_the_controls_and_has_the_spread_of_the_linearised_error():
     rng = np.random.default_rng(11)
     n = 400

@@ -99,7 +99,7 @@ def answer(
     costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
     prepared = prepare(question, costs)
     watch = Watch(max_iterations, max_seconds, tell)
-    begin = None if start is None else _started(prepared, start)
+    begin = None if start is None else started(prepared, start)
     run = solve(prepared.problem, watch, start=begin)
     proof = certify(prepared.problem, run.point) if certificate and run.stopped != "interrupted" else None
     scale = math.ldexp(1.0, prepared.exponent)
@@ -180,7 +180,7 @@ def _centred(question: Question, rows: IntArray, means: FloatArray, through: spa
     return (question.coefficients[rows] - sparse.diags_array(means) @ (through @ question.coefficients)).tocsr()
 
 
-def _started(prepared: Prepared, start: FloatArray) -> FloatArray:
+def started(prepared: Prepared, start: FloatArray) -> FloatArray:
     """Return potentials of all rows as those of the problem's rows, by least squares where rows were combined."""
     wanted = np.where(np.isfinite(start), start, 0.0)[prepared.rows]
     found = spsolve(prepared.mixing.T.tocsc(), wanted) if len(wanted) else wanted
