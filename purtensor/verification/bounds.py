@@ -1,119 +1,178 @@
-"""How far the exact projection can be from a point of its exponential family, by one least-norm solve.
+"""How far the exact projection can be from a table, proved by a point that meets the constraints exactly.
 
 With A = diag(b)^(-1/2) C diag(p)^(1/2) the least-norm solution v of A v = diag(b)^(-1/2) (b - C p) is A^T y for some y.
-Then w = C^T diag(b)^(-1/2) y, and p (1 + w) meets the constraints wherever w >= -1 (notes/verification.md, equations 2
-to 4). Which rows are independent does not matter: the solution of least norm is the same for every choice. Where
-rounding hides a row, it gets no part in y: w lies in the row space all the same, and what it misses is counted. So is
-what is missed by taking -1 for a w below it.
+Then w = C^T diag(b)^(-1/2) y, and p (1 + w) meets the constraints up to rounding (notes/verification.md, equations 2 to
+4). What it misses, known exactly, is met on a basis of profiles that take all that is left; how far rounding may have
+moved the point from one that meets the constraints exactly is bounded profile by profile (equations 5 to 9). So nothing
+that is proved hangs on the rank that rounding left to A, and the best of several proofs counts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeAlias
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor._typing import BoolArray
 from purtensor.verification.evidence import Evidence, LongArray
+from purtensor.verification.exact_sums import EPS, Rows
+from purtensor.verification.least_norm import Solver, solvers
+from purtensor.verification.repair import Repair, Repaired, repair_of
 
-Solve: TypeAlias = Callable[[FloatArray], FloatArray]
-
-_MOST_DENSE = 500_000
 _MOST_REFINEMENTS = 8
+_MOST_FITS = 3
 _SERIES_REACH = 0.1
 _LIGHT = 1e-40
 """Profiles of a smaller share of the mass stay as they are: that misses nothing, and w there would be rounding."""
 
-_CUTS = (1e-11, 1e-8, 1e-5)
+DISAGREEMENT = 64 * 2.0**-52
+"""By so much of the total mass, in one constraint, may targets that depend on others contradict them."""
+
+_UPWARD = 1 + 2.0**-30
+"""Makes up for the rounding of sums in extended precision, none of whose terms is negative."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
-    """What is proved: D(q || p) <= bound nats and TV(q, p) <= tv_bound, inf and 1 when nothing is.
+    """What is proved: D(q || table) <= bound nats and TV(q, table) <= tv_bound, inf and 1 when nothing is.
 
     Attributes
     ----------
-    change
-        w, one a profile that has mass.
-    miss
-        The L1 miss of p (1 + w), total mass 1: what rounding leaves.
+    masses
+        A table next to the one with these potentials, that meets the constraints; one number a profile with mass.
+    potentials
+        m, one a row of `rows`: the table is about p exp(C^T m).
     """
 
     bound: float
     tv_bound: float
-    change: LongArray
-    miss: float
+    masses: LongArray
+    potentials: LongArray
+    rows: Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """All constraints stacked on the profiles that have mass: rows without a profile left are kept."""
+class Point:
+    """The table on the profiles where it has mass, and the member of its exponential family that its potentials say.
 
-    index: IntArray
-    targets: LongArray
+    Attributes
+    ----------
+    masses, members
+        Shape (M,).
+    rounding
+        By how much each member may be off, as a share of it.
+    total
+        The total of the targets.
+    """
+
+    masses: LongArray
+    members: LongArray
+    rounding: LongArray
+    total: np.longdouble
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Point:
+        """Return the point of the evidence."""
+        on = evidence.masses > 0
+        sizes = np.sum([np.abs(block.potentials[block.row[on]]) for block in evidence.blocks], axis=0)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            members = evidence.reference[on].astype(np.longdouble) * np.exp(evidence.exponents[on])
+        rounding = EPS * (4 + len(evidence.blocks) * sizes.astype(np.longdouble))
+        return cls(evidence.masses[on].astype(np.longdouble), members, rounding, np.longdouble(evidence.total))
 
     @property
-    def matrix(self) -> sp.csr_array:
-        constraints, profiles = self.index.shape
-        columns = np.tile(np.arange(profiles), constraints)
-        ones = np.ones(constraints * profiles)
-        return sp.csr_array((ones, (self.index.reshape(-1), columns)), shape=(len(self.targets), profiles))
-
-    def spread(self, potentials: LongArray) -> LongArray:
-        """C^T potentials."""
-        return np.asarray(potentials[self.index].sum(axis=0))
-
-    def miss(self, masses: LongArray) -> LongArray:
-        sums = np.zeros(len(self.targets), dtype=np.longdouble)
-        for row in self.index:
-            np.add.at(sums, row, masses)
-        return np.asarray(self.targets - sums)
+    def is_member(self) -> bool:
+        """Whether all members are positive numbers."""
+        return bool(len(self.masses) and np.isfinite(self.members).all() and (self.members > 0).all())
 
 
-def prove(evidence: Evidence, drift: float, membership: float) -> Proof:
-    """Return what the least-norm feasible point proves of the table.
-
-    Parameters
-    ----------
-    drift
-        The total variation between the table and the point of the family that its potentials say.
-    membership
-        The largest relative difference between the two.
-    """
-    some = evidence.masses[evidence.masses > 0].astype(np.longdouble)
-    if not len(some):
-        return Proof(float("inf"), 1.0, np.zeros(0, dtype=np.longdouble), 1.0)
-    heavy = evidence.masses > _LIGHT * evidence.masses.sum()
-    rows = _stacked(evidence, heavy, np.longdouble(evidence.total))
-    p = evidence.masses[heavy] / some.sum()
-    proofs = [_proved(p, *_least_change(rows, p, *solver), drift, membership) for solver in _solvers(rows, p)]
-    best = min(proofs, key=lambda proof: proof.tv_bound + math.sqrt(proof.bound))
-    change = np.zeros(len(evidence.masses), dtype=np.longdouble)
-    change[heavy] = best.change
-    return Proof(
-        bound=min(proof.bound for proof in proofs),
-        tv_bound=min(proof.tv_bound for proof in proofs),
-        change=change[evidence.masses > 0],
-        miss=best.miss,
-    )
+def prove(evidence: Evidence) -> Proof:
+    """Return what points that meet the constraints prove of the table."""
+    on = evidence.masses > 0
+    rows, point = _stacked(evidence, on), Point.of(evidence)
+    nothing = Proof(float("inf"), 1.0, point.masses, np.zeros_like(rows.targets), rows)
+    repair = repair_of(rows, evidence.masses[on]) if on.any() else None
+    if repair is None:
+        return nothing
+    heavy = np.asarray(point.masses > _LIGHT * point.masses.sum())
+    best = None
+    for solver in solvers(rows, point.masses, heavy):
+        proof = _proved(point, rows, heavy, repair, solver)
+        best = proof if best is None else _better(best, proof)
+    return nothing if best is None else best
 
 
-def _proved(p: LongArray, change: LongArray, miss: float, drift: float, membership: float) -> Proof:
-    """Return what p (1 + change) proves, if it is a distribution that meets the constraints."""
-    if not (miss <= 1e-12 and np.isfinite(change).all()):
-        return Proof(float("inf"), 1.0, change, miss)
-    bound = float(np.sum(p * excess(change)))
-    gap = float(np.sum(p * gap_terms(change)))
-    moved = float(np.sum(p * np.abs(change))) / 2
-    tv = min(np.sqrt(bound / 2), moved + np.sqrt(max(gap, 0.0) / 2)) + drift + miss
-    return Proof(bound + 2 * float(tv) * membership, float(min(tv, 1.0)), change, miss)
+def _better(one: Proof, other: Proof) -> Proof:
+    """Return both proofs in one: the smaller bounds, with the table that proves more."""
+    first = one.tv_bound + math.sqrt(one.bound) <= other.tv_bound + math.sqrt(other.bound)
+    table = one if first else other
+    bound, tv_bound = min(one.bound, other.bound), min(one.tv_bound, other.tv_bound)
+    return Proof(bound, tv_bound, table.masses, table.potentials, table.rows)
+
+
+def _proved(point: Point, rows: Rows, heavy: BoolArray, repair: Repair, solver: Solver) -> Proof:
+    """Return what the least change of the table proves, what that misses being met too."""
+    potentials = _least_change(rows, point.masses, heavy, solver)
+    change = np.where(heavy, np.maximum(point.masses * rows.spread(potentials), -point.masses), 0)
+    near = repair.complete(point.masses, change)
+    best = Proof(float("inf"), 1.0, near.masses, potentials, rows)
+    agree = near.left <= DISAGREEMENT * float(point.total)
+    if not (agree and bool((near.masses >= near.rest * (1 + 4 * EPS)).all()) and point.is_member):
+        return best
+    fitted = _tilted_onto(point, rows, heavy, near.masses, potentials, solver)
+    # where a mass vanishes next to another that appears, the dual is largest half way
+    for tilt in (potentials, fitted, np.asarray((potentials + fitted) / 2, dtype=np.longdouble)):
+        distances = _distances(point, near, rows.spread(tilt), rows.spread(np.abs(tilt)))
+        best = _better(best, Proof(*distances, near.masses, tilt, rows))
+    return best
+
+
+def _tilted_onto(
+    point: Point, rows: Rows, heavy: BoolArray, masses: LongArray, potentials: LongArray, solver: Solver
+) -> LongArray:
+    """Return potentials m that bring p exp(C^T m) closer to these masses: what is left between them counts."""
+    there = heavy & (masses > 0)
+    wanted = np.log(np.where(there, masses, 1) / point.members)
+
+    def apart(potentials: LongArray) -> LongArray:
+        return np.asarray(np.where(there, wanted - rows.spread(potentials), 0))
+
+    for _ in range(_MOST_FITS):
+        moved = potentials + solver.fitted(apart(potentials)[heavy])
+        if not (point.masses * apart(moved) ** 2).sum() < (point.masses * apart(potentials) ** 2).sum():
+            break
+        potentials = moved
+    return potentials
+
+
+def _distances(point: Point, near: Repaired, tilt: LongArray, size: LongArray) -> tuple[float, float]:
+    """Return bounds in divergence and in total variation (notes/verification.md, equations 5 to 9)."""
+    masses, members = point.masses, point.members
+    w = (near.masses - members) / members
+    off = near.rest / members + point.rounding * (1 + np.abs(w)) + 4 * EPS * np.abs(w)
+    ends = [np.maximum(w - off, -1), w + off]
+    blur = 4 * EPS * (size + np.abs(w))
+    divergence = (members * np.maximum(*(excess(end) for end in ends))).sum()
+    gap = (members * np.maximum(*(gap_terms(end, tilt, blur) for end in ends))).sum()
+    change = near.masses - masses
+    moved = np.abs(change - masses * (change.sum() / masses.sum())).sum() / 2
+    apart = moved + near.rest.sum() + 4 * EPS * masses.sum()
+    tv_bound = min(1.0, float(apart / point.total + np.sqrt(max(gap, 0) / (2 * point.total))) * _UPWARD)
+    bound = float(divergence / point.total) * _UPWARD
+    bound += _off_family(point, tv_bound, bound)
+    if not math.isfinite(bound):
+        return float("inf"), 1.0
+    return bound, min(tv_bound, math.sqrt(bound / 2) * _UPWARD)
+
+
+def _off_family(point: Point, tv_bound: float, bound: float) -> float:
+    """Return what the table's distance from its family may add to a divergence (notes/verification.md, equation 9)."""
+    apart = np.abs(point.masses - point.members) / point.members + point.rounding
+    logs = np.where(apart < 0.5, apart / (1 - np.minimum(apart, 0.5)), np.abs(np.log(point.masses / point.members)) + 1)
+    light = np.maximum(point.masses, point.members) <= np.longdouble(2) ** -900 * point.masses.sum()
+    most = float(logs[~light].max(initial=0)), float(logs[light].max(initial=0))
+    return 2 * tv_bound * most[0] * _UPWARD + most[1] * (max(bound, 2.0**-400) + 2.0**-800)
 
 
 def excess(w: LongArray) -> LongArray:
@@ -127,93 +186,51 @@ def excess(w: LongArray) -> LongArray:
     return np.asarray(np.where(small, series * inner**2, closed))
 
 
-def gap_terms(w: LongArray) -> LongArray:
-    """Return (1 + w) (log(1 + w) - w) - (1 + w) + exp(w), by its series w^4 / 8 - ... for small w."""
-    small = np.abs(w) <= _SERIES_REACH
-    inner, outer = np.where(small, w, 0), np.where(small, 1, w)
-    series, factorial = np.zeros_like(inner), np.longdouble(1)
-    coefficients = {}
-    for k in range(1, 24):
-        factorial = factorial * k
-        coefficients[k] = 1 / factorial
-    for k in range(23, 2, -1):
-        series = series * inner + (np.longdouble((-1) ** k) / (k * (k - 1)) + coefficients[k])
+def gap_terms(w: LongArray, v: LongArray, blur: LongArray) -> LongArray:
+    """Return (1 + w) (log(1 + w) - v) - (1 + w) + exp(v), the most that it is where v may be off by `blur`."""
+    there = w > -1
+    x = np.log1p(np.where(there, w, 0)) - v
     with np.errstate(over="ignore"):  # then nothing is proved
-        closed = excess(outer) - outer - outer**2 + np.expm1(outer)
-    return np.asarray(np.where(small, series * inner**3, closed))
+        beside = (1 + w) * np.maximum(_slack(x + blur), _slack(x - blur))
+        return np.asarray(np.where(there, beside, np.exp(v + blur)))
 
 
-def _stacked(evidence: Evidence, on: BoolArray, total: np.longdouble) -> _Rows:
+def _slack(x: LongArray) -> LongArray:
+    """Return x - 1 + exp(-x), by its series for small x."""
+    small = np.abs(x) <= _SERIES_REACH
+    inner, outer = np.where(small, x, 0), np.where(small, 1, x)
+    series, factorial = np.zeros_like(inner), np.longdouble(1)
+    for k in range(2, 20):
+        factorial *= k
+        series = series + (-1) ** k * inner ** (k - 2) / factorial
+    return np.asarray(np.where(small, series * inner**2, outer + np.expm1(-outer)))
+
+
+def _stacked(evidence: Evidence, on: BoolArray) -> Rows:
     """Return the rows that have a positive target or a profile."""
-    index, targets, offset = [], [], 0
-    for block in evidence.blocks:
+    index, targets, constraint, offset = [], [], [], 0
+    for number, block in enumerate(evidence.blocks):
         kept = block.targets > 0
         kept[block.row[on]] = True
         place = np.cumsum(kept) - 1 + offset
         index.append(place[block.row[on]])
-        targets.append(block.targets[kept].astype(np.longdouble) / total)
+        targets.append(block.targets[kept].astype(np.longdouble))
+        constraint.append(np.full(int(kept.sum()), number))
         offset += int(kept.sum())
-    return _Rows(np.array(index), np.concatenate(targets))
+    return Rows(np.array(index), np.concatenate(targets), np.concatenate(constraint))
 
 
-def _solvers(rows: _Rows, p: LongArray) -> Iterator[tuple[Solve, FloatArray]]:
-    """Yield solvers of A A^T y = right that leave out ever more rows as rounding, and the scaling of A's rows."""
-    root = np.sqrt(p).astype(np.float64)
-    weight = 1.0 / np.sqrt(np.maximum(rows.targets, np.finfo(np.float64).tiny).astype(np.float64))
-    scaled = sp.csr_array(sp.diags_array(weight) @ rows.matrix @ sp.diags_array(root))
-    if math.prod(scaled.shape) > _MOST_DENSE:
-        yield _sparse_solver(scaled), weight
-        return
-    for solve in _dense_solvers(scaled.toarray()):
-        yield solve, weight
-
-
-def _least_change(rows: _Rows, p: LongArray, solve: Solve, weight: FloatArray) -> tuple[LongArray, float]:
-    """Return w of least p-weighted norm, -1 at least, and the miss of p (1 + w), refined while that halves."""
-    change = np.zeros_like(p)
-    best, best_miss = change, np.inf
+def _least_change(rows: Rows, masses: LongArray, heavy: BoolArray, solver: Solver) -> LongArray:
+    """Return potentials m with C^T m of least p-weighted norm, refined while the miss of p (1 + C^T m) halves."""
+    potentials = np.zeros_like(rows.targets)
+    best, best_miss = potentials, np.inf
     for _ in range(_MOST_REFINEMENTS):
-        left = rows.miss(p * (1 + change))
-        miss = float(np.abs(left).sum()) / len(rows.index)
+        left = rows.misses(masses, np.where(heavy, masses * rows.spread(potentials), 0))[0]
+        miss = float(np.abs(left).sum())
         if not miss < best_miss / 2:
             break
-        best, best_miss = change, miss
-        right = (left * weight).astype(np.float64)
-        size = float(np.abs(right).max())
-        if size == 0:
+        best, best_miss = potentials, miss
+        if miss == 0:
             break
-        change = change + rows.spread(np.asarray(solve(right / size) * size * weight, dtype=np.longdouble))
-    found = np.maximum(best, -1)
-    return found, float(np.abs(rows.miss(p * (1 + found))).sum()) / len(rows.index)
-
-
-def _dense_solvers(matrix: FloatArray) -> Iterator[Solve]:
-    """Yield what gives y of which A^T y is the least-norm solution, on rows that QR with pivoting finds independent.
-
-    What is next to dependent may be rounding: of each rank that the cuts give there is one.
-    """
-    r, pivots = scipy.linalg.qr(matrix.T, mode="r", pivoting=True)
-    diagonal = np.abs(np.diag(r))
-    cuts = (max(matrix.shape) * np.finfo(np.float64).eps, *_CUTS)
-    for rank in dict.fromkeys(int(np.sum(diagonal > diagonal[0] * cut)) for cut in cuts):
-        yield partial(_solve_triangles, r[:rank, :rank], pivots[:rank])
-
-
-def _solve_triangles(triangle: FloatArray, pivots: IntArray, right: FloatArray) -> FloatArray:
-    """Return y with R^T R y = right on the rows `pivots`, 0 elsewhere."""
-    y = np.zeros(len(right))
-    inner = scipy.linalg.solve_triangular(triangle, right[pivots], trans="T")
-    y[pivots] = scipy.linalg.solve_triangular(triangle, inner)
-    return y
-
-
-def _sparse_solver(matrix: sp.csr_array) -> Solve:
-    """Return y of which A^T y is the least-norm solution, which Lanczos bidiagonalisation finds from 0."""
-    limit = 20 * min(matrix.shape)
-    transposed = matrix.T.tocsr()
-
-    def solve(right: FloatArray) -> FloatArray:
-        least = spla.lsqr(matrix, right, atol=1e-12, btol=1e-12, conlim=0, iter_lim=limit)[0]
-        return np.asarray(spla.lsqr(transposed, least, atol=1e-12, btol=1e-12, conlim=0, iter_lim=limit)[0])
-
-    return solve
+        potentials = potentials + solver.least(left)
+    return best

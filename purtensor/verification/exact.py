@@ -2,7 +2,7 @@
 
 The potentials define a point p* = reference exp(C^T t) of the exponential family, which is enclosed; near it lies a
 table p^ of fractions that meets the independent rows exactly; their divergence bounds that of the exact projection, and
-the table's rounding off p* is added (notes/verification.md, equations 5 to 7).
+the table's rounding off p* is added (notes/verification.md, equations 10 to 12).
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.verification.bounds import prove
+from purtensor.verification.bounds import DISAGREEMENT, Proof, prove
 from purtensor.verification.elimination import correct
 from purtensor.verification.enclosures import Interval, exp_enclosure, float_above, log_enclosure, root_above
 from purtensor.verification.evidence import Evidence
 
 _MOST_WORK = 20_000_000
-_DISAGREEMENT = Fraction(64, 2**52)
+_DISAGREEMENT = Fraction(DISAGREEMENT)
 _ZERO = Fraction(0)
 
 
@@ -123,7 +122,9 @@ def _distances(
     evidence: Evidence, problem: _Exact, family: list[Interval], membership: Fraction
 ) -> tuple[float, float]:
     """Return the bounds in divergence and in total variation; inf and 1 where nothing is proved."""
-    feasible, change = _feasible(evidence, problem)
+    with np.errstate(all="ignore"):
+        proof = prove(evidence)
+    feasible = _feasible(evidence, problem, proof)
     if not feasible or membership >= 1:
         return float("inf"), 1.0
     logs = [
@@ -131,7 +132,7 @@ def _distances(
         for p, r, e in zip(feasible, problem.reference, problem.exponents, strict=True)
     ]
     upper = _divergence(feasible, logs, family)
-    tilts = _tilts(problem, change)
+    tilts = _tilts(proof)
     tilted = [
         exp_enclosure(e + tilt).times(r) for e, tilt, r in zip(problem.exponents, tilts, problem.reference, strict=True)
     ]
@@ -145,33 +146,25 @@ def _distances(
     return float_above(upper + 2 * tv * membership / (1 - membership)), float_above(tv)
 
 
-def _feasible(evidence: Evidence, problem: _Exact) -> tuple[list[Fraction], FloatArray]:
-    """Return a table that meets the independent rows exactly, and its float64 change; empty if none was found."""
-    proof = prove(evidence, 0.0, 0.0)
-    if proof.bound == float("inf"):
-        return [], np.empty(0)
-    masses = evidence.masses[evidence.masses > 0].astype(np.longdouble)
-    near = _fractions((masses / masses.sum() * (1 + proof.change)).astype(np.float64))
+def _feasible(evidence: Evidence, problem: _Exact, proof: Proof) -> list[Fraction]:
+    """Return a table next to that of the proof, which meets the independent rows exactly; empty if none was found."""
+    total = _sum(_fractions(evidence.blocks[0].targets))
+    if not np.isfinite(proof.masses).all():
+        return []
+    near = [max(mass / total, _ZERO) for mass in _fractions(proof.masses)]
     misses = [target - _sum(near[i] for i in row) for row, target in zip(problem.rows, problem.targets, strict=True)]
     correction = correct(problem.rows, misses, near)
     for profile, value in correction.added.items():
         near[profile] += value
     if min(near) < 0 or correction.disagreement > _DISAGREEMENT:
-        return [], np.empty(0)
-    return near, proof.change.astype(np.float64)
+        return []
+    return near
 
 
-def _tilts(problem: _Exact, change: FloatArray) -> list[Fraction]:
-    """Return C^T m with m such that it is close to the change: any m gives a valid gap, this one a small one."""
-    matrix = np.zeros((len(change), len(problem.rows)))
-    for row, profiles in enumerate(problem.rows):
-        matrix[profiles, row] = 1.0
-    dual = _fractions(np.linalg.lstsq(matrix, change, rcond=None)[0])
-    tilts = [_ZERO] * len(change)
-    for value, profiles in zip(dual, problem.rows, strict=True):
-        for profile in profiles:
-            tilts[profile] += value
-    return tilts
+def _tilts(proof: Proof) -> list[Fraction]:
+    """Return C^T m in fractions: any m gives a valid gap, the one of the proof a small one."""
+    potentials = [Fraction(*value.as_integer_ratio()) for value in proof.potentials]
+    return [_sum(potentials[row] for row in rows) for rows in proof.rows.index.T.tolist()]
 
 
 def _divergence(p: list[Fraction], logs: list[Interval], point: list[Interval]) -> Fraction:
@@ -195,7 +188,7 @@ def _drift(table: list[Fraction], family: list[Interval]) -> Fraction:
 
 
 def _fractions(values: npt.NDArray[Any]) -> list[Fraction]:
-    return [Fraction(value) for value in values.tolist()]
+    return [Fraction(*value.as_integer_ratio()) for value in values]
 
 
 def _sum(values: Iterable[Fraction]) -> Fraction:

@@ -17,6 +17,7 @@ from purtensor.tables.grouping import group_profiles
 from purtensor.verification.bounds import excess, gap_terms
 from purtensor.verification.evidence import LongArray
 from purtensor.verification.exact import Figures
+from purtensor.verification.exact_sums import EPS
 from purtensor.verification.stored import hashed
 
 _ZERO = np.longdouble(0)
@@ -102,7 +103,10 @@ def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequenc
     finite = [np.abs(rows.potentials[np.isfinite(rows.potentials)]).max(initial=0) for rows in piece.rows]
     sums.largest_potential = max(sums.largest_potential, *map(float, finite))
     sums.lowest = min(sums.lowest, float(w.min(initial=0)))
-    sums.upper, sums.gap = sums.upper + (p * excess(w)).sum(), sums.gap + (p * gap_terms(w)).sum()
+    sums.upper, sums.gap = (
+        sums.upper + (p * excess(w)).sum(),
+        sums.gap + (p * gap_terms(w, w, 4 * EPS * np.abs(w))).sum(),
+    )
     sums.moved += (p * np.abs(w)).sum()
     sums.reference = joined(sums.reference, fingerprint(piece.codes, piece.reference))
     return np.asarray(np.where(listed, masses * (1 + change), 0))

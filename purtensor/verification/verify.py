@@ -171,9 +171,9 @@ def _verify_mixed(result: Any) -> Verification:
 
 def _measure(evidence: Evidence, members: LongArray) -> Figures:
     """Return the figures in extended precision."""
-    membership, drift = _membership(evidence, members)
-    proof = prove(evidence, drift, membership)
-    return Figures(*_residuals(evidence), membership, proof.bound, proof.tv_bound)
+    with np.errstate(all="ignore"):
+        proof = prove(evidence)
+    return Figures(*_residuals(evidence), _membership(evidence, members), proof.bound, proof.tv_bound)
 
 
 def _family(evidence: Evidence) -> LongArray:
@@ -197,15 +197,13 @@ def _residuals(evidence: Evidence) -> tuple[float, float]:
     return max(float(miss.max()) for miss in misses), max(float(miss.sum()) for miss in misses)
 
 
-def _membership(evidence: Evidence, members: LongArray) -> tuple[float, float]:
-    """Return the largest relative distance to the family, and that in total variation, where the table has mass."""
+def _membership(evidence: Evidence, members: LongArray) -> float:
+    """Return the largest relative distance to the family where the table has mass."""
     on = evidence.masses > 0
     masses, members = evidence.masses[on].astype(np.longdouble), members[on]
     if not len(masses) or not np.all(np.isfinite(members) & (members > 0)):
-        return float("inf"), 1.0
-    largest = float((np.maximum(np.abs(masses - members) - _spacing(evidence), 0) / members).max())
-    drift = float(np.abs(masses / masses.sum() - members / members.sum()).sum()) / 2
-    return largest, drift
+        return float("inf")
+    return float((np.maximum(np.abs(masses - members) - _spacing(evidence), 0) / members).max())
 
 
 def _check_support(evidence: Evidence, members: LongArray) -> tuple[bool, list[str]]:

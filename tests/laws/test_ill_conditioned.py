@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -54,9 +54,9 @@ def bridge(power: int, seed: int) -> Case:
     return case_of(records, truth, truth * np.exp(np.random.default_rng(seed).normal(size=4)))
 
 
-def judge(case: Case, result: pt.Projection) -> None:
-    """Compare the bounds of a result with its distances to the only feasible point."""
-    exact, returned = (pt.to_dense(table) for table in (case.exact, result.table))
+def judge(case: Case, result: Any, table: xr.DataArray) -> None:
+    """Compare the bounds of a result, or of its verification, with the distances of the table to the only answer."""
+    exact, returned = (pt.to_dense(table) for table in (case.exact, table))
     distance = float(pt.total_variation(exact, returned))
     divergence = float(pt.kl_divergence(exact, returned))
     assert distance <= result.tv_bound * (1.0 + 1e-9) + ROUNDING
@@ -69,7 +69,7 @@ def judge(case: Case, result: pt.Projection) -> None:
 def test_bounds__of_chains_that_double_an_error_hold(links, seed, solver):
     case = doubling_chain(links, seed)
     result = pt.project(case.reference, case.constraints, solver=solver, max_iterations=300, on_failure="return")
-    judge(case, result)
+    judge(case, result, result.table)
     assert result.certified
 
 
@@ -78,7 +78,7 @@ def test_bounds__of_chains_that_double_an_error_hold(links, seed, solver):
 def test_bounds__of_parts_tied_together_by_next_to_nothing_hold(power, seed):
     case = bridge(power, seed)
     result = pt.project(case.reference, case.constraints, on_failure="return", max_iterations=1000)
-    judge(case, result)
+    judge(case, result, result.table)
     assert result.certified
 
 
@@ -86,13 +86,27 @@ def test_bounds__of_parts_tied_together_by_next_to_nothing_hold(power, seed):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_bounds__of_runs_that_end_early_hold(name, tolerance):
     for case in (doubling_chain(12, 5), bridge(34, 1)):
-        judge(
-            case,
-            pt.project(
-                case.reference, case.constraints, solver=SOLVERS[name], tolerance=tolerance, max_iterations=200,
-                on_failure="return",
-            ),
+        result = pt.project(
+            case.reference, case.constraints, solver=SOLVERS[name], tolerance=tolerance, max_iterations=200,
+            on_failure="return",
         )  # fmt: skip
+        judge(case, result, result.table)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-10])
+@pytest.mark.parametrize("seed", range(2))
+def test_verify__holds_on_them_and_confirms_what_is_proved(seed, tolerance, exact):
+    """A second opinion by code of its own: no bound below the truth, and no sound claim refused."""
+    cases = [bridge(power, seed) for power in (20, 33, 39, 45, 48)]
+    for case in (*cases, *(doubling_chain(links, seed) for links in ((8, 12) if exact else (8, 16, 28)))):
+        result = pt.project(
+            case.reference, case.constraints, tolerance=tolerance, max_iterations=300, on_failure="return"
+        )
+        found = pt.verify(result, exact=exact)
+        judge(case, found, result.table)
+        assert found.bound < np.inf
+        assert found.passed == result.converged
 
 
 def test_bounds__of_targets_met_by_one_point_alone_are_its_distance():

@@ -1,0 +1,123 @@
+"""What a table still misses, met by changes of heavy profiles: in fractions where that is cheap, else on a basis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.verification.elimination import correct
+from purtensor.verification.evidence import LongArray
+from purtensor.verification.exact_sums import EPS, Rows
+from purtensor.verification.spanning import Spanning, spanning_profiles
+
+_MOST_WORK = 20_000_000
+"""Rows squared times profiles up to which elimination in fractions takes tenths of a second."""
+
+_MOST_ROUTED = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repaired:
+    """Masses next to some that meet the independent rows exactly.
+
+    Attributes
+    ----------
+    masses, rest
+        No mass of those is farther than `rest` from these; infinite where one is negative.
+    left
+        The sum of what the dependent rows keep, in the constraint where it is largest.
+    """
+
+    masses: LongArray
+    rest: LongArray
+    left: float
+
+
+class Repair(Protocol):
+    """Makes changed masses meet the constraints."""
+
+    def complete(self, masses: LongArray, change: LongArray) -> Repaired:
+        """Return what meets the independent rows, next to masses + change."""
+        ...
+
+
+def repair_of(rows: Rows, masses: FloatArray) -> Repair | None:
+    """Return what repairs tables like this one; None where it is large and no basis is found."""
+    basis = spanning_profiles(rows.index, len(rows.targets), masses)
+    if len(rows.targets) ** 2 * len(masses) > _MOST_WORK:
+        return None if basis is None else OnBasis(rows, basis)
+    return InFractions(rows, np.arange(len(masses)) if basis is None else np.sort(basis.used))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InFractions:
+    """Eliminates exactly on some profiles: the light ones that tie parts together take just what is theirs."""
+
+    rows: Rows
+    profiles: IntArray
+
+    def complete(self, masses: LongArray, change: LongArray) -> Repaired:
+        """Return what meets the independent rows, next to masses + change."""
+        exact = [_fraction(mass) + _fraction(move) for mass, move in zip(masses, change, strict=True)]
+        targets = [_fraction(target) for target in self.rows.targets]
+        missed = list(targets)
+        for own in self.rows.index:
+            for profile, row in enumerate(own.tolist()):
+                missed[row] -= exact[profile]
+        found = correct(self._own_profiles(), missed, exact)
+        for profile, added in found.added.items():
+            exact[profile] += added
+        near = np.array([_nearest(mass) for mass in exact], dtype=np.longdouble)
+        rest = [0.0 if _fraction(there) == mass else EPS * there for there, mass in zip(near, exact, strict=True)]
+        negative = np.array([mass < 0 for mass in exact])
+        return Repaired(
+            near, np.where(negative, np.inf, np.array(rest, dtype=np.longdouble)), float(found.disagreement)
+        )
+
+    def _own_profiles(self) -> list[list[int]]:
+        """Return for each row those of the profiles that belong to it."""
+        found: list[list[int]] = [[] for _ in self.rows.targets]
+        for own in self.rows.index:
+            for profile in self.profiles.tolist():
+                found[own[profile]].append(profile)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnBasis:
+    """Lets what is missed flow to a basis, and bounds how far rounding leaves each mass from what meets the rows."""
+
+    rows: Rows
+    basis: Spanning
+
+    def complete(self, masses: LongArray, change: LongArray) -> Repaired:
+        """Return what meets the independent rows, next to masses + change."""
+        missed, rest = self._missed(masses, change)
+        for _ in range(_MOST_ROUTED):
+            moved = np.maximum(change + self.basis.change(missed.astype(np.float64)), -masses)
+            missed_then, rest_then = self._missed(masses, moved)
+            if not rest_then.sum() < 0.5 * rest.sum():
+                break
+            change, missed, rest = moved, missed_then, rest_then
+        near = masses + change
+        return Repaired(near, rest + EPS * np.abs(near), float(self.rows.by_constraint(missed).max()))
+
+    def _missed(self, masses: LongArray, change: LongArray) -> tuple[LongArray, FloatArray]:
+        missed, unsure = self.rows.misses(masses, change)
+        return missed, self.basis.reach((np.abs(missed) + unsure).astype(np.float64))
+
+
+def _fraction(value: np.longdouble) -> Fraction:
+    return Fraction(*value.as_integer_ratio())
+
+
+def _nearest(value: Fraction) -> np.longdouble:
+    """Return a number of extended precision within one rounding of a fraction, however small."""
+    shift = value.numerator.bit_length() - value.denominator.bit_length()
+    scaled = value / Fraction(2) ** shift
+    high = float(scaled)
+    return np.longdouble(np.ldexp(np.longdouble(high) + np.longdouble(float(scaled - Fraction(high))), shift))
