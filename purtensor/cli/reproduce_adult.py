@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 
+from purtensor.cli.adult_exhibits import NAMES, exhibits
 from purtensor.cli.info import versions
-from purtensor.cli.output import both, show_claims, show_facts, show_table, write_frame
+from purtensor.cli.output import show_claims, show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
-from purtensor.plots.disparity import plot_disparity_ratios
-from purtensor.plots.prevalence import plot_prevalences
-from purtensor.plots.save_figure import save_figure
 from purtensor.projection.files import save
-from purtensor.report.page import Exhibit, Part, Report, write_report
+from purtensor.report.page import Part, Report, write_report
 from purtensor.studies.adult import study_adult
 from purtensor.studies.adult_claims import claims
 from purtensor.studies.adult_decisions import decision_rates
-from purtensor.studies.adult_numbers import by_unseen_rule, costs, disparities, prevalences
+from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, disparities, prevalences
 from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
-from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, AdultStudy, Disparity
+from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy, Disparity
 from purtensor.studies.claims import Claim
 from purtensor.studies.forests import FOREST
 from purtensor.studies.members import failed_members
 from purtensor.studies.population import DRAWN_FROM, UNSEEN
 from purtensor.tables.coded import encode
 
-NAMES = {"f": "data, f", "P": "P", "PU": "P + U", "PUR": "P + U + R", "MaxEnt": "MaxEnt-PUR"}
 SAMPLES = {
     "itself": "in the distribution itself (standard error in its digits)",
     "train": "predicted by the natural classifier, train split",
@@ -38,29 +33,6 @@ SAMPLES = {
     "synthetic": "in data drawn from it, mean(deviation in its digits)",
     "forest": "predicted by forests trained on such data, test split",
 }
-PICTURES = {
-    "test": (
-        "disparities",
-        "Who is predicted to earn more than 50K? Adult, test split",
-        "Predicted by the natural classifiers of f and of its projections for the people of the test split.",
-        "",
-    ),
-    "synthetic": (
-        "synthetic",
-        "Who earns more than 50K in generated data?",
-        "Data sets of the size of the train split, drawn from f and from its projections.",
-        "control experiment: disparity ratio of the generated data",
-    ),
-    "forest": (
-        "forests",
-        "Whom do random forests trained on generated data predict to earn more?",
-        "The mean probability that the forests give to the people of the test split.",
-        "disparity ratio of random forests",
-    ),
-}
-"""For each sample the file's name, the heading, what is shown, and what it is in the paper."""
-
-ATTRIBUTES = {"age_group": "age group"}
 SUMMARY = (
     "Income in the UCI Adult data is projected onto demographic parity (P), decision utility (U) and social realism "
     "(R): the nearest distribution in which income does not depend on gender and race. Everything is fitted on UCI's "
@@ -89,6 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
         written = write_files(study, folder)
     verdicts = claims(study)
     show_facts("Adult, UCI's train split, the paper's sample", facts(study))
+    show_data_ratios(study)
     for sample, text in SAMPLES.items():
         show_disparities(study, sample, text)
     show_costs(study)
@@ -120,6 +93,14 @@ def facts(study: AdultStudy) -> dict[str, str]:
 def washed_out(study: AdultStudy) -> float:
     """Return the pseudo-counts over the counts, lambda * profiles / N."""
     return float(study.distributions[DATA].attrs["washed_out_share"])
+
+
+def show_data_ratios(study: AdultStudy) -> None:
+    """Print the disparity ratios of the data as they are, a line a protected profile."""
+    frame = data_ratios(study)
+    rows = [(row[0], *(f"{ratio:.4f}" for ratio in row[1:])) for row in frame.itertuples(index=False, name=None)]
+    columns = (", ".join(PROTECTED), *frame.columns[1:])
+    show_table(f"{POSITIVE}: ratio to {', '.join(REFERENCE.values())}; of all people, and of each split", columns, rows)
 
 
 def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
@@ -173,7 +154,11 @@ def write_files(study: AdultStudy, folder: Path) -> list[Path]:
         save(table, written[-2])
         save(study.projections.get(name, table), written[-1])
     frames = {"disparities": disparities(study), "costs": costs(study), "prevalences": prevalences(study)}
-    frames |= {"decisions": decision_rates(study), "by_unseen_rule": by_unseen_rule(study)}
+    frames |= {
+        "decisions": decision_rates(study),
+        "by_unseen_rule": by_unseen_rule(study),
+        "data_ratios": data_ratios(study),
+    }
     for name, frame in frames.items():
         for kind in ("csv", "parquet"):
             written.append(folder / f"{name}.{kind}")
@@ -195,90 +180,4 @@ def as_report(study: AdultStudy, verdicts: Sequence[Claim], folder: Path) -> Rep
     part = Part("Adult, UCI's train and test splits", facts(study), verdicts, list(exhibits(study, folder)))
     return Report(
         "Income without disparity: the Adult study of arXiv 2309.17347", SUMMARY, [part], settings, versions()
-    )
-
-
-def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
-    """Draw and write every figure, and yield it for the report."""
-    axes = plot_prevalences(prevalences(study), names=ATTRIBUTES, title="Who is in the Adult data? Train split")
-    vector, _ = save_figure(axes, folder / "prevalences", title="Adult: prevalences")
-    yield Exhibit(
-        "Prevalences",
-        "The share of people in each category of the train split.",
-        "prevalence of the predictors and of the response",
-        vector,
-        numbers=both("prevalences"),
-    )
-    for sample, (name, title, text, paper) in PICTURES.items():
-        if any(d.sample == sample for d in study.disparities):
-            vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
-            yield Exhibit(title, text, paper, vector, numbers=both("disparities"))
-    yield Exhibit(
-        "Standard errors",
-        "What the ratios would vary by if other people had been asked, by the delta method: in each distribution "
-        "itself, exactly 0 where parity is stated; and predicted on the test split, where both splits vary. Beside it "
-        "the standard deviation over simulated splits.",
-        table=with_errors(study),
-        numbers=both("disparities"),
-    )
-    yield Exhibit(
-        "People of a profile that was not trained on",
-        "One person of the test split has a predictor profile that the train split has not. The paper leaves such "
-        "people out; here they are predicted by q(y), which keeps parity, unless --unseen drop is given. Both rules:",
-        table=by_unseen_rule(study),
-        numbers=both("by_unseen_rule"),
-    )
-    yield Exhibit(
-        "Decisions",
-        f"The share of each group that is decided to earn {POSITIVE} on the test split, on average where decisions are "
-        "drawn, and how often decisions are right. The likeliest class of fair probabilities is not fair; draws, and "
-        "the least-loss decisions at one rate for all groups, are. Accuracy is agreement with what was observed, "
-        "disparity included.",
-        table=decision_rates(study),
-        numbers=both("decisions"),
-    )
-    yield Exhibit(
-        "Costs and certificates",
-        "Divergence from f and utility errors in nats; residual and proved distance (TV) for total mass 1.",
-        table=costs(study),
-        numbers=both("costs"),
-    )
-
-
-def with_errors(study: AdultStudy) -> pd.DataFrame:
-    """Return the ratios in each distribution and on the test split, a line a group, each with its standard error."""
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for d in study.disparities:
-        if d.sample in ("itself", "test"):
-            row = rows.setdefault((d.distribution, d.group), {"distribution": NAMES[d.distribution], "group": d.group})
-            # beyond nine digits there is what the solver leaves, and no error of sampling
-            error = float("nan") if d.standard_error is None else round(d.standard_error, 9)
-            row |= {f"ratio, {d.sample}": d.ratio, f"standard error, {d.sample}": error}
-            if d.sample == "test" and d.distribution in study.noise:
-                row["over simulated splits"] = study.noise[d.distribution][study.groups.index((d.gender, d.race))]
-    return pd.DataFrame(rows.values())
-
-
-def picture(study: AdultStudy, sample: str, title: str) -> Axes:
-    """Return the picture of the disparity ratios in one sample."""
-    found = [d for d in study.disparities if d.sample == sample]
-    ratios, deviations = (
-        pd.DataFrame(
-            {name: {d.group: getattr(d, value) for d in found if d.distribution == name} for name in DISTRIBUTIONS}
-        )
-        for value in ("ratio", "deviation" if sample in DRAWN else "standard_error")
-    )
-    has_bars = bool(deviations.notna().to_numpy().any())
-    order = ratios["f"].sort_values(ascending=False).index
-    compared = f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())})"
-    if sample in DRAWN:
-        compared += f"; bars: one standard deviation over {study.data_sets} data sets"
-    elif has_bars:
-        compared += "; bars: one standard error"
-    return plot_disparity_ratios(
-        ratios.loc[order],
-        deviations=deviations.loc[order] if has_bars else None,
-        names=NAMES,
-        title=title,
-        compared=compared,
     )

@@ -7,7 +7,8 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, Table
+from purtensor.datasets.uci_adult import adult
 from purtensor.fairness.predict import predict
 from purtensor.studies.adult_question import RESPONSE, ratios
 from purtensor.studies.adult_study import AdultStudy
@@ -26,13 +27,38 @@ def costs(study: AdultStudy) -> pd.DataFrame:
 
 
 def prevalences(study: AdultStudy) -> pd.DataFrame:
-    """Return the share of people in each category of each attribute of the train split."""
+    """Return the share of people in each category of each attribute, of both splits together and of each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `attribute`, `category`; `share`, of all people, as the paper shows it; `share_train`, `share_test`.
+    """
+    data = data_of(study)
     rows = []
     for attribute in study.train.indexes["profile"].names:
-        shares = marginal(study.train, (str(attribute),)).to_series() / float(study.train.sum())
-        labels = [label[0] if isinstance(label, tuple) else label for label in shares.index.tolist()]
-        rows += [(attribute, str(label), share) for label, share in zip(labels, shares.tolist(), strict=True)]
-    return pd.DataFrame(rows, columns=["attribute", "category", "share"])
+        shares = [marginal(table, (str(attribute),)).to_series() / float(table.sum()) for table in data.values()]
+        together = pd.concat(shares, axis=1, keys=list(data)).fillna(0.0)
+        labels = [label[0] if isinstance(label, tuple) else label for label in together.index.tolist()]
+        rows += [
+            (attribute, str(label), *values) for label, values in zip(labels, together.to_numpy().tolist(), strict=True)
+        ]
+    return pd.DataFrame(rows, columns=["attribute", "category", "share", "share_train", "share_test"])
+
+
+def data_of(study: AdultStudy) -> dict[str, Table]:
+    """Return the counts of all people, and of the two splits."""
+    return {"all": adult(), "train": study.train, "test": study.test}
+
+
+def data_ratios(study: AdultStudy) -> pd.DataFrame:
+    """Return the disparity ratios of the data as they are, a row a group: of all people, and of each split."""
+    found = {name: ratios(table) for name, table in data_of(study).items()}
+    rows = [
+        {"group": ", ".join(group), **{name: of_groups[group] for name, of_groups in found.items()}}
+        for group in study.groups
+    ]
+    return pd.DataFrame(rows)
 
 
 def ratios_of(study: AdultStudy, distribution: str, sample: str) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ import pytest
 from purtensor.studies.adult import study_adult
 from purtensor.studies.adult_claims import claims
 from purtensor.studies.adult_decisions import decision_rates
-from purtensor.studies.adult_numbers import by_unseen_rule, costs, disparities, prevalences, ratios_of
+from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, disparities, prevalences, ratios_of
 from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
 from purtensor.studies.claims import Finding
 
@@ -78,8 +78,19 @@ def test_frames__one_row_a_number(study: AdultStudy) -> None:
     assert costs(study)["distribution"].tolist() == list(DISTRIBUTIONS)
     sums = prevalences(study).groupby("attribute")["share"].sum()
     assert sums.to_numpy() == pytest.approx(np.ones(6))
-    share = prevalences(study).set_index(["attribute", "category"])["share"]["income", ">50K"]
-    assert share == pytest.approx(float(study.train.sel(income=">50K").sum()) / 30_725)
+    row = prevalences(study).set_index(["attribute", "category"]).loc[("income", ">50K")]
+    assert row["share"] == pytest.approx(11_422 / 46_043)
+    assert row["share_train"] == pytest.approx(float(study.train.sel(income=">50K").sum()) / 30_725)
+
+
+def test_data_ratios__of_all_46043_people(study: AdultStudy) -> None:
+    found = data_ratios(study).set_index("group")
+    assert found["all"].round(4).to_dict() == {
+        "female, non-white": 0.2331,
+        "female, white": 0.3784,
+        "male, non-white": 0.6981,
+    }
+    assert found["train"].to_numpy() == pytest.approx(ratios_of(study, "f", "itself")[0], abs=1e-5)
 
 
 def test_decision_rates__of_the_test_split(study: AdultStudy) -> None:

@@ -1,0 +1,138 @@
+"""What the report of `purtensor reproduce adult` shows: its figures and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from purtensor.cli.output import both
+from purtensor.plots.disparity import plot_disparity_ratios
+from purtensor.plots.prevalence import plot_prevalences
+from purtensor.plots.save_figure import save_figure
+from purtensor.report.page import Exhibit
+from purtensor.studies.adult_decisions import decision_rates
+from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, prevalences
+from purtensor.studies.adult_question import POSITIVE, REFERENCE
+from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, AdultStudy
+
+NAMES = {"f": "data, f", "P": "P", "PU": "P + U", "PUR": "P + U + R", "MaxEnt": "MaxEnt-PUR"}
+PICTURES = {
+    "test": (
+        "disparities",
+        "Who is predicted to earn more than 50K? Adult, test split",
+        "Predicted by the natural classifiers of f and of its projections for the people of the test split.",
+        "",
+    ),
+    "synthetic": (
+        "synthetic",
+        "Who earns more than 50K in generated data?",
+        "Data sets of the size of the train split, drawn from f and from its projections.",
+        "control experiment: disparity ratio of the generated data",
+    ),
+    "forest": (
+        "forests",
+        "Whom do random forests trained on generated data predict to earn more?",
+        "The mean probability that the forests give to the people of the test split.",
+        "disparity ratio of random forests",
+    ),
+}
+"""For each sample the file's name, the heading, what is shown, and what it is in the paper."""
+
+ATTRIBUTES = {"age_group": "age group"}
+
+
+def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
+    """Draw and write every figure, and yield it for the report."""
+    axes = plot_prevalences(prevalences(study), names=ATTRIBUTES, title="Who is in the Adult data? 46,043 people")
+    vector, _ = save_figure(axes, folder / "prevalences", title="Adult: prevalences")
+    yield Exhibit(
+        "Prevalences",
+        "The share of people in each category, of both splits together. The numbers beside them tell each split.",
+        "prevalence of the predictors and of the response",
+        vector,
+        numbers=both("prevalences"),
+    )
+    yield Exhibit(
+        "Disparity ratios of the data",
+        f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())}) of all people and of the two splits, "
+        "as counted. The paper tells those of all; what is fitted here is fitted on the train split.",
+        table=data_ratios(study),
+        numbers=both("data_ratios"),
+    )
+    for sample, (name, title, text, paper) in PICTURES.items():
+        if any(d.sample == sample for d in study.disparities):
+            vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
+            yield Exhibit(title, text, paper, vector, numbers=both("disparities"))
+    yield Exhibit(
+        "Standard errors",
+        "What the ratios would vary by if other people had been asked, by the delta method: in each distribution "
+        "itself, exactly 0 where parity is stated; and predicted on the test split, where both splits vary. Beside it "
+        "the standard deviation over simulated splits.",
+        table=with_errors(study),
+        numbers=both("disparities"),
+    )
+    yield Exhibit(
+        "People of a profile that was not trained on",
+        "One person of the test split has a predictor profile that the train split has not. The paper leaves such "
+        "people out; here they are predicted by q(y), which keeps parity, unless --unseen drop is given. Both rules:",
+        table=by_unseen_rule(study),
+        numbers=both("by_unseen_rule"),
+    )
+    yield Exhibit(
+        "Decisions",
+        f"The share of each group that is decided to earn {POSITIVE} on the test split, on average where decisions are "
+        "drawn, and how often decisions are right. The likeliest class of fair probabilities is not fair; draws, and "
+        "the least-loss decisions at one rate for all groups, are. Accuracy is agreement with what was observed, "
+        "disparity included.",
+        table=decision_rates(study),
+        numbers=both("decisions"),
+    )
+    yield Exhibit(
+        "Costs and certificates",
+        "Divergence from f and utility errors in nats; residual and proved distance (TV) for total mass 1.",
+        table=costs(study),
+        numbers=both("costs"),
+    )
+
+
+def with_errors(study: AdultStudy) -> pd.DataFrame:
+    """Return the ratios in each distribution and on the test split, a line a group, each with its standard error."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for d in study.disparities:
+        if d.sample in ("itself", "test"):
+            row = rows.setdefault((d.distribution, d.group), {"distribution": NAMES[d.distribution], "group": d.group})
+            # beyond nine digits there is what the solver leaves, and no error of sampling
+            error = float("nan") if d.standard_error is None else round(d.standard_error, 9)
+            row |= {f"ratio, {d.sample}": d.ratio, f"standard error, {d.sample}": error}
+            if d.sample == "test" and d.distribution in study.noise:
+                row["over simulated splits"] = study.noise[d.distribution][study.groups.index((d.gender, d.race))]
+    return pd.DataFrame(rows.values())
+
+
+def picture(study: AdultStudy, sample: str, title: str) -> Axes:
+    """Return the picture of the disparity ratios in one sample."""
+    found = [d for d in study.disparities if d.sample == sample]
+    ratios, deviations = (
+        pd.DataFrame(
+            {name: {d.group: getattr(d, value) for d in found if d.distribution == name} for name in DISTRIBUTIONS}
+        )
+        for value in ("ratio", "deviation" if sample in DRAWN else "standard_error")
+    )
+    has_bars = bool(deviations.notna().to_numpy().any())
+    order = ratios["f"].sort_values(ascending=False).index
+    compared = f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())})"
+    if sample in DRAWN:
+        compared += f"; bars: one standard deviation over {study.data_sets} data sets"
+    elif has_bars:
+        compared += "; bars: one standard error"
+    return plot_disparity_ratios(
+        ratios.loc[order],
+        deviations=deviations.loc[order] if has_bars else None,
+        names=NAMES,
+        title=title,
+        compared=compared,
+    )
