@@ -16,20 +16,15 @@ from purtensor.fairness.parity_violation import least_violating, parity_violatio
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles
 from purtensor.fairness.side_by_side import dataset_along, pairs_of, roles_beside
+from purtensor.fairness.slacks import Slacks, Within
 from purtensor.information import kl_divergence
 from purtensor.projection.interruption import ended, what_is_missing
 from purtensor.projection.project import project
-from purtensor.projection.relaxation import relaxed_table
-from purtensor.solving.soft_ascent import SoftEnding, SoftRun
-from purtensor.solving.soft_certificate import certify_soft
-from purtensor.solving.soft_penalty import Absolute
-from purtensor.solving.soft_problem import LabelledSoftProblem, build_soft_problem
-from purtensor.solving.soft_solve import within_slack
+from purtensor.projection.relax import relaxed_question
+from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.termination import Termination
 
-_TOLERANCE = 1e-10
-_MOST_ITERATIONS = 500
 _ROUNDING = 1e-11
 
 _MEANINGS = {
@@ -135,13 +130,11 @@ def _points(
 
     After Ctrl-C those that were done, and what is to be said about it.
     """
-    parity, *others = conditions
-    labelled = build_soft_problem(f, others, [parity], empties=False)
+    labelled = relaxed_question(f, conditions, (0,), "l1", 1.0)
+    slacks = Slacks(labelled.question, 0)
     last = _last_point(f, conditions, roles)
-    bare = _never_reached(labelled)
     own = parity_violation(f, response=roles.response, protected=list(roles.protected))
     found: dict[float, _Point] = {}
-    run: SoftRun | None = None
     order = sorted(set(asked.tolist()), reverse=True)
     try:
         for slack in order:
@@ -152,33 +145,12 @@ def _points(
             elif slack <= last.reached + _ROUNDING:
                 found[slack] = last
             else:
-                with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-                    run = within_slack(
-                        labelled.arrays,
-                        slack - bare,
-                        tolerance=_TOLERANCE,
-                        max_iterations=_MOST_ITERATIONS,
-                        is_hopeless=_never,
-                        start=run,
-                    )
-                    found[slack] = _solved(f, roles, labelled, run, slack, slack - bare)
+                found[slack] = _solved(f, roles, labelled, slacks.within(slack), slack)
     except KeyboardInterrupt:
         if not found:
             raise
         return found, last, what_is_missing(f"{slack:g}" for slack in order if slack not in found)
     return found, last, {}
-
-
-def _never_reached(labelled: LabelledSoftProblem) -> float:
-    """Return the violation, total mass 1, of responses and groups that no profile has together: there mass is 0."""
-    full = labelled.full
-    rows = np.flatnonzero(~full.supported())
-    return float(full.targets[rows[rows >= full.offsets[-2]]].sum() / full.targets[full.block(0)].sum())
-
-
-def _never() -> bool:
-    """Return that utility and realism can be met: f itself does."""
-    return False
 
 
 def _last_point(f: Table, conditions: tuple[Marginal, ...], roles: Roles) -> _Point:
@@ -192,13 +164,9 @@ def _last_point(f: Table, conditions: tuple[Marginal, ...], roles: Roles) -> _Po
     return _Point(relaxed.divergence, relaxed.misses_l1[0], np.inf, relaxed.bound, pairs_of(relaxed.table, roles))
 
 
-def _solved(
-    f: Table, roles: Roles, labelled: LabelledSoftProblem, run: SoftRun, slack: float, counted: float
-) -> _Point:
-    if run.ending is not SoftEnding.CONVERGED:
-        raise NotConvergedError(f"slack {slack:g}, after {run.iterations} iterations: {run.ending.value}")
-    soft = labelled.arrays
-    proof = certify_soft(soft, run.point, Absolute(run.level), counted * soft.problem.total)
-    table = relaxed_table(labelled, run)
+def _solved(f: Table, roles: Roles, labelled: LabelledQuestion, within: Within, slack: float) -> _Point:
+    if not within.converged:
+        raise NotConvergedError(f"slack {slack:g}, after {within.iterations} iterations: {within.ending}")
+    table = labelled.table(within.answer.masses, "relaxation")
     reached = parity_violation(table, response=roles.response, protected=list(roles.protected))
-    return _Point(kl_divergence(table, f), reached, run.level, proof.bound, pairs_of(table, roles))
+    return _Point(kl_divergence(table, f), reached, within.strength, within.answer.bound, pairs_of(table, roles))

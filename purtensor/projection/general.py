@@ -147,6 +147,10 @@ class GeneralRun:
     answer: Answer
     verdict: MixedVerdict | None
 
+    def ended_by(self, termination: Termination) -> GeneralRun:
+        """Return the same answer with another ending."""
+        return replace(self, answer=replace(self.answer, termination=termination))
+
 
 def run_general(
     labelled: LabelledQuestion,
@@ -171,9 +175,12 @@ def run_general(
     found = answer(question, max_iterations=max_iterations, start=start, **options)
     if found.termination not in (Termination.STALLED, Termination.NOT_FINITE):
         return GeneralRun(labelled, found, None)
-    verdict = judge(question, labelled.options.in_words())
+    try:
+        verdict = judge(question, labelled.options.in_words())
+    except KeyboardInterrupt:
+        return GeneralRun(labelled, found, None).ended_by(Termination.INTERRUPTED)
     if verdict.verdict is Verdict.INFEASIBLE:
-        return GeneralRun(labelled, replace(found, termination=Termination.INFEASIBLE), verdict)
+        return GeneralRun(labelled, found, verdict).ended_by(Termination.INFEASIBLE)
     if verdict.solution is None or question.distance != "kl":
         return GeneralRun(labelled, found, verdict)
     zeros: IntArray = np.flatnonzero(implied_zeros(question, verdict.solution))

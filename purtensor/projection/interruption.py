@@ -9,7 +9,6 @@ from typing import TypeVar
 from purtensor.errors import NotConvergedError
 from purtensor.projection.outcome import Outcome
 from purtensor.projection.relaxation import Relaxation
-from purtensor.solving.soft_ascent import SoftEnding
 from purtensor.solving.termination import Termination
 
 _Result = TypeVar("_Result", bound=Outcome | Relaxation)
@@ -17,7 +16,7 @@ _Result = TypeVar("_Result", bound=Outcome | Relaxation)
 
 def is_interrupted(result: object) -> bool:
     """Tell whether a projection or a relaxation is the state at which Ctrl-C came."""
-    return getattr(result, "termination", None) in (Termination.INTERRUPTED, SoftEnding.INTERRUPTED)
+    return getattr(result, "termination", None) is Termination.INTERRUPTED
 
 
 def ended(result: _Result) -> _Result:

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from purtensor._options import check_choice, is_count, is_number
 from purtensor._typing import Table
+from purtensor.constraints.consistency import check_consistency, check_totals
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.constraints.positions import soft_positions
+from purtensor.constraints.soft import soft as made_soft
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.diagnose import Diagnosis, diagnose
 from purtensor.feasibility.verdict import Verdict
-from purtensor.kernels.compiling import wall_clock
+from purtensor.projection.general import run_general
 from purtensor.projection.lazy_verdict import explained
 from purtensor.projection.relaxation import Relaxation, make_relaxation
-from purtensor.solving.certificate import UNPROVED
-from purtensor.solving.soft_ascent import SoftEnding, SoftRun
-from purtensor.solving.soft_certificate import certify_soft
-from purtensor.solving.soft_penalty import Absolute, Divergence, Penalty, Squares
-from purtensor.solving.soft_problem import LabelledSoftProblem, SoftProblem, build_soft_problem
-from purtensor.solving.soft_solve import relax_absolutely, relax_smoothly
+from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, build_question
+from purtensor.solving.dual.prepare import emptied
+from purtensor.solving.termination import Termination
 
 PENALTIES = ("kl", "l1", "quadratic")
 """The words for `penalty`."""
@@ -101,93 +99,51 @@ def relax(
     flat = as_constraints(constraints)
     chosen = soft_positions(flat, soft)
     _check_options(penalty, strength, tolerance, max_iterations, on_failure)
-    hard = tuple(k for k in range(len(flat)) if k not in chosen)
-    labelled = build_soft_problem(
-        reference, [flat[k] for k in hard], [flat[k] for k in chosen], empties=penalty == "kl"
-    )
-    most = _MOST_ITERATIONS if max_iterations is None else max_iterations
-    feasibility = _Hard(labelled, [flat[k] for k in hard])
-    started = wall_clock()
-    run, cost = _solved(labelled.arrays, penalty, float(strength), tolerance, most, feasibility.is_hopeless)
-    seconds = wall_clock() - started
-    try:
-        if run.ending in (SoftEnding.STALLED, SoftEnding.NOT_FINITE) and feasibility.is_hopeless():
-            run = replace(run, ending=SoftEnding.INFEASIBLE)
-    except KeyboardInterrupt:
-        run = replace(run, ending=SoftEnding.INTERRUPTED)
-    hurried = run.ending is SoftEnding.INTERRUPTED  # whoever pressed Ctrl-C waits
-    proof = UNPROVED if hurried else certify_soft(labelled.arrays, run.point, cost)
-    result = make_relaxation(
-        reference,
-        flat,
-        (hard, chosen),
+    labelled = relaxed_question(reference, flat, chosen, penalty, float(strength))
+    run = run_general(
         labelled,
-        run,
-        proof,
-        penalty=penalty,
-        strength=float(strength),
-        seconds=seconds,
-        diagnosis=feasibility.diagnosis,
+        tolerance=tolerance,
+        stop_on="residual",
+        max_iterations=_MOST_ITERATIONS if max_iterations is None else max_iterations,
+        max_seconds=float("inf"),
+        certificate=True,
     )
-    return _delivered(result, on_failure)
+    diagnosis = None
+    if run.answer.termination in (Termination.STALLED, Termination.INFEASIBLE, Termination.NOT_FINITE):
+        try:
+            diagnosis = diagnosis_of_hard(reference, flat, chosen, penalty)
+        except KeyboardInterrupt:
+            run = run.ended_by(Termination.INTERRUPTED)
+        if diagnosis is not None and diagnosis.verdict is Verdict.INFEASIBLE:
+            run = run.ended_by(Termination.INFEASIBLE)
+    return _delivered(make_relaxation(reference, run, chosen, penalty, float(strength), diagnosis), on_failure)
 
 
-@dataclass(slots=True)
-class _Hard:
-    """The hard constraints on the profiles that may have mass, and whether they can be met."""
-
-    labelled: LabelledSoftProblem
-    constraints: Sequence[Marginal]
-    diagnosis: Diagnosis | None = None
-
-    def is_hopeless(self) -> bool:
-        """Return whether it is proved that nothing meets the hard constraints; found out on the first call."""
-        return bool(self.constraints) and self.diagnosed().verdict is Verdict.INFEASIBLE
-
-    def diagnosed(self) -> Diagnosis:
-        """Return the diagnosis, made on the first call."""
-        if self.diagnosis is None:
-            coded, profiles = self.labelled.coded, self.labelled.profiles
-            values = np.zeros(len(coded.values))
-            values[profiles] = coded.values[profiles]
-            self.diagnosis = diagnose(coded.rebuild(values), self.constraints)
-        return self.diagnosis
+def relaxed_question(
+    reference: Table, constraints: Sequence[Marginal], soft: Sequence[int], penalty: str, strength: float
+) -> LabelledQuestion:
+    """Return what is asked where the constraints at the positions `soft` may be missed at a price."""
+    hard = [constraint for k, constraint in enumerate(constraints) if k not in soft]
+    if hard:
+        check_consistency(hard)
+    check_totals(constraints)  # soft targets may contradict others, but not in their total
+    asked = [
+        made_soft(constraint, penalty=penalty, strength=strength) if k in soft else constraint
+        for k, constraint in enumerate(constraints)
+    ]
+    return build_question(reference, asked, GeneralOptions(total="constrained" if hard else constraints[0].total))
 
 
 def diagnosis_of_hard(
     reference: Table, constraints: Sequence[Marginal], soft: Sequence[int], penalty: str
-) -> Diagnosis:
+) -> Diagnosis | None:
     """Return the verdict on the constraints that are not soft, on the profiles that the penalty leaves."""
     hard = [constraint for k, constraint in enumerate(constraints) if k not in soft]
-    missed = [constraints[k] for k in soft]
-    return _Hard(build_soft_problem(reference, hard, missed, empties=penalty == "kl"), hard).diagnosed()
-
-
-def _solved(
-    soft: SoftProblem,
-    penalty: str,
-    strength: float,
-    tolerance: float,
-    max_iterations: int,
-    is_hopeless: Callable[[], bool],
-) -> tuple[SoftRun, Penalty]:
-    """Return the run and the penalty at the strength that it reached."""
-    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        if penalty == "l1":
-            run = relax_absolutely(
-                soft, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
-            )
-            return run, Absolute(run.level)
-        make = Divergence if penalty == "kl" else _squares_of(soft)
-        run = relax_smoothly(
-            soft, make, strength, tolerance=tolerance, max_iterations=max_iterations, is_hopeless=is_hopeless
-        )
-        return run, make(run.level)
-
-
-def _squares_of(soft: SoftProblem) -> Any:
-    """Return the maker of squared misses for targets of total 1, on masses of the problem's total."""
-    return lambda strength: Squares(strength / soft.problem.total)
+    if not hard:
+        return None
+    labelled = relaxed_question(reference, constraints, soft, penalty, 1.0)
+    keep, _ = emptied(labelled.question)
+    return diagnose(labelled.coded.rebuild(np.where(keep, labelled.coded.values, 0.0)), hard)
 
 
 def _check_options(
@@ -208,7 +164,7 @@ def _check_options(
 def _delivered(result: Relaxation, on_failure: str) -> Relaxation:
     if result.converged or on_failure == "return":
         return result
-    if result.termination is SoftEnding.INFEASIBLE and on_failure == "raise":
+    if result.termination is Termination.INFEASIBLE and on_failure == "raise":
         message = f"the hard constraints cannot be met: {explained(result.diagnosis)}; make another one soft"
         raise InfeasibleError(message, result.diagnosis)
     message = (

@@ -11,7 +11,7 @@ import xarray as xr
 from purtensor.constraints.marginals import Marginal
 from purtensor.projection.relax import diagnosis_of_hard
 from purtensor.projection.relaxation import Relaxation
-from purtensor.solving.soft_ascent import SoftEnding
+from purtensor.solving.termination import Termination
 from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
 
 KIND = "relaxation"
@@ -70,7 +70,7 @@ def relaxation_of(dataset: xr.Dataset) -> Relaxation:
     diagnosed = bool(facts.get("diagnosed", 0))  # files of earlier versions do not say
     return Relaxation(
         table=dataset_to_table(dataset, "table_"),
-        termination=SoftEnding[facts["termination"]],
+        termination=Termination[facts["termination"]],
         misses=tuple(dataset_to_table(dataset, f"miss{k}_") for k in range(count)),
         misses_l1=tuple(float(miss) for miss in json.loads(facts["misses_l1"])),
         multipliers=tuple(dataset_to_table(dataset, f"multiplier{k}_") for k in range(count)),

@@ -55,6 +55,30 @@ def exponent_between(smallest: float, total: float) -> int:
     return min(above, below - _LOWEST)
 
 
+def scaled_to(masses: FloatArray, total: float) -> FloatArray:
+    """Return positive masses scaled to a total.
+
+    Raises
+    ------
+    InvalidTableError
+        The smallest mass would lose digits by that, or all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaled_to(np.array([1e-310, 3e-310]), 2.0).tolist()
+    [0.5, 1.5]
+    """
+    near_one = np.ldexp(masses, -exponent_to_unit(masses))
+    scaled: FloatArray = near_one * (total / float(near_one.sum()))
+    if scaled.min() < np.finfo(np.float64).smallest_normal:
+        raise InvalidTableError(
+            f"the smallest mass of the reference, {float(masses.min()):g}, is less than 1e-307 when its total, "
+            f"{float(masses.sum()):g}, is scaled to {total:g}: leave such profiles out, or give them more"
+        )
+    return scaled
+
+
 def scaled_with(masses: FloatArray, exponent: int) -> FloatArray:
     """Return masses that targets of 0 empty, divided by the power of two that the others are divided by.
 
@@ -94,10 +118,10 @@ def scaled_targets(targets: FloatArray, exponent: int) -> FloatArray:
     Raises
     ------
     InvalidTableError
-        A positive one would be 0.
+        One that is not 0 would be.
     """
     scaled: FloatArray = np.ldexp(targets, -exponent)
-    lost = (targets > 0) & (scaled == 0)
+    lost = (targets != 0) & (scaled == 0)
     if lost.any():
         raise InvalidTableError(
             f"a target of {float(targets[lost].max()):g} is less than 2^-1074 of the total of all: no scale holds "

@@ -102,7 +102,7 @@ def _measured(stated: MixedStatement) -> MixedFigures:
     kept = ~np.asarray(abs(stated.coefficients[np.flatnonzero(empty)]).sum(axis=0) > 0).reshape(-1) & (high > 0)
     potentials = np.where(empty, 0, potentials)
     z = _times(stated.coefficients.T.tocsr(), potentials)
-    blur = _UNIT * float(_times(abs(stated.coefficients).T.tocsr(), np.abs(potentials)).max(initial=0))
+    blur = _UNIT * float(_times(abs(stated.coefficients).T.tocsr(), np.abs(potentials))[kept].max(initial=0))
     feasible, left = _feasible(stated, masses, potentials, kept, hard & ~empty)
     if left > 64 * _UNIT:
         return MixedFigures(residual, outside, objective, np.inf, 1.0, blur)

@@ -20,7 +20,6 @@ import pandas as pd
 import purtensor as pt
 from purtensor.compat.ipfn import ipfn
 from purtensor.compat.mipfp import Ipfp
-from purtensor.solving.soft_ascent import SoftEnding
 from purtensor.studies.adult import study_adult
 from purtensor.studies.rate_studies import study_rate
 from purtensor.studies.wage import PROTECTED, RESPONSE, study_wage
@@ -99,7 +98,7 @@ def calls(folder: Path):
 def said(result) -> str:
     """Tell whether a result says that it was interrupted."""
     told = (
-        getattr(result, "termination", None) in (pt.Termination.INTERRUPTED, SoftEnding.INTERRUPTED)
+        getattr(result, "termination", None) is pt.Termination.INTERRUPTED
         or getattr(result, "interrupted", False) is True
         or "interrupted" in getattr(result, "attrs", {})
         or "interrupted" in getattr(result, "settings", {})

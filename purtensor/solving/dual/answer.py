@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.centring import centring_of
 from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.columns.kind import bregman_entropy
-from purtensor.solving.dual.penalties import BlockCosts, block_costs, penalty_paid
+from purtensor.solving.dual.penalties import BlockCosts, block_costs, penalty_paid, pull_at_nothing
 from purtensor.solving.dual.prepare import Prepared, cells_of, prepare
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.solve import solve
@@ -101,16 +101,23 @@ def answer(
     watch = Watch(max_iterations, max_seconds, tell)
     begin = None if start is None else started(prepared, start)
     run = solve(prepared.problem, watch, start=begin)
-    proof = certify(prepared.problem, run.point) if certificate and run.stopped != "interrupted" else None
+    problem = prepared.problem
+    proof, interrupted = None, run.stopped == "interrupted"
+    if certificate and not interrupted:
+        try:
+            proof = certify(problem, run.point, advance=run.converged)
+        except KeyboardInterrupt:  # the state is worth keeping, but is no answer that was proved
+            interrupted = True
     scale = math.ldexp(1.0, prepared.exponent)
-    x = run.point.x[: prepared.problem.cells] * scale
+    found, x = run.point.potentials, run.point.x[: problem.cells]
+    if proof is not None and proof.proved:
+        found, x = proof.potentials, proof.cells
     masses = np.zeros(len(question.reference))
-    masses[prepared.cells] = x
-    potentials = np.zeros(question.rows)
-    found = proof.potentials if proof is not None and proof.proved else run.point.potentials
-    potentials[prepared.rows] = prepared.mixing.T @ (found * prepared.problem.row_scales)
+    masses[prepared.cells] = x * scale
+    potentials = np.concatenate([pull_at_nothing(b, cost) for b, cost in zip(question.blocks, costs, strict=True)])
+    potentials[prepared.rows] = prepared.mixing.T @ (found * problem.row_scales)
     potentials[prepared.emptying] = -np.inf
-    at_bound, held = _bounds(question, prepared, run.point.z[: prepared.problem.cells])
+    at_bound, held = _bounds(question, prepared, problem.back(found)[: problem.cells])
     sums = question.sums(masses)
     residual, residual_l1 = residuals(question, masses)
     mass = float(np.abs(masses).sum())
@@ -124,7 +131,9 @@ def answer(
     met = residual <= tolerance and residual_l1 <= _L1_FACTOR * tolerance
     if stop_on == "tv_bound":
         met = tv_bound <= tolerance
-    if run.stopped and not (met and run.converged):
+    if interrupted:
+        termination = Termination.INTERRUPTED
+    elif run.stopped and not (met and run.converged):
         termination = _STOPPED[run.stopped]
     elif met and (run.converged or tv_bound <= tolerance):
         termination = Termination.CONVERGED

@@ -101,6 +101,7 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
     width = widest = np.empty(0)
     if linear is not None:
         anchor = np.clip(0.0 if options.slack is None else options.slack[own], linear.lower, linear.upper)
+        anchor = problem.netted(anchor)
         width = np.minimum(linear.upper - linear.lower, problem.mass)
         widest = _WIDEST * problem.mass / np.maximum(1.0, linear.cost)
     tolerance, sigma = options.tolerance, options.sigma
@@ -121,10 +122,12 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
             return Phase(point, Ending.CONVERGED, residual, rounds)
         # what the slacks' own conditions lack, in nats a unit
         unrest = float((np.abs(point.x[own] - anchor) / proximal).max(initial=0.0))
-        anchor = point.x[own]
+        anchor = problem.netted(point.x[own])
         still = unrest <= 1e-13 * (1.0 + np.abs(potentials).max(initial=0.0))
-        if inner <= tolerance and (still or rounded or rounds > _MOST_ROUNDS):
+        if inner <= tolerance and still:
             return Phase(point, Ending.CONVERGED, residual, rounds)
+        if rounds > _MOST_ROUNDS:
+            return Phase(point, Ending.LIMIT, residual, rounds)
         inner, sigma = max(tolerance, 1e-3 * inner), 10.0 * sigma
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray
-from purtensor.solving.dual.ascent import DualPoint
+from purtensor.solving.dual.ascent import DualPoint, point_at
 from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.logit import LogitColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
 from purtensor.solving.dual.problem import DualProblem
 
+_FREELY = 1e20
 _UNIT = float(np.finfo(np.float64).eps)
 _REFINEMENTS = 8
 _ROUNDING = 64 * _UNIT
@@ -32,8 +33,9 @@ class DualCertificate:
         The sum of |cells - exact answer| is at most this.
     feasible
         Shape (columns,): a point that meets the rows up to rounding, and the bounds.
-    potentials
-        The potentials that the gap is taken at: those of slacks inside of their intervals put exactly at their cost.
+    potentials, cells
+        The potentials that the gap is taken at, those of slacks inside of their intervals put exactly at their cost;
+        and the cells: `feasible` where that is their response to all digits that the potentials have, else this.
     left
         The largest miss of `feasible` over its row's sum of sizes.
     """
@@ -42,6 +44,7 @@ class DualCertificate:
     distance: float
     feasible: FloatArray
     potentials: FloatArray
+    cells: FloatArray
     left: float
 
     @property
@@ -50,21 +53,24 @@ class DualCertificate:
         return bool(np.isfinite(self.distance))
 
 
-def certify(problem: DualProblem, point: DualPoint) -> DualCertificate:
-    """Return the best bound of four: two ways to repair the misses, each at the potentials and at Newton's next."""
+def certify(problem: DualProblem, point: DualPoint, *, advance: bool = False) -> DualCertificate:
+    """Return the best bound of two ways to repair the misses.
+
+    With `advance` the certificate may be of the potentials that Newton's next step, the repair, leads to: those of an
+    answer have more digits for it.
+    """
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        return _best(problem, point)
+        return _best(problem, point, advance=advance)
 
 
-def _best(problem: DualProblem, point: DualPoint) -> DualCertificate:
-    best = DualCertificate(np.inf, np.inf, point.x, point.potentials, np.inf)
+def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCertificate:
+    columns, own = problem.columns, slice(0, problem.cells)
+    best = DualCertificate(np.inf, np.inf, point.x, point.potentials, point.x[own], np.inf)
     inside, held = _slacks(problem, point)
-    x, give = _put_at_bounds(problem, point, held)
     potentials = _snapped(problem, point.potentials, inside)
-    rounding = _UNIT * float(
-        (point.x[: problem.cells] * (4.0 + problem.matrix.size_back(np.abs(point.potentials)))).sum()
-    )
-    columns = problem.columns
+    if problem.columns.linear is not None:  # what is repaired are the masses of the potentials that count
+        point = point_at(problem, point.columns, potentials)
+    x, give = _put_at_bounds(problem, point, inside, held)
     room = np.minimum(x - columns.lower, columns.upper - x)
     for weights in (give, np.minimum(give, np.where(np.isfinite(room), np.maximum(room, 0.0), give))):
         try:
@@ -74,12 +80,19 @@ def _best(problem: DualProblem, point: DualPoint) -> DualCertificate:
         if repaired is None:
             continue
         feasible, correction, left = repaired
-        moved = float(np.abs(feasible - point.x)[: problem.cells].sum())
-        for at in (potentials, _snapped(problem, potentials + correction, inside)):
+        ways = [potentials]
+        if advance:
+            ways.append(_snapped(problem, potentials + correction, inside))
+        for at in ways:
             gap = _gap(problem, feasible, at)
-            distance = moved + distance_from_gap(columns.blocks[0], gap, feasible[: problem.cells]) + rounding
+            cells, _ = columns.blocks[0].respond(problem.back(at)[own])
+            blur = np.abs(cells) * (_UNIT * (4.0 + problem.matrix.size_back(np.abs(at))))
+            if np.all(np.abs(feasible[own] - cells) <= blur):  # the response as well as the potentials tell it
+                cells, blur = feasible[own], np.zeros(0)
+            moved = float(np.abs(feasible[own] - cells).sum())
+            distance = moved + distance_from_gap(columns.blocks[0], gap, feasible[own]) + float(blur.sum())
             if distance < best.distance:
-                best = DualCertificate(gap, distance, feasible, at, left)
+                best = DualCertificate(gap, distance, feasible, at, cells, left)
     return best
 
 
@@ -99,13 +112,16 @@ def _slacks(problem: DualProblem, point: DualPoint) -> tuple[BoolArray, BoolArra
     return ~held & (linear.lower < linear.upper), held
 
 
-def _put_at_bounds(problem: DualProblem, point: DualPoint, held: BoolArray) -> tuple[FloatArray, FloatArray]:
+def _put_at_bounds(
+    problem: DualProblem, point: DualPoint, inside: BoolArray, held: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the columns, and how they give way: a slack inside of its interval takes all that its row misses."""
     own, linear = problem.columns.linear_slice, problem.columns.linear
     x, give = point.x.copy(), point.give.copy()
     if linear is not None:
         bound = np.where(point.z[own] > linear.cost, linear.upper, linear.lower)
         x[own] = np.where(held, bound, x[own])
-        give[own] = np.where(held, 0.0, give[own])
+        give[own] = np.where(held, 0.0, np.where(inside, _FREELY * problem.mass, give[own]))
     return x, give
 
 
@@ -133,10 +149,10 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray) -> tuple
     for _ in range(_REFINEMENTS):
         moved = x + weights * problem.back(correction)
         missing = problem.targets - problem.times(moved)
-        miss = float(np.abs(missing).sum())
-        if not miss < 0.5 * best:
+        left = _left(problem, moved, missing)
+        if not left < 0.5 * best:
             break
-        found, best = (moved, correction), miss
+        found, best = (moved, correction), left
         correction = correction + solve(missing)
     if found is None:
         return None
@@ -145,10 +161,17 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray) -> tuple
     if beyond > 1e-14 * problem.mass:
         return None
     feasible = np.clip(moved, columns.lower, columns.upper)
-    sizes = problem.size_times(feasible) + np.abs(problem.targets)
-    missing = np.abs(problem.targets - problem.times(feasible))
-    left = float((missing / np.where(sizes > 0.0, sizes, 1.0)).max(initial=0.0))
+    left = _left(problem, feasible, problem.targets - problem.times(feasible))
     return (feasible, correction, left) if left <= _ROUNDING else None
+
+
+def _left(problem: DualProblem, x: FloatArray, missing: FloatArray) -> float:
+    """Return the largest miss over the sum of sizes of its row."""
+    sizes = problem.size_times(x) + np.abs(problem.targets)
+    dependent = problem.matrix.dependent
+    if dependent is not None:  # what follows from other rows is met as they are, to the rounding of their targets
+        sizes = np.where(dependent, problem.mass, sizes)
+    return float((np.abs(missing) / np.where(sizes > 0.0, sizes, 1.0)).max(initial=0.0))
 
 
 def _gap(problem: DualProblem, feasible: FloatArray, potentials: FloatArray) -> float:
@@ -169,6 +192,6 @@ def distance_from_gap(cells: ColumnKind, gap: float, feasible: FloatArray) -> fl
         return float(np.sqrt(gap * (cells.rate * cells.width).sum() / 2.0))
     if not isinstance(cells, EntropyColumns):
         return float("inf")
-    divergence = gap / float(cells.strength.min(initial=1.0))
+    divergence = np.float64(gap / float(cells.strength.min(initial=1.0)))
     mass = float(feasible.sum())
-    return 2.0 * divergence / 3.0 + float(np.sqrt(4.0 * divergence**2 / 9.0 + 2.0 * mass * divergence))
+    return float(2.0 * divergence / 3.0 + np.sqrt(4.0 * divergence**2 / 9.0 + 2.0 * mass * divergence))

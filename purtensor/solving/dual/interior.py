@@ -58,19 +58,27 @@ class _Walls:
         return int(self.has_lower.sum() + self.has_upper.sum())
 
 
-def interior_phase(problem: DualProblem, watch: Watch, *, tolerance: float = 1e-10, most: int = 60) -> InteriorPoint:
-    """Return the point that Mehrotra's predictor-corrector method reaches from the middle of the bounds."""
-    walls = _walls(problem)
+def interior_phase(
+    problem: DualProblem, watch: Watch, *, tolerance: float = 1e-10, most: int = 60, walled: bool = False
+) -> InteriorPoint:
+    """Return the point that Mehrotra's predictor-corrector method reaches from the middle of the bounds.
+
+    Entropy keeps cells off 0, on the scale of a nat. Beside costs of hundreds of nats a unit the problem is nearly a
+    linear program: with `walled` a multiplier keeps them off 0, too, as it does in such.
+    """
+    walls = _walls(problem, walled=walled)
     state = _start(problem, walls)
     with np.errstate(all="ignore"):  # near the walls multipliers overflow; the loop looks for what is not finite
         return _descend(problem, walls, state, watch, tolerance, most)
 
 
-def _walls(problem: DualProblem) -> _Walls:
+def _walls(problem: DualProblem, *, walled: bool) -> _Walls:
     columns = problem.columns
     fixed = columns.lower == columns.upper
     finite_lower, finite_upper = np.isfinite(columns.lower) & ~fixed, np.isfinite(columns.upper) & ~fixed
     open_lower, open_upper = columns.repelled_below & ~fixed, columns.repelled_above & ~fixed
+    if walled:
+        open_lower = open_lower & ~finite_lower
     has_lower, has_upper = finite_lower & ~open_lower, finite_upper & ~open_upper
     return _Walls(
         has_lower,
@@ -123,6 +131,7 @@ def _descend(
     problem: DualProblem, walls: _Walls, state: _State, watch: Watch, tolerance: float, most: int
 ) -> InteriorPoint:
     columns, mass = problem.columns, problem.mass
+    open_ = columns.repelled_below | columns.repelled_above
     flat = np.zeros(columns.size, dtype=bool)
     flat[columns.linear_slice] = True
     best, since = np.inf, 0
@@ -132,7 +141,6 @@ def _descend(
         missing = problem.targets - problem.times(state.x)
         tilt = problem.back(state.y) + state.below - state.above - columns.slope(state.x)
         tilt = np.where(walls.fixed, 0.0, tilt)
-        open_ = walls.open_lower | walls.open_upper
         weight = np.minimum(1.0, np.where(open_, np.abs(state.x), mass) / mass)
         pressure = _pressure(state, to_lower, to_upper, walls)
         residual = float(np.abs(missing).max(initial=0.0)) / mass

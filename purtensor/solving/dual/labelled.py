@@ -20,6 +20,7 @@ from purtensor.constraints.system import align
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
 from purtensor.solving.dual.centring import is_partition
 from purtensor.solving.dual.question import DISTANCES, Question
+from purtensor.solving.scaling import scaled_to
 from purtensor.tables.coded import CodedTable, domain_of, encode
 from purtensor.tables.values_at import looked_up
 
@@ -157,7 +158,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     if options.signed or options.total == "free":
         scaled, total = f, float(f.sum()) if options.total == "free" or fixed is None else total
     else:
-        scaled = f * (total / float(f.sum()))
+        scaled = scaled_to(f, total)
     if (
         options.size is None
         and abs(total - 1.0) < 1e-9

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
 
-from purtensor._typing import FloatArray
+from purtensor._typing import BoolArray, FloatArray
 from purtensor.solving.dual.equations import Equations, MatrixEquations
 
 _DENSE_SHARE = 0.2
@@ -23,6 +23,11 @@ class Matrix(Protocol):
     """C of the dual: rows by cells."""
 
     shape: tuple[int, int]
+
+    @property
+    def dependent(self) -> BoolArray | None:
+        """The rows that follow from others and are left out of the equations, where they are known."""
+        ...
 
     def times(self, x: FloatArray) -> FloatArray:
         """Return C x."""
@@ -59,6 +64,8 @@ def matrix_of(coefficients: sparse.csr_array) -> Matrix:
 
 class DenseMatrix:
     """Coefficients of which few are zero, cell by cell in memory."""
+
+    dependent: BoolArray | None = None
 
     def __init__(self, values: FloatArray) -> None:
         self.values = np.asfortranarray(values)
@@ -103,6 +110,8 @@ class DenseMatrix:
 
 class SparseMatrix:
     """Coefficients of which most are zero."""
+
+    dependent: BoolArray | None = None
 
     def __init__(self, values: sparse.csr_array) -> None:
         self.values = values

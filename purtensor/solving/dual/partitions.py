@@ -81,7 +81,7 @@ def partition_matrix(system: System, hard: BoolArray) -> PartitionMatrix | None:
             kept = _kept(arranged, slabs, hard)
         except TooLargeError:
             return None
-    return PartitionMatrix(system, order, form_on(arranged, slabs, kept, np.flatnonzero(~hard)))
+    return PartitionMatrix(system, order, form_on(arranged, slabs, kept), ~kept)
 
 
 def _kept(system: System, slabs: Slabs | None, hard: BoolArray) -> BoolArray:
@@ -108,8 +108,8 @@ def _kept(system: System, slabs: Slabs | None, hard: BoolArray) -> BoolArray:
 class PartitionMatrix:
     """Zeros and ones of which each constraint has one a cell: sums over codes, without a coefficient in memory."""
 
-    def __init__(self, system: System, order: IntArray, form: Hessian) -> None:
-        self.system, self.order, self.form = system, order, form
+    def __init__(self, system: System, order: IntArray, form: Hessian, dependent: BoolArray) -> None:
+        self.system, self.order, self.form, self.dependent = system, order, form, dependent
         self.shape: tuple[int, int] = (system.rows, system.profiles)
 
     def times(self, x: FloatArray) -> FloatArray:

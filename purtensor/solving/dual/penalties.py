@@ -71,6 +71,19 @@ def penalty_paid(block: RowBlock, sums: FloatArray, costs: BlockCosts) -> float:
     return float((bent**2 / (2.0 * costs.variance) + beyond).sum())
 
 
+def pull_at_nothing(block: RowBlock, costs: BlockCosts) -> FloatArray:
+    """Return the potentials of rows that no cell can reach: minus the slope of their penalty where they come to 0."""
+    soft = block.softness
+    if soft is None:
+        return np.zeros(block.count)
+    miss = np.where(block.lower > 0.0, block.lower, np.minimum(block.upper, 0.0))
+    if soft.penalty == "kl":
+        return np.where(miss > 0.0, np.inf, 0.0)
+    if soft.penalty == "l1":
+        return np.asarray(np.sign(miss) * costs.absolute)
+    return np.asarray(np.clip(miss / costs.variance, -costs.absolute, costs.absolute))
+
+
 def _strength(block: RowBlock, soft: Softness) -> FloatArray:
     if soft.strength is None:
         raise InvalidOptionError(f"{block.name}: penalty={soft.penalty!r} takes strength=, in nats per unit of mass")

@@ -20,6 +20,7 @@ from purtensor.solving.dual.partitions import partition_matrix, partition_system
 from purtensor.solving.dual.penalties import BlockCosts
 from purtensor.solving.dual.problem import DualProblem, RowCosts, dual_problem
 from purtensor.solving.dual.question import Question
+from purtensor.solving.scaling import scaled_targets
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
@@ -60,7 +61,7 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     InvalidOptionError
         Bounds that the logit distance does not take.
     """
-    keep, emptying = _emptied(question)
+    keep, emptying = emptied(question)
     cells = np.flatnonzero(keep)
     if not len(cells):
         raise InfeasibleError("targets and bounds of 0 leave no profile that may have mass")
@@ -71,6 +72,8 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     mixing, asked = _mixed(question, costs, rows)
     exponent = math.frexp(question.total)[1]
     unit = math.ldexp(1.0, -exponent)
+    for ends in (question.row_lower, question.row_upper):
+        scaled_targets(ends[np.isfinite(ends)], exponent)  # refuses those of which the scale leaves nothing
     coefficients = (mixing @ rest[rows]).tocsr()
     coefficients.eliminate_zeros()
     asked = replace(
@@ -87,7 +90,7 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     return Prepared(cells, rows, emptying, mixing, exponent, problem)
 
 
-def _emptied(question: Question) -> tuple[BoolArray, BoolArray]:
+def emptied(question: Question) -> tuple[BoolArray, BoolArray]:
     """Return which cells may have mass, and which rows' targets of 0 empty theirs."""
     keep = question.upper > 0.0
     emptying = np.zeros(question.rows, dtype=bool)

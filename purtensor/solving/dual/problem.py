@@ -125,6 +125,20 @@ class DualProblem:
         diagonal = np.bincount(self.slack_rows, weights[self.cells :], self.rows).astype(np.float64, copy=False)
         return self.matrix.equations(weights[: self.cells], diagonal)
 
+    def netted(self, slacks: FloatArray) -> FloatArray:
+        """Return slacks of linear cost of which a row is missed to one side only, by as much as before."""
+        linear = self.columns.linear
+        if linear is None:
+            return slacks
+        misses = np.flatnonzero(np.isinf(linear.upper) & (linear.lower == 0.0) & (linear.cost > 0.0))
+        half = len(misses) // 2  # what a row lacks, then what it has too much
+        short, over = misses[:half], misses[half:]
+        both = np.minimum(slacks[short], slacks[over])
+        netted = slacks.copy()
+        netted[short] -= both
+        netted[over] -= both
+        return netted
+
     def with_columns(self, columns: CompositeColumns) -> DualProblem:
         """Return the same rows over other costs."""
         return replace(self, columns=columns)

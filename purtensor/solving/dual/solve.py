@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.ascent import AscentOptions, DualPoint, Phase, ascend, point_at
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
-from purtensor.solving.dual.interior import interior_phase
+from purtensor.solving.dual.interior import InteriorPoint, interior_phase
 from purtensor.solving.dual.problem import DualProblem
 from purtensor.solving.dual.watch import Ending, StoppedError, Watch
 
@@ -17,9 +18,12 @@ _PATIENCE = 25
 _POLISHING = 60
 _LONG = 150
 _FASTER = 4.0
+_SLOWEST = 1.1
+_SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
 _SETTLED = 1e-13
 _MANY_KINKS = 10
-_VERY_STRONG = 100.0
+_INTERIOR = 1e-10
+_UNIT = 4e-15
 _STRONG = 10.0
 """Absolute penalties stronger than this many nats a unit are reached by way of weaker ones."""
 
@@ -68,13 +72,13 @@ def solve(problem: DualProblem, watch: Watch, *, tolerance: float = 1e-13, start
 def _phases(problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None) -> Phase:
     linear = problem.columns.linear
     kinks = 0 if linear is None else len(linear.cost)
+    strongest = 0.0 if linear is None else float(linear.cost.max(initial=0.0))
     best: Phase | None = None
-    if kinks < _MANY_KINKS or start is not None:
+    if (kinks < _MANY_KINKS and strongest <= _STRONG) or start is not None:
         best = ascend(problem, start, AscentOptions(tolerance=tolerance, most_steps=_PATIENCE), watch)
         if best.ending is Ending.CONVERGED:
             return best
-    strongest = 0.0 if linear is None else float(linear.cost.max(initial=0.0))
-    for way in (_by_strengths, _by_interior) if strongest > _VERY_STRONG else (_by_interior, _by_strengths):
+    for way in (_by_interior, _by_strengths):
         found = way(problem, tolerance, watch)
         if found is not None:
             best = _better(best, found)
@@ -85,11 +89,19 @@ def _phases(problem: DualProblem, watch: Watch, tolerance: float, start: FloatAr
 
 def _by_interior(problem: DualProblem, tolerance: float, watch: Watch) -> Phase | None:
     """Return the ascent from an interior point; None where that has not come near."""
-    inner = interior_phase(problem, watch)
+    inner = _interior(problem, watch)
     if not inner.usable:
         return None
     polish = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x)
     return replace(ascend(problem, inner.potentials, polish, watch), way="interior")
+
+
+def _interior(problem: DualProblem, watch: Watch) -> InteriorPoint:
+    """Return the interior point, as of a linear program where costs are strong."""
+    linear = problem.columns.linear
+    strongest = 0.0 if linear is None else float(linear.cost.max(initial=0.0))
+    tolerance = max(_INTERIOR, _UNIT * strongest)  # costs so strong leave no more digits to what a cell lacks
+    return interior_phase(problem, watch, tolerance=tolerance, most=_LONG, walled=strongest > _STRONG)
 
 
 def _by_strengths(problem: DualProblem, tolerance: float, watch: Watch) -> Phase | None:
@@ -107,25 +119,32 @@ def _better(one: Phase | None, other: Phase) -> Phase:
 
 
 def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance: float, watch: Watch) -> Phase:
-    """Return the ascent at the full strengths, reached by strengths that grow fourfold.
+    """Return the ascent at the full strengths, reached by strengths that grow up to fourfold.
 
     From some strength on the misses are the least that there are, and the masses stay as they are: then potentials
-    grow in proportion, and those of two strengths point to those of any other.
+    grow in proportion, and those of two strengths point to those of any other. A strength that fails is come to by
+    smaller steps.
     """
     full, strength, way = float(linear.cost.max()), _STRONG, f"strengths from {_STRONG:g} on"
     known: list[tuple[float, FloatArray]] = []
     last: Phase | None = None
+    growth = _FASTER
     while True:
         weaker = LinearCostColumns(np.minimum(linear.cost, strength), linear.lower, linear.upper)
         own = problem.with_columns(problem.columns.with_linear(weaker))
-        found = _rung(own, _extrapolated(known, strength), last, tolerance, watch)
-        if found.ending is not Ending.CONVERGED or strength >= full:
-            ending = found.ending if strength >= full else Ending.LIMIT
-            return replace(found, way=way, ending=ending)
+        found = _rung(own, _ahead(own, known, strength), last, tolerance, watch)
+        if found.ending is not Ending.CONVERGED:
+            growth = math.sqrt(growth)
+            if not known or growth < _SLOWEST:
+                return replace(found, way=way, ending=Ending.LIMIT)
+            strength = growth * known[-1][0]
+            continue
+        if strength >= full:
+            return replace(found, way=way)
         known.append((strength, found.point.potentials))
         cells = slice(0, problem.cells)
         settled = last is not None and _apart(found.point.x[cells], last.point.x[cells]) <= _SETTLED * problem.mass
-        last, strength = found, full if settled else min(_FASTER * strength, full)
+        last, strength = found, full if settled else min(growth * strength, full)
 
 
 def _rung(problem: DualProblem, start: FloatArray | None, last: Phase | None, tolerance: float, watch: Watch) -> Phase:
@@ -135,7 +154,7 @@ def _rung(problem: DualProblem, start: FloatArray | None, last: Phase | None, to
         found = ascend(problem, start, near, watch)
         if found.ending is Ending.CONVERGED:
             return found
-    inner = interior_phase(problem, watch, most=_LONG)
+    inner = _interior(problem, watch)
     if inner.usable:
         polish = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x)
         return ascend(problem, inner.potentials, polish, watch)
@@ -147,12 +166,26 @@ def _apart(one: FloatArray, other: FloatArray) -> float:
     return float(np.abs(one - other).max(initial=0.0))
 
 
-def _extrapolated(known: list[tuple[float, FloatArray]], strength: float) -> FloatArray | None:
-    """Return potentials at a strength along the line through the last two that are known."""
+def _ahead(problem: DualProblem, known: list[tuple[float, FloatArray]], strength: float) -> FloatArray | None:
+    """Return potentials on the line through the last two that are known, as far along it as the dual rises."""
+    if not known:
+        return None
+    last, second = known[-1]
     if len(known) < 2:
-        return known[-1][1] if known else None
-    (before, first), (last, second) = known[-2:]
-    return np.asarray(second + (strength - last) / (last - before) * (second - first))
+        return second
+    before, first = known[-2]
+    whole = (strength - last) / (last - before) * (second - first)
+    return max((second + share * whole for share in _SHARES), key=lambda at: _dual_of_cells(problem, at))
+
+
+def _dual_of_cells(problem: DualProblem, potentials: FloatArray) -> float:
+    """Return the dual without slacks, which linear costs add nothing to while potentials keep to them."""
+    kind = problem.columns.blocks[0]
+    z = problem.back(potentials)[: problem.cells]
+    start = np.zeros_like(z)
+    response, _ = kind.respond(start)
+    gain = float(potentials @ problem.targets) - float(response @ z) - kind.loss(start, z, response)
+    return gain if np.isfinite(gain) else -np.inf
 
 
 def _down_the_softness(problem: DualProblem, tolerance: float, watch: Watch) -> Phase:

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from purtensor._typing import BoolArray, IntArray
+from purtensor._typing import BoolArray
 from purtensor.constraints.rank.independence import independent_rows
 from purtensor.constraints.slabs import Slabs
 from purtensor.constraints.system import System
@@ -131,15 +131,11 @@ def _factorized(problem: Problem, cost: Cost, most_seconds: float) -> Hessian | 
     return build_dense(problem.system, independence.rows) if cost.dense <= most_seconds else None
 
 
-def form_on(system: System, slabs: Slabs | None, kept: BoolArray, ridged: IntArray) -> Hessian:
-    """Return the cheapest form on the kept rows, where the rows of the `ridged` constraints carry a ridge.
-
-    The kept rows of the other constraints must be independent, those inside of slabs a maximal set of such.
-    """
+def form_on(system: System, slabs: Slabs | None, kept: BoolArray) -> Hessian:
+    """Return the cheapest form on the kept rows that takes a ridge on each of them."""
     cost = estimate(system, slabs)
     if cost.conjugate < cost.factorized:
         return Conjugate(system, "conjugate gradients", np.flatnonzero(~kept), relative=_ACCURACY)
     if slabs is None or cost.dense < cost.arrowhead:
         return build_dense(system, np.flatnonzero(kept))
-    bare_slabs = not set(slabs.inside) & set(ridged.tolist())
-    return (build_bipartite(system, slabs, kept) if bare_slabs else None) or build_arrowhead(system, slabs, kept)
+    return build_arrowhead(system, slabs, kept)

@@ -7,7 +7,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.solving.dual.columns.kind import ColumnKind, bregman_entropy
 
-_LARGEST_EXPONENT = 600.0
+_LARGEST_EXPONENT = 705.0
 
 
 class EntropyColumns(ColumnKind):
