@@ -10,6 +10,7 @@ import pytest
 import purtensor as pt
 from purtensor.cli.main import BAD_INPUT, main
 from purtensor.errors import InvalidOptionError
+from purtensor.tables.io.atomic import keep_files, replaced_file
 
 ROLES = ["--response", "hired", "--protected", "sex"]
 GOOD = "hired,sex,degree\n" + "no,f,no\nno,m,yes\nyes,f,yes\nyes,m,no\n" * 2
@@ -105,3 +106,15 @@ def test_save__refuses_the_file_that_a_lazy_table_is_read_from(tmp_path):
             pt.save(lazy, path)
         pt.save(lazy, tmp_path / "other.nc")
     assert pt.load(tmp_path / "other.nc").values.tolist() == dense.values.tolist()
+
+
+def test_replaced_file__written_twice_was_not_there_before(tmp_path):
+    path, old = tmp_path / "new.txt", tmp_path / "old.txt"
+    old.write_text("old")
+    with keep_files([]) as written:
+        for text in ("once", "again"):
+            for one in (path, old):
+                with replaced_file(one) as temporary:
+                    temporary.write_text(text)
+    assert written.replaced == [old]
+    assert path.read_text() == "again"

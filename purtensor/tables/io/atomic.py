@@ -23,11 +23,14 @@ class WrittenFiles:
     kept
         The files and folders that are read, and that nothing may be written over.
     replaced
-        The files that were there before and have been replaced.
+        The files that were there before and have been replaced, each once.
+    own
+        The files that have been written: what is written again was not there before.
     """
 
     kept: tuple[Path, ...]
     replaced: list[Path] = field(default_factory=list)
+    own: set[Path] = field(default_factory=set)
 
 
 _written: WrittenFiles | None = None
@@ -97,8 +100,10 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         if not is_new:  # what others may read stays so, and what they may not
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
-        if _written is not None and not is_new:
-            _written.replaced.append(Path(path))
+        if _written is not None:
+            if not is_new and target not in _written.own:
+                _written.replaced.append(Path(path))
+            _written.own.add(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
