@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from purtensor._typing import Table
 from purtensor.cli.info import versions
 from purtensor.cli.output import show_claims, show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
 from purtensor.cli.wage_exhibits import NAMES, UNIT, exhibits
-from purtensor.cli.wage_surveys import binning, surveys
+from purtensor.cli.wage_surveys import binning, pooled, surveys, years_of_stand_in
+from purtensor.cli.wage_year_exhibits import over_the_years
 from purtensor.projection.files import save
 from purtensor.report.page import Part, Report, write_report
 from purtensor.studies.population import DRAWN_FROM, UNSEEN
@@ -22,6 +24,9 @@ from purtensor.studies.wage_claims import claims
 from purtensor.studies.wage_numbers import facts, frames
 from purtensor.tables.io.content_hash import content_hash
 from purtensor.tables.io.table_dataset import table_to_dataset
+
+SETS_OF_A_YEAR = 200
+"""At most so many sets are simulated for each single year of the embedded survey, whose study is of both together."""
 
 SUMMARY = (
     "Hourly wages in five ranges are projected onto demographic parity (P), decision utility (U) and social realism "
@@ -37,24 +42,23 @@ def run(arguments: argparse.Namespace) -> None:
     out = arguments.out / arguments.study
     groups = binning(arguments)
     out.mkdir(parents=True, exist_ok=True)
-    parts = []
+    parts, studies = [], {}
     for survey, counts, source in surveys(arguments.cps, groups):
-        folder = out if arguments.cps is None else out / survey.removeprefix("CPS ")
+        year = survey.removeprefix("CPS ")
+        folder = out if arguments.cps is None else out / year
         folder.mkdir(exist_ok=True)
-        with bar(f"{survey}: simulated sets", arguments.sets) as shown:
-            study = study_wage(
-                counts,
-                survey,
-                strength=arguments.strength,
-                sets=arguments.sets,
-                seed=arguments.seed,
-                drawn_from=arguments.drawn_from,
-                unseen=arguments.unseen,
-                workers=arguments.workers,
-                folder=folder,
-                on_member=shown.done,
-            )
+        study = _studied(arguments, counts, survey, folder, arguments.sets)
         parts.append(_told(study, folder, source))
+        studies[year] = study
+    if arguments.cps is None:
+        sets = min(arguments.sets, SETS_OF_A_YEAR)
+        studies = {
+            str(year): _studied(arguments, counts, f"CPS {year}", out, sets)
+            for year, counts in years_of_stand_in(groups).items()
+        }
+    if len(studies) > 1:
+        numbers = {int(year): study for year, study in studies.items()}
+        parts.append(over_the_years(numbers, pooled(arguments.cps, groups), out))
     settings = {
         "lambda": f"{arguments.strength:g}",
         "simulated sets": f"{arguments.sets:,} a survey",
@@ -67,6 +71,22 @@ def run(arguments: argparse.Namespace) -> None:
     }
     report = Report("Wages without the pay gap: the study of arXiv 2309.17347", SUMMARY, parts, settings, versions())
     show_facts(f"written to {out}", {"report": write_report(report, out / "report.html").name})
+
+
+def _studied(arguments: argparse.Namespace, counts: Table, survey: str, folder: Path, sets: int) -> WageStudy:
+    with bar(f"{survey}: simulated sets", sets) as shown:
+        return study_wage(
+            counts,
+            survey,
+            strength=arguments.strength,
+            sets=sets,
+            seed=arguments.seed,
+            drawn_from=arguments.drawn_from,
+            unseen=arguments.unseen,
+            workers=arguments.workers,
+            folder=folder,
+            on_member=shown.done,
+        )
 
 
 def _told(study: WageStudy, folder: Path, source: Mapping[str, str]) -> Part:

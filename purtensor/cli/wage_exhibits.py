@@ -27,7 +27,7 @@ NAMES = {
     "PUR": "P + U + R",
     "MaxEnt": "MaxEnt-PUR",
 }
-_ATTRIBUTES = {
+ATTRIBUTES = {
     "wage_range": f"wage range ({UNIT})",
     "race4": "race",
     "age_group": "age group",
@@ -57,7 +57,7 @@ class _Figures:
         title = f"Who is in the survey? {self._people()}"
         yield self._drawn(
             "prevalences",
-            plot_prevalences(self.numbers["prevalences"], names=_ATTRIBUTES, title=title),
+            plot_prevalences(self.numbers["prevalences"], names=ATTRIBUTES, title=title),
             "Prevalences",
             "The share of people in each category of the response, the protected and the unprotected attributes.",
             "prevalence of response and predictors",

@@ -14,10 +14,10 @@ from purtensor._typing import Table
 from purtensor.datasets.census_income import census_wage
 from purtensor.datasets.pay_gap import gender_pay_gap
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
+from purtensor.studies.wage import YEARS
 from purtensor.tables.io.path_checks import require_file
 from purtensor.tables.io.read_errors import reading, require_even_rows, require_room
 
-YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
 STAND_IN = "CPS 1994-95"
 _MAP_COLUMNS = ["category", "group"]
 
@@ -102,6 +102,16 @@ def surveys(file: Path | None, groups: Mapping[str, Any]) -> Iterator[tuple[str,
         raise UnknownCategoryError(f"{file} has none of the years {', '.join(map(str, YEARS))}")
     for year in found:
         yield f"CPS {year}", _survey(file, year=year, **groups), source
+
+
+def pooled(file: Path | None, groups: Mapping[str, Any]) -> Table:
+    """Return the counts of all years together: of the user's file, or of the embedded stand-in."""
+    return census_wage(**groups) if file is None else _survey(file, **groups)
+
+
+def years_of_stand_in(groups: Mapping[str, Any]) -> dict[int, Table]:
+    """Return the counts of each year of the embedded stand-in."""
+    return {year: census_wage(year=year, **groups) for year in (1994, 1995)}
 
 
 def _survey(file: Path, **asked: Any) -> Table:

@@ -32,6 +32,7 @@ class Finding(Enum):
     HOLDS_WITHIN = "holds to within {size}, with a systematic rest of {rest}"
     FAILS = "does not hold"
     UNTOLD = "cannot be told with so few sets"
+    UNTOLD_YEARS = "cannot be told from these years"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ class Claim:
     def holds(self) -> bool:
         """Whether the claim is borne out, exactly or to within its tolerance."""
         return self.finding in (Finding.HOLDS, Finding.HOLDS_WITHIN)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the numbers cannot tell."""
+        return self.finding in (Finding.UNTOLD, Finding.UNTOLD_YEARS)
 
     @property
     def verdict(self) -> str:

@@ -38,6 +38,9 @@ REFERENCE: Mapping[str, str] = MappingProxyType({"gender": "male", "race4": "whi
 
 MAX_ENT = "MaxEnt"
 
+YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
+"""The years of the paper's surveys."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WageStudy:

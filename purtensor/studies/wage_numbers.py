@@ -8,13 +8,14 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, Table
 from purtensor.studies.claims import Means
 from purtensor.studies.members import failed_members
 from purtensor.studies.population import UNSEEN, regularized
 from purtensor.studies.sampling_errors import by_profile, errors_of
 from purtensor.studies.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
 from purtensor.studies.wage import PROTECTED, REFERENCE, RESPONSE, WageStudy, pair_masses
+from purtensor.tables.coded import domain_of
 from purtensor.tables.marginal import marginal
 
 
@@ -36,9 +37,21 @@ def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
 
 def prevalences(study: WageStudy) -> pd.DataFrame:
     """Return the share of people in each category of each attribute."""
+    return shares_of(study.counts)
+
+
+def shares_of(counts: Table) -> pd.DataFrame:
+    """Return the share of people in each category of each attribute of a table.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> shares_of(pt.tabulate({"sex": ["f", "m"]}, weights=[1, 3])).to_dict("records")
+    [{'attribute': 'sex', 'category': 'f', 'share': 0.25}, {'attribute': 'sex', 'category': 'm', 'share': 0.75}]
+    """
     rows = []
-    for attribute in study.population.domain.attributes:
-        shares = marginal(study.counts, (attribute,)).to_series() / float(study.counts.sum())
+    for attribute in domain_of(counts).attributes:
+        shares = marginal(counts, (attribute,)).to_series() / float(counts.sum())
         rows += [(attribute, str(label[0] if isinstance(label, tuple) else label), v) for label, v in shares.items()]
     return pd.DataFrame(rows, columns=["attribute", "category", "share"])
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.cli import wage_exhibits
+from purtensor.cli import wage_exhibits, wage_year_exhibits
 from purtensor.cli.main import BAD_INPUT, main
 from purtensor.datasets.sectors import CPS_SECTORS
 
@@ -24,6 +24,8 @@ FIGURES = (
     "natural_predictions",
     "generated",
     "utility_errors",
+    "prevalences_all_years",
+    "by_year",
 )
 
 
@@ -49,7 +51,7 @@ def test_reproduce_wage__prints_what_it_did(printed: str) -> None:
     assert re.search(r"unseen +0\.\d\d % \(at most 0\.\d\d %\)", printed)
     assert re.search(r"lambda +0\.0001, washed out 1\.95e-05 \(lambda \* profiles / N\)", printed)
     assert re.search(r"clearest: (fe)?male, \w+ at [-\d.<>=]+, [+-]", printed)  # group and range are named
-    assert printed.count("holds: ") + printed.count("cannot be told with so few sets: ") == 9
+    assert printed.count("holds: ") + printed.count("cannot be told ") == 9 + 4
     assert "does not hold" not in printed
 
 
@@ -72,7 +74,7 @@ def test_reproduce_wage__the_printed_numbers_are_those_of_the_files(printed: str
 def test_reproduce_wage__the_report_has_figures_verdicts_and_hashes(printed: str, out: Path) -> None:
     page = (out / "wage" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == len(FIGURES)
-    assert page.count("✓ holds") + page.count("? cannot be told with so few sets") == 9
+    assert page.count("✓ holds") + page.count("? cannot be told ") == 9 + 4
     assert not re.search(r"(src|href)=\"(?!data:|#)", page)
     hashes = re.findall(r"[0-9a-f]{64}", printed)
     assert len(hashes) == 2
@@ -90,6 +92,7 @@ def without_drawing(axes: object, path: Path, **_: object) -> tuple[Path, Path]:
 
 def test_reproduce_wage__again_it_takes_what_is_there(printed: str, out: Path, monkeypatch) -> None:
     monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
+    monkeypatch.setattr(wage_year_exhibits, "save_figure", without_drawing)
     before = {name: (out / "wage" / f"{name}.csv").read_bytes() for name in FIGURES}
     report = (out / "wage" / "report.html").read_bytes()
     assert (
@@ -124,17 +127,23 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_reproduce_wage__every_year_of_the_users_file(survey: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
+    monkeypatch.setattr(wage_year_exhibits, "save_figure", without_drawing)
     said = reproduced("--cps", str(survey), "--out", str(tmp_path), "--sets", "2")
     assert [line for line in said.splitlines() if line.startswith("CPS")] == ["CPS 1990", "CPS 2013"]
     for year in ("1990", "2013"):
         assert (tmp_path / "wage" / year / "disparities.csv").exists()
     page = (tmp_path / "wage" / "report.html").read_text(encoding="utf-8")
-    assert 'href="#part2"' in page
+    assert 'href="#part3"' in page  # two years, and both together
+    assert "Over the years" in page
+    assert pd.read_csv(tmp_path / "wage" / "by_year.csv")["year"].tolist() == [1990, 2013]
+    shares = pd.read_csv(tmp_path / "wage" / "prevalences_all_years.csv").query("attribute == 'gender'")
+    assert shares["share"].sum() == pytest.approx(1)
     assert "SHA-256 of the file" in page
 
 
 def test_reproduce_wage__another_count_is_another_report(survey: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
+    monkeypatch.setattr(wage_year_exhibits, "save_figure", without_drawing)
     reports = []
     frame = pd.read_csv(survey).query("year == 2013")
     for number, frame_now in enumerate((frame, frame.iloc[1:])):

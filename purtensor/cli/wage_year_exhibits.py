@@ -1,0 +1,64 @@
+"""What `purtensor reproduce wage` shows of several years together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from purtensor._typing import Table
+from purtensor.cli.output import both, show_claims, show_facts, write_frame
+from purtensor.cli.wage_exhibits import ATTRIBUTES
+from purtensor.plots.by_year import plot_by_year
+from purtensor.plots.prevalence import plot_prevalences
+from purtensor.plots.save_figure import save_figure
+from purtensor.report.page import Exhibit, Part
+from purtensor.studies.wage import WageStudy
+from purtensor.studies.wage_numbers import shares_of
+from purtensor.studies.wage_years import by_year, year_claims
+
+PANELS = {
+    "disparity": "mean |attributable disparity| of the data",
+    "fluctuation": "mean deviation of PUR's predictions",
+}
+
+
+def over_the_years(studies: Mapping[int, WageStudy], together: Table, folder: Path) -> Part:
+    """Write and print what the years tell together, and return their part of the report."""
+    numbers, shares = by_year(studies), shares_of(together)
+    for name, frame in {"by_year": numbers, "prevalences_all_years": shares}.items():
+        for kind in ("csv", "parquet"):
+            write_frame(frame, folder / f"{name}.{kind}")
+    verdicts = year_claims(numbers)
+    years = ", ".join(map(str, sorted(studies)))
+    title = f"Who is in the surveys? {years}"
+    axes = plot_prevalences(shares, names=ATTRIBUTES, title=title)
+    people, _ = save_figure(axes, folder / "prevalences_all_years", title=title)
+    title = "Disparity of the data and fluctuation of predictions"
+    axes = plot_by_year(numbers, PANELS, title=title, error="one standard error")
+    trend, _ = save_figure(axes, folder / "by_year", title=title)
+    exhibits = [
+        Exhibit(
+            "Prevalences of all years together",
+            "The share of people in each category, over all years.",
+            "cumulative prevalence of response and predictors",
+            people,
+            numbers=both("prevalences_all_years"),
+        ),
+        Exhibit(
+            "Year by year",
+            "Disparities are differences of shares from those of white men; their error is what they vary by from one "
+            "training set to the next. Fluctuation is the deviation, over the simulated sets, of what PUR predicts for "
+            "the test set, and falls with the number of people asked.",
+            figure=trend,
+            table=numbers,
+            numbers=both("by_year"),
+        ),
+    ]
+    facts = {
+        "years": years,
+        "people": f"{float(together.sum()):,.0f}",
+        "simulated sets": ", ".join(f"{study.sets:,} in {year}" for year, study in sorted(studies.items())),
+    }
+    show_facts("over the years", facts)
+    show_claims(verdicts)
+    return Part("Over the years", facts, verdicts, exhibits)
