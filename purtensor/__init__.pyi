@@ -36,6 +36,7 @@ from .errors import NotConvergedWarning as NotConvergedWarning
 from .errors import PurtensorError as PurtensorError
 from .errors import PurtensorWarning as PurtensorWarning
 from .errors import StoreError as StoreError
+from .errors import SuspiciousColumnWarning as SuspiciousColumnWarning
 from .errors import TooLargeError as TooLargeError
 from .errors import UndefinedRatioWarning as UndefinedRatioWarning
 from .errors import UnknownAttributeError as UnknownAttributeError
@@ -81,6 +82,8 @@ from .projection.tuning import BestOrder as BestOrder
 from .projection.tuning import BestRelaxation as BestRelaxation
 from .projection.tuning import best_order as best_order
 from .projection.tuning import best_relaxation as best_relaxation
+from .records.inspection import Inspection as Inspection
+from .records.inspection import inspect as inspect
 from .records.tabulate import tabulate as tabulate
 from .sampling import round_counts as round_counts
 from .sampling import sample as sample

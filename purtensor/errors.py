@@ -63,6 +63,10 @@ class UnfairDecisionsWarning(PurtensorWarning):
     """Decisions that do not keep the parity of the probabilities that they are taken from."""
 
 
+class SuspiciousColumnWarning(PurtensorWarning):
+    """A column that nobody named, and that is hardly the attribute it is taken for: a weight, an identifier, ages."""
+
+
 class _KeyedError(PurtensorError, KeyError):
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return printable(str(self.args[0])) if self.args else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from purtensor import __version__
 from purtensor.cli.calibrate_arguments import add_calibrate
-from purtensor.cli.compare_arguments import add_compare, add_missing
+from purtensor.cli.compare_arguments import add_compare, add_missing, add_missing_values
 from purtensor.solving.solvers import SOLVERS
 
 EXIT_CODES = """\
@@ -25,6 +25,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"purtensor {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_inspect(commands)
     _add_project(commands)
     _add_diagnose(commands)
     _add_relax(commands)
@@ -35,6 +36,23 @@ def build_parser() -> argparse.ArgumentParser:
     _add_info(commands)
     _add_warmup(commands)
     return parser
+
+
+def _add_inspect(commands: Any) -> None:
+    parser = commands.add_parser(
+        "inspect",
+        help="look at the columns of a file before anything is solved",
+        description="Tell of each column its categories, gaps and type, and whether it looks like a weight, an "
+        "identifier, a number to be binned, or a proxy of what is protected; then what to type next.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("file", metavar="FILE", help="records, of any kind that is read; - for what is piped in")
+    data = parser.add_argument_group("the data, where it is known")
+    data.add_argument("--response", metavar="Y", help="the column that is decided")
+    data.add_argument("--protected", nargs="+", metavar="S", help="columns it must not depend on (default: by name)")
+    data.add_argument("--weights", metavar="COLUMN", help="a weight or count for each row (default: by name)")
+    add_missing_values(data)
+    parser.set_defaults(bins=[], missing="raise")  # what `project` takes, and messages name
 
 
 def _add_project(commands: Any) -> None:

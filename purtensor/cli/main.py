@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import glob
 import os
-import re
-import shlex
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 from purtensor._printing import printable
 from purtensor.cli.arguments import build_parser
 from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
-from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, PurtensorError, TooLargeError
+from purtensor.cli.wording import as_typed, one_word, typed_options
+from purtensor.errors import (
+    InfeasibleError,
+    InvalidOptionError,
+    NotConvergedError,
+    PurtensorError,
+    PurtensorWarning,
+    TooLargeError,
+)
 
 OUTPUTS = ("out", "report", "template")
 """The options that name what is written."""
@@ -36,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
         run = import_module(f"purtensor.cli.{parsed.command}").run
-        ending = keeping_inputs(run, parsed)
+        with telling_warnings(parsed):
+            ending = keeping_inputs(run, parsed)
         sys.stdout.flush()
         return DONE if ending is None else int(ending)
     except BrokenPipeError:  # the reader of our output went away, as `head` does
@@ -78,6 +87,22 @@ def keeping_inputs(run: Callable[[argparse.Namespace], int | None], parsed: argp
     return ending
 
 
+@contextmanager
+def telling_warnings(parsed: argparse.Namespace) -> Iterator[None]:
+    """Tell warnings of ours as errors are told, in the words of the command line; others as Python does."""
+
+    def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, PurtensorWarning):
+            told = typed_options(one_word(str(message)), parsed)
+            print(printable(f"purtensor: warning: {told}"), file=sys.stderr)
+        else:
+            as_python(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        as_python, warnings.showwarning = warnings.showwarning, tell
+        yield
+
+
 def input_paths(parsed: argparse.Namespace) -> list[str]:
     """Return every word but those of outputs that is the path of something there, wildcards expanded."""
     words: list[str] = []
@@ -100,37 +125,6 @@ def told_interrupted() -> int:
     """Say that Ctrl-C ended the command, and return its exit code."""
     print("purtensor: interrupted", file=sys.stderr)
     return INTERRUPTED
-
-
-def as_typed(message: str, parsed: argparse.Namespace) -> str:
-    """Return a message with the options of Python as they are typed after the command, where it has them."""
-    for name in vars(parsed):
-        if "_" in name:  # a single word may be meant as a word
-            message = re.sub(rf"(?<![\w-]){name}\b", f"--{name.replace('_', '-')}", message)
-    return message.replace("Newton()", "--solver newton") if "solver" in parsed else message
-
-
-def typed_options(hint: str, parsed: argparse.Namespace) -> str:
-    """Return a hint with options of Python, such as missing_values=['?'], as they are typed after the command."""
-
-    def typed(match: re.Match[str]) -> str:
-        name, value = match["name"], ast.literal_eval(match["value"])
-        if name not in parsed:
-            return match[0]
-        if isinstance(value, dict):  # bins
-            items = [
-                (key, edges if isinstance(edges, str) else ",".join(map(str, edges))) for key, edges in value.items()
-            ]
-            value = [f"{key}={edges}" for key, edges in items]
-        words = value if isinstance(value, list) else [value]
-        return f"--{name.replace('_', '-')} {' '.join(shlex.quote(str(word)) for word in words)}"
-
-    return re.sub(r"(?P<name>\w+)=(?P<value>\{[^}]*\}|\[[^\]]*\]|'[^']*')", typed, hint)
-
-
-def one_word(text: str) -> str:
-    """Return text with one blank where it has several, or a line end."""
-    return " ".join(text.split())
 
 
 def exit_code(error: BaseException) -> int:

@@ -73,11 +73,10 @@ def read_counts(path: Path | str, columns: Columns) -> Table:
     records = open_records(path, **columns.text)
     names = [str(name) for name in (records.names if isinstance(records, RecordFiles) else records.columns)]
     weights = _weight_column(names, columns.weights, Path(path).name)
-    attributes = columns.attributes or tuple(name for name in names if name != weights)
-    for name in (*columns.required, *attributes, *columns.bins, *([weights] if weights else [])):
+    for name in (*columns.required, *(columns.attributes or ()), *columns.bins, *([weights] if weights else [])):
         if name not in names:
             raise UnknownAttributeError.among(name, names, where=Path(path).name)
-    return tabulate(records, attributes, weights=weights, missing=columns.missing, bins=columns.bins)
+    return tabulate(records, columns.attributes, weights=weights, missing=columns.missing, bins=columns.bins)
 
 
 def counts_of(path: Path, arguments: argparse.Namespace) -> Table:

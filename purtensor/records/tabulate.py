@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +15,7 @@ import pandas as pd
 
 from purtensor._options import check_choice
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
-from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
+from purtensor.errors import InvalidOptionError, InvalidTableError, SuspiciousColumnWarning, UnknownAttributeError
 from purtensor.kernels.sums import group_sums
 from purtensor.records.bins import BinSpec, bins_of_column
 from purtensor.records.files import RecordFiles, open_records, paths_in
@@ -26,6 +27,7 @@ from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.labels import MISSING_CATEGORY
 from purtensor.tables.masses import LARGEST_EXACT_INTEGER, as_masses
+from purtensor.tables.suspects import suspect
 
 COUNT = "count"
 """The column that makes records counts, where neither attributes nor weights are named."""
@@ -67,6 +69,12 @@ def tabulate(
         Of columns of numbers, the increasing numbers at which a bin begins, or "quantiles:4" for four bins of about
         as many records: {"age": [30, 45]} gives '<30', '30-44' and '>=45'. The edges are in `table.attrs`.
 
+    Warns
+    -----
+    SuspiciousColumnWarning
+        No attribute is named, and a column looks like a weight, an identifier or a number without bins: `inspect` tells
+        more.
+
     Raises
     ------
     InvalidTableError
@@ -92,13 +100,17 @@ def tabulate(
     if isinstance(records, RecordFiles):
         names, weights = _asked(records.names, attributes, weights)
         _require_binned(binned, names)
-        return _of_groups(group_files(records, names, weights, binned), missing)
+        grouped = group_files(records, names, weights, binned)
+        _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes)
+        return _of_groups(grouped, missing)
     lazy = lazy_frame(records)
     if lazy is not None:
         names, weights = _asked(tuple(lazy.collect_schema().names()), attributes, weights)
         if binned:
             raise InvalidOptionError("bins are made of files and of frames in memory: collect this lazy frame first")
-        return _of_groups(group_lazily(lazy, names, weights), missing)
+        grouped = group_lazily(lazy, names, weights)
+        _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes)
+        return _of_groups(grouped, missing)
     source = read_records(records)
     require_aligned(records, weights)
     weights = _weights_or_count(source.names, attributes, weights)
@@ -111,6 +123,7 @@ def tabulate(
     rows = len(factors[0].codes)
     if rows == 0:
         raise InvalidTableError("the records are empty: there is nothing to count")
+    _warn_of_suspects(dict(zip(names, factors, strict=True)), binned, rows, attributes)
     masses = None
     if weights is not None:
         masses = _masses(columns[weight_column] if weight_column else series(weights, "weights"), rows)
@@ -141,6 +154,19 @@ def _require_binned(bins: Mapping[str, BinSpec], names: tuple[str, ...]) -> None
     for name in bins:
         if name not in names:
             raise UnknownAttributeError.among(name, names, "what is tabulated")
+
+
+def _warn_of_suspects(
+    factors: Mapping[str, Factor], bins: Mapping[str, BinSpec], rows: float, attributes: Attributes | None
+) -> None:
+    """Warn of columns that are hardly attributes, where all columns are taken because none was named."""
+    if attributes is not None:
+        return
+    for name, factor in factors.items():
+        found = None if name in bins else suspect(name, factor.categories, int(rows))
+        declared = factor.categories.dtype.kind == "f"  # fractions are categories where a categorical says so
+        if found is not None and not declared:
+            warnings.warn(f"{found}", SuspiciousColumnWarning, stacklevel=3)
 
 
 def _weights_or_count(known: tuple[str, ...], attributes: Attributes | None, weights: Any) -> Any:

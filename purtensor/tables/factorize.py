@@ -17,6 +17,7 @@ from purtensor._typing import IntArray
 from purtensor.errors import InvalidTableError
 from purtensor.tables.domain import listed
 from purtensor.tables.masses import LARGEST_EXACT_INTEGER
+from purtensor.tables.suspects import is_named_like_count
 
 _KEPT = {"string", "integer", "boolean", "interval", "datetime64", "datetime", "date", "timedelta64", "timedelta"}
 _NUMBERS = {"floating", "mixed-integer-float", "decimal"}
@@ -165,9 +166,10 @@ def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None
 
 def refused_fraction(attribute: str, number: str, row: int) -> InvalidTableError:
     """Return the refusal of a number that names no category."""
+    counted = f"give weights={attribute!r} if it says how many a row stands for, or " * is_named_like_count(attribute)
     hint = (
-        f"bin such an attribute with bins={{{attribute!r}: [30, 45]}} or bins={{{attribute!r}: 'quantiles:4'}}, or "
-        "make it text or a categorical"
+        f"{counted}bin such an attribute with bins={{{attribute!r}: [30, 45]}} or "
+        f"bins={{{attribute!r}: 'quantiles:4'}}, or make it text or a categorical"
     )
     return InvalidTableError(
         f"attribute {attribute!r} has the number {number} in row {row} (counted from 0), which names no category; "

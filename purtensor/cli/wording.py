@@ -1,0 +1,39 @@
+"""Messages in the words of the command line: options as they are typed there, on one line."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+
+
+def as_typed(message: str, parsed: argparse.Namespace) -> str:
+    """Return a message with the options of Python as they are typed after the command, where it has them."""
+    for name in vars(parsed):
+        if "_" in name:  # a single word may be meant as a word
+            message = re.sub(rf"(?<![\w-]){name}\b", f"--{name.replace('_', '-')}", message)
+    return message.replace("Newton()", "--solver newton") if "solver" in parsed else message
+
+
+def typed_options(hint: str, parsed: argparse.Namespace) -> str:
+    """Return a hint with options of Python, such as missing_values=['?'], as they are typed after the command."""
+
+    def typed(match: re.Match[str]) -> str:
+        name, value = match["name"], ast.literal_eval(match["value"])
+        if name not in parsed:
+            return match[0]
+        if isinstance(value, dict):  # bins
+            items = [
+                (key, edges if isinstance(edges, str) else ",".join(map(str, edges))) for key, edges in value.items()
+            ]
+            value = [f"{key}={edges}" for key, edges in items]
+        words = value if isinstance(value, list) else [value]
+        return f"--{name.replace('_', '-')} {' '.join(shlex.quote(str(word)) for word in words)}"
+
+    return re.sub(r"(?P<name>\w+)=(?P<value>\{[^}]*\}|\[[^\]]*\]|'[^']*')", typed, hint)
+
+
+def one_word(text: str) -> str:
+    """Return text with one blank where it has several, or a line end."""
+    return " ".join(text.split())

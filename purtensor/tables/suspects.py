@@ -1,0 +1,81 @@
+"""Columns that are hardly the attributes that they are taken for: weights, identifiers, numbers without bins."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+WEIGHT, IDENTIFIER, NUMBER, MANY = "weight or count", "identifier", "number to bin", "many categories"
+
+_COUNTED = re.compile(
+    r"(?:.*[_. ])?(?:[a-z]{0,3}weights?|[a-z]{0,3}wgts?|[a-z]{0,3}wts?|perwt|freq(?:uency)?|counts?|cases)|n|fnlwgt"
+    r"|(?:weight|wgt|wt)s?[_. ]\w*"
+)
+_IDENTIFYING = re.compile(
+    r"(?:.*[_. ])?(?:id|uuid|guid|ssn|index|row[_. ]?(?:names?|numbers?|id)?)|__index_level_\d+__|unnamed: ?\d+"
+)
+_FEW_ROWS = 50
+"""Fewer rows have as many different values without being told apart by them."""
+
+_MANY_NUMBERS = 30
+_MANY_LABELS = 200
+_OWN = 0.5
+"""A column with more categories than this share of the rows names rows, rather than groups of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """What a column looks like, rather than an attribute.
+
+    Attributes
+    ----------
+    kind
+        `WEIGHT`, `IDENTIFIER`, `NUMBER` or `MANY`.
+    told
+        What speaks for it.
+    hint
+        What to type.
+    """
+
+    kind: str
+    told: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.told}; {self.hint}"
+
+
+def is_named_like_count(name: str) -> bool:
+    """Tell whether a column is called as weights and counts are: pweight, wgt, Freq, n."""
+    return bool(_COUNTED.fullmatch(name.strip().lower()))
+
+
+def suspect(name: str, categories: pd.Index[Any], rows: int) -> Suspect | None:
+    """Return what a column with these categories in so many rows looks like; None where an attribute is likely.
+
+    Fractional numbers are given as float64; whole ones, which records have as categories, as integers.
+    """
+    kinds, size = categories.dtype.kind if isinstance(categories.dtype, np.dtype) else "O", len(categories)
+    number = kinds in "iuf"
+    plain = name.strip().lower()
+    if number and size and categories.min() >= 0 and is_named_like_count(name):
+        told = f"column {name!r} is named like a weight or a count, and has nothing but numbers ({size:,} different)"
+        return Suspect(WEIGHT, told, f"give weights={name!r} if it says how many a row stands for")
+    whole = number and not (kinds == "f" and (categories % 1 != 0).any())
+    named = bool(_IDENTIFYING.fullmatch(plain)) and size > 2 and 2 * size > rows
+    counted = whole and size == rows and int(categories.max()) - int(categories.min()) == rows - 1
+    own = rows >= _FEW_ROWS and size > _OWN * rows
+    if named or (own and (counted or not number)):
+        told = f"column {name!r} has {size:,} categories in {rows:,} rows: it names rows, and groups none"
+        return Suspect(IDENTIFIER, told, "leave it out")
+    if number and (size > _MANY_NUMBERS or not whole):
+        told = f"column {name!r} has {size:,} different numbers, each of which would be a category of its own"
+        return Suspect(NUMBER, told, f"bin it, for instance with bins={{{name!r}: 'quantiles:4'}}, or leave it out")
+    if size > _MANY_LABELS:
+        told = f"column {name!r} has {size:,} categories in {rows:,} rows"
+        return Suspect(MANY, told, "merge those that belong together, or leave it out")
+    return None
