@@ -73,7 +73,7 @@ def test_solve__bounded_cells_are_exactly_at_their_bounds():
     assert x[1] == 1.2
 
 
-@pytest.mark.parametrize(("strength", "steps", "within"), [(1.0, 30, 1e-13), (1e3, 200, 1e-10), (1e6, 250, 1e-7)])
+@pytest.mark.parametrize(("strength", "steps", "within"), [(1.0, 20, 1e-13), (1e3, 25, 1e-11), (1e6, 30, 1e-8)])
 def test_solve__absolute_penalties_on_conflicting_targets_are_paid_at_the_strength_asked(strength, steps, within):
     rng = np.random.default_rng(0)
     c = (rng.random((30, 60)) < 0.3).astype(float)
@@ -85,7 +85,7 @@ def test_solve__absolute_penalties_on_conflicting_targets_are_paid_at_the_streng
     run = solve(problem, watch)
     assert run.converged
     assert watch.iterations <= steps
-    assert certify(problem, run.point).distance <= within * problem.mass
+    assert certify(problem, run.point, advance=True).distance <= within * problem.mass
 
 
 def test_solve__ends_at_its_limit_with_the_reason():
