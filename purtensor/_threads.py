@@ -6,6 +6,7 @@ the chunks. Kernels hold no GIL, so plain threads are enough (notes/decisions.md
 
 from __future__ import annotations
 
+import contextvars
 import itertools
 import os
 from collections import deque
@@ -61,7 +62,10 @@ def for_each_chunk(work: Callable[[int, int, int], object], chunks: Sequence[Chu
         work(0, *chunks[0])
         return
     left = deque((number, begin, end) for number, (begin, end) in enumerate(chunks))
-    others = [_pool().submit(_work_off, work, left) for _ in range(min(thread_count(), len(chunks)) - 1)]
+    others = [
+        _pool().submit(contextvars.copy_context().run, _work_off, work, left)  # which engine was chosen, for one
+        for _ in range(min(thread_count(), len(chunks)) - 1)
+    ]
     try:
         _work_off(work, left)
     finally:

@@ -14,6 +14,8 @@ settings.register_profile(
 settings.register_profile("thorough", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
+os.environ.setdefault("PURTENSOR_ENGINE", "compiled")  # what is kept in a cache must not decide what a test runs
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where nothing is compiled, leave out what needs it, and let numpy warn: kernels divide as IEEE 754 says."""

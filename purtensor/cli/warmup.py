@@ -10,6 +10,7 @@ from pathlib import Path
 from purtensor.cli.output import show_facts
 from purtensor.cli.progress import bar
 from purtensor.kernels._jit import cache_folders
+from purtensor.kernels.engine import engine
 from purtensor.projection.interruption import interrupting
 from purtensor.studies.warmup import EXERCISES
 from purtensor.tables.memory import readable
@@ -21,7 +22,7 @@ def run(arguments: argparse.Namespace) -> None:
     with bar("compiling", len(EXERCISES)) as shown:
         for done, (name, exercise) in enumerate(EXERCISES.items()):
             shown.step(f"compiling: {name}")
-            with interrupting():
+            with interrupting(), engine(plain=False):
                 exercise()
             shown.done(done + 1)
     told = {

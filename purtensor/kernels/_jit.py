@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from purtensor.kernels.compiling import uncounted
+from purtensor.kernels.engine import CHOSEN, prefers_numpy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -41,7 +42,29 @@ class Kernel:
         return self.py_func.__qualname__  # by name, as functions are pickled
 
     def __call__(self, *arguments: Any) -> Any:
+        plain = CHOSEN.get()
+        if plain is not False:
+            form = self.numpy_form
+            if form is not None and (plain or self._is_short(arguments[0])):
+                return form(*arguments)
         return self.dispatcher(*arguments)
+
+    @functools.cached_property
+    def numpy_form(self) -> Callable[..., Any] | None:
+        """The same in numpy, if it was written: what the compiled form is a copy of."""
+        from purtensor.kernels.numpy_forms import FORMS
+
+        return FORMS.get(self)
+
+    @functools.cached_property
+    def _is_alone(self) -> bool:
+        from purtensor.kernels.numpy_forms import ALONE
+
+        return self in ALONE
+
+    def _is_short(self, array: Any) -> bool:
+        """Tell whether numpy serves a call outside of any problem, whose own array has to decide."""
+        return self._is_alone and prefers_numpy(array.size)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

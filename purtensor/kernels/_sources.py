@@ -8,6 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+_COMPILES = Path(__file__).with_name("_jit.py")
+"""What compiles kernels is no part of them: that it changes, or what it imports, does not change their code."""
+
 _IMPORT = re.compile(rb"^from ([\w.]+) import ", re.MULTILINE)
 
 
@@ -51,7 +54,7 @@ def fingerprint(source: Path) -> Fingerprint:
             written = max(written, changed)
             found = _read(file, changed)
             reached[file] = found.digest
-            waiting += found.imported
+            waiting += (other for other in found.imported if other != _COMPILES)
     return Fingerprint(hashlib.sha256(b"".join(reached.values())).hexdigest(), written)
 
 

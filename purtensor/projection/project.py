@@ -14,6 +14,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal, as_constraints
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.verdict import Verdict
+from purtensor.kernels.engine import engine_for
 from purtensor.projection.general import potentials_of, run_general
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import Feasibility, explained
@@ -184,15 +185,34 @@ def project(
             Projection.of_general(reference, run_found.labelled, run_found.answer, run_found.verdict), on_failure
         )
     flat = as_constraints(given)
+    with engine_for(reference.size * len(flat)) as note:
+        result = _project_on_marginals(
+            reference, flat, chosen, stopping, on_failure, bool(certificate), start, (progress, callback), note
+        )
+    return delivered(result, on_failure, stopping.residual)
+
+
+def _project_on_marginals(
+    reference: Table,
+    flat: tuple[Marginal, ...],
+    chosen: Solver,
+    stopping: Stopping,
+    on_failure: str,
+    certificate: bool,
+    start: Projection | Sequence[Table] | None,
+    telling: tuple[bool, Callable[[Progress], Any] | None],
+    note: str,
+) -> Projection:
+    """Return the projection onto marginals with targets, whatever its ending; `note` is the first of its notes."""
     feasibility = Feasibility(reference, flat)
     try:
         labelled = build_problem(reference, flat)
     except InfeasibleError as error:
         if on_failure == "raise":
             raise InfeasibleError(str(error), feasibility.diagnosed()) from None
-        return _without_support(reference, flat, feasibility, stopping, on_failure)
+        return _without_support(reference, flat, feasibility, stopping)
     warm = None if start is None else _warm_start(labelled, start)
-    with progress_callback(progress, callback, stopping.residual) as told:
+    with progress_callback(*telling, stopping.residual) as told:
         verdict = LabelledVerdict(feasibility, labelled, chosen)
         outcome = solve(_stage(labelled, chosen, warm), stopping, verdict, told)
         labelled = verdict.labelled
@@ -202,8 +222,9 @@ def project(
             proof = _proof(labelled, outcome)
         except KeyboardInterrupt:
             outcome = interrupt(outcome, _WITHOUT_PROOF)
-    result = make_projection(reference, labelled, outcome, proof, feasibility.diagnosis)
-    return delivered(result, on_failure, stopping.residual)
+    if note:
+        outcome = replace(outcome, notes=[note, *outcome.notes])
+    return make_projection(reference, labelled, outcome, proof, feasibility.diagnosis)
 
 
 def _stage(labelled: LabelledProblem, solver: Solver, warm: FloatArray | None = None) -> Stage[Iterate]:
@@ -254,16 +275,16 @@ class LabelledVerdict:
 
 
 def _without_support(
-    reference: Table, constraints: Sequence[Marginal], feasibility: Feasibility, stopping: Stopping, on_failure: str
+    reference: Table, constraints: Sequence[Marginal], feasibility: Feasibility, stopping: Stopping
 ) -> Projection:
     """Return how far the reference itself is from targets of which one has no profile: no iteration is made."""
     try:
         labelled = build_problem(reference, constraints, bare_rows=True)
     except InfeasibleError:  # not one profile is left
-        return delivered(empty_projection(reference, constraints, feasibility.diagnosed()), on_failure)
+        return empty_projection(reference, constraints, feasibility.diagnosed())
     outcome = run(labelled.arrays, IPF(), replace(stopping, max_iterations=0))
     outcome = replace(outcome, termination=Termination.INFEASIBLE)
-    return delivered(make_projection(reference, labelled, outcome, None, feasibility.diagnosed()), on_failure)
+    return make_projection(reference, labelled, outcome, None, feasibility.diagnosed())
 
 
 def _warm_start(labelled: LabelledProblem, start: Projection | Sequence[Table]) -> FloatArray:

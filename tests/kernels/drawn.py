@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from purtensor.kernels.numpy_forms import FORMS
+
 
 def plain(kernel):
     """Return a kernel as plain Python: as it is where nothing is compiled (NUMBA_DISABLE_JIT)."""
@@ -12,8 +14,10 @@ def plain(kernel):
 
 
 def both(kernel, name="kernel"):
-    """Parametrize a test over a kernel compiled and as plain Python, in the argument `name`."""
-    return pytest.mark.parametrize(name, [kernel, plain(kernel)], ids=["compiled", "python"])
+    """Parametrize a test over a kernel compiled, as plain Python, and in numpy where it has such a form."""
+    forms = [(kernel, "compiled"), (plain(kernel), "python"), (FORMS.get(kernel), "numpy")]
+    found, ids = zip(*(pair for pair in forms if pair[0] is not None), strict=True)
+    return pytest.mark.parametrize(name, found, ids=ids)
 
 
 class Arrays:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import pickle
@@ -12,6 +13,7 @@ from pathlib import Path
 import numba
 import pytest
 
+import purtensor
 from purtensor.kernels._sources import fingerprint
 from purtensor.kernels.lanes import lane_sum
 
@@ -233,3 +235,11 @@ def test_compiled__nothing_of_numba_is_imported_before_a_kernel_is_called() -> N
 
 def test_compiled__a_kernel_is_pickled_by_its_name() -> None:
     assert pickle.loads(pickle.dumps(lane_sum)) is lane_sum
+
+
+def test_fingerprint__is_not_of_what_compiles() -> None:
+    package = Path(purtensor.__file__).parent
+    of_kernel, alone = (fingerprint(package / "kernels" / name).digest for name in ("checksum.py", "_jit.py"))
+    sources = [package / name for name in ("kernels/checksum.py", "_typing.py")]
+    assert of_kernel == hashlib.sha256(b"".join(hashlib.sha256(f.read_bytes()).digest() for f in sources)).hexdigest()
+    assert of_kernel != alone

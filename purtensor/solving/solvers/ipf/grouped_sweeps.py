@@ -27,9 +27,6 @@ from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
 SWEEPS_PER_FOLD = 50
 """Scaling in place drifts off the exponential family by some 1.7e-16 a pass; a fold brings it back."""
 
-_SECONDS_PER_UNIT = 2.2e-9
-"""Of one unit, of one profile or eight, and one group."""
-
 
 @dataclass(slots=True, eq=False)
 class MergedSweeps:
@@ -81,7 +78,7 @@ class MergedSweeps:
     @property
     def sweep_arithmetic(self) -> float:
         """The estimated seconds of a sweep's arithmetic."""
-        return _SECONDS_PER_UNIT * self.merged.count * len(self.units)
+        return self.merged.sweep_arithmetic(len(self.problem.reference))
 
     @property
     def total(self) -> float:

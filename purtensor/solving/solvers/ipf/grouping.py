@@ -39,6 +39,9 @@ _MOST_PAIRS = 1 << 22
 IN_CHUNKS = {1: (1 << 19, 1 << 18), WIDTH: (1 << 22, 1 << 20)}
 """For each width from how many profiles on passes are made in chunks, which threads share, and how large those are."""
 
+_SECONDS_PER_UNIT = 2.2e-9
+"""Of one unit, of one profile or eight, and one group."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merged:
@@ -62,6 +65,10 @@ class Merged:
     def count(self) -> int:
         """The number of groups."""
         return len(self.groups.sizes)
+
+    def sweep_arithmetic(self, profiles: int) -> float:
+        """Return the estimated seconds of a sweep's arithmetic."""
+        return _SECONDS_PER_UNIT * self.count * (profiles // self.width)
 
 
 def merged_of(problem: Problem, order: tuple[int, ...]) -> Merged | None:

@@ -30,6 +30,8 @@ SMALLEST_IN_CHUNKS = 1 << 20
 _LOWEST_FILL = 0.25
 """Cells that do not occur cost as much as others: with fewer than this share one pass a constraint is as fast."""
 
+_SECONDS_PER_CELL = 2e-9
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossing:
@@ -58,6 +60,12 @@ class Crossing:
     def blocks(self) -> int:
         """The number of blocks of eight slabs."""
         return int(self.layout.rows_a.shape[0])
+
+    @property
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+        rows, columns = self.shape
+        return _SECONDS_PER_CELL * self.blocks * WIDTH * rows * columns
 
 
 def crossing_of(problem: Problem, order: tuple[int, ...]) -> Crossing | None:

@@ -30,8 +30,6 @@ from purtensor.kernels.simd import WIDTH
 from purtensor.solving.solvers.ipf.slab_layout import Crossing
 from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
 
-_SECONDS_PER_CELL = 2e-9
-
 
 @dataclass(slots=True, eq=False)
 class OnePass:
@@ -69,7 +67,7 @@ class OnePass:
     @property
     def sweep_arithmetic(self) -> float:
         """The estimated seconds of a sweep's arithmetic."""
-        return _SECONDS_PER_CELL * self.state.base.size
+        return self.crossing.sweep_arithmetic
 
     @property
     def now(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from purtensor._options import is_count, is_number, items_of
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
+from purtensor.kernels.engine import engine, runs_in_numpy, sweeps_in_numpy
 from purtensor.kernels.ipf.over_relaxation import run_relaxed_sweeps
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.ipf.sweeps import run_sweeps
@@ -44,6 +45,7 @@ class _Sweeping:
     sums: FloatArray
     factor: FloatArray
     order: IntArray
+    is_compiled: bool
     done: int = 0
 
 
@@ -153,6 +155,15 @@ class IPF:
     def _step(self, problem: Problem, iterate: Iterate, budget: Budget, *, few: bool) -> Step:
         if self.blocks is not None:
             return self._blocks_step(problem, iterate)
+        if runs_in_numpy():
+            most = sweeps_in_numpy(problem.index.size)
+            if _is_compiled(iterate.memory):
+                with engine(plain=False):
+                    return self._step(problem, iterate, budget, few=few)
+            if isinstance(iterate.memory, _Sweeping) and iterate.memory.done >= most:
+                with engine(plain=False):
+                    return self._step(problem, iterate.with_memory(None), budget, few=few)
+            budget = replace(budget, iterations=min(budget.iterations, most))
         if problem.emptied is not None and is_first(problem, iterate):
             return first_sweep(problem, problem.emptied, iterate, self._checked_order(len(problem.index)))
         if self.acceleration is None:
@@ -173,7 +184,7 @@ class IPF:
         checked = self._checked_order(len(problem.index))
         if spans_the_range(problem):
             return InLogarithms.at(problem, checked, iterate.potentials, self.relaxation)
-        if self.relaxation != 1.0:
+        if self.relaxation != 1.0 or runs_in_numpy():
             return None
         order = tuple(checked.tolist())
         crossing = None if few else crossing_of(problem, order)
@@ -226,7 +237,15 @@ class IPF:
         rows = problem.system.rows
         sums = np.empty(rows)
         sum_rows(iterate.masses, problem.index[order[0]], sums[problem.system.block(order[0])])
-        return _Sweeping(iterate.masses.copy(), iterate.potentials.copy(), np.ones(rows), sums, np.empty(rows), order)
+        return _Sweeping(
+            iterate.masses.copy(),
+            iterate.potentials.copy(),
+            np.ones(rows),
+            sums,
+            np.empty(rows),
+            order,
+            not runs_in_numpy(),
+        )
 
     def _checked_order(self, constraints: int) -> IntArray:
         if self.order is None:
@@ -239,6 +258,13 @@ class IPF:
         return np.array(order, dtype=np.int64)
 
 
+def _is_compiled(memory: Any) -> bool:
+    """Tell whether sweeps with this memory are compiled already."""
+    if isinstance(memory, _Sweeping):
+        return memory.is_compiled
+    return isinstance(memory, (OnePass, MergedSweeps, InLogarithms))
+
+
 def _are_positions(order: object) -> bool:
     if isinstance(order, np.ndarray):
         order = order.tolist()  # of no axis, a number
@@ -249,4 +275,12 @@ def sweep_arithmetic(problem: Problem, memory: Any) -> float:
     """Return the estimated seconds of a sweep's arithmetic, given the memory of the sweeps before it."""
     if isinstance(memory, (OnePass, MergedSweeps, InLogarithms)):
         return memory.sweep_arithmetic
+    if runs_in_numpy() and isinstance(memory, _Sweeping):  # predictions are those for the compiled form
+        order = tuple(memory.order.tolist())
+        crossing = crossing_of(problem, order)
+        if crossing is not None:
+            return crossing.sweep_arithmetic
+        merged = merged_of(problem, order)
+        if merged is not None:
+            return merged.sweep_arithmetic(len(problem.reference))
     return _SECONDS_PER_STEP * problem.index.size

@@ -1,0 +1,111 @@
+"""Sums in numpy: over groups, over all, and of what potentials make of profiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.divergence import divergence_sum
+from purtensor.kernels.lanes import inner_product, lane_sum
+from purtensor.kernels.numpy_forms.forms import Forms
+from purtensor.kernels.spread import spread
+from purtensor.kernels.sums import group_sums
+
+_SMALL = 2.0**-960
+"""Above such a share, ratios to it times their logarithms are in the range of float64."""
+
+_LARGEST_POWER = 1000
+
+
+def exact_levels(values: FloatArray, group: IntArray, count: int) -> Iterator[FloatArray]:
+    """Split values into multiples of powers of two, and yield the sums of each level, none of which rounds."""
+    bits = max(26, len(values).bit_length())
+    rest = values
+    while largest := float(np.abs(rest).max(initial=0.0)):
+        if not math.isfinite(largest):
+            yield _added(group, rest, count)
+            return
+        power = math.frexp(largest)[1] + bits
+        if power > _LARGEST_POWER:  # what splits these would overflow: smaller, they keep all digits
+            is_large = np.abs(rest) > 1.0
+            for level in exact_levels(np.ldexp(np.where(is_large, rest, 0.0), -2 * bits), group, count):
+                yield np.ldexp(level, 2 * bits)
+            rest = np.where(is_large, 0.0, rest)
+            continue
+        splitter = math.ldexp(1.5, power)
+        level = (rest + splitter) - splitter
+        rest = rest - level
+        yield _added(group, level, count)
+
+
+def _added(group: IntArray, values: FloatArray, count: int) -> FloatArray:
+    return np.bincount(group, values, count).astype(np.float64, copy=False)  # integers where there is no value
+
+
+def group_sums_in_numpy(values: FloatArray, group: IntArray, count: int) -> FloatArray:
+    """Add up the sums of all levels, with what rounding takes from them."""
+    sums, lost = np.zeros(count), np.zeros(count)
+    for more in exact_levels(values, group, count):
+        total = sums + more
+        larger = np.abs(sums) >= np.abs(more)
+        lost += np.where(larger, (sums - total) + more, (more - total) + sums)
+        sums = total
+    return sums + lost
+
+
+def divergence_sum_in_numpy(p: FloatArray, q: FloatArray, p_total: float, q_total: float) -> float:
+    """Add up p log(p / q) - p + q in shares of the totals, by q phi(p / q - 1) where q has all its digits."""
+    one, other = p / p_total, q / q_total
+    if other.min(initial=1.0) > _SMALL:
+        return float((other * phi((one - other) / other)).sum())
+    near = other > _SMALL
+    far = ~near & (p > 0.0)
+    terms = np.where(near, 0.0, other)
+    terms[near] = other[near] * phi((one[near] - other[near]) / other[near])
+    logs = (np.log(p[far]) - np.log(p_total)) - (np.log(q[far]) - np.log(q_total))
+    terms[far] += one[far] * logs - one[far]
+    return float(terms.sum())
+
+
+def phi(w: FloatArray) -> FloatArray:
+    """Return (1 + w) log(1 + w) - w, by its series where log1p alone cancels."""
+    small = np.abs(w) < 0.02
+    near = np.where(small, w, 0.0)
+    term = near * near * 0.5
+    total = term
+    for n in range(3, 12):
+        term = term * (-near * (n - 2) / n)
+        total = total + term
+    if small.all():
+        return np.asarray(total)
+    outer = np.where(small | (w <= -1.0), 0.0, w)
+    far = np.where(w <= -1.0, 1.0, (1.0 + outer) * np.log1p(outer) - outer)
+    return np.where(small, total, far)
+
+
+def spread_in_numpy(index: IntArray, offsets: IntArray, potentials: FloatArray, out: FloatArray) -> None:
+    """Look up the potentials of each constraint, and add them up."""
+    out[:] = spread_range(index, offsets, potentials, 0, out.size)
+
+
+def spread_range(index: IntArray, offsets: IntArray, potentials: FloatArray, begin: int, end: int) -> FloatArray:
+    """Return C^T potentials of the profiles begin .. end - 1."""
+    found = potentials[offsets[0] : offsets[1]][index[0, begin:end]]
+    for k in range(1, len(index)):
+        found += potentials[offsets[k] : offsets[k + 1]][index[k, begin:end]]
+    return found
+
+
+FORMS: Forms = {
+    group_sums: group_sums_in_numpy,
+    divergence_sum: divergence_sum_in_numpy,
+    lane_sum: lambda values: float(values.sum()),
+    inner_product: lambda one, other: float((one * other).sum()),
+    spread: spread_in_numpy,
+}
+
+ALONE: tuple[Any, ...] = (group_sums, divergence_sum)

@@ -1,0 +1,185 @@
+"""Sweeps of iterative proportional fitting in numpy: gather factors, scale, count what the rows sum to."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.ipf import steps
+from purtensor.kernels.ipf.sweeps import run_sweeps
+from purtensor.kernels.numpy_forms.forms import Forms
+from purtensor.kernels.numpy_forms.sums import spread_range
+
+_BLOCK = 4096
+"""Few rows have many terms each: they are added up in blocks, so that no chain of additions is long."""
+
+
+def row_sums(masses: FloatArray, row: IntArray, rows: int) -> FloatArray:
+    """Return the marginal of the masses over one constraint."""
+    if rows > steps.FEW_ROWS or len(masses) <= _BLOCK:
+        return np.bincount(row, masses, rows).astype(np.float64, copy=False)
+    sums = np.zeros(rows)
+    for first in range(0, len(masses), _BLOCK):
+        sums += np.bincount(row[first : first + _BLOCK], masses[first : first + _BLOCK], rows)
+    return sums
+
+
+def _sum_rows(masses: FloatArray, row: IntArray, sums: FloatArray) -> None:
+    sums[:] = row_sums(masses, row, sums.size)
+
+
+def _scale_and_sum(masses: FloatArray, row: IntArray, factor: FloatArray, next_row: IntArray, sums: FloatArray) -> None:
+    masses *= factor[row]
+    sums[:] = row_sums(masses, next_row, sums.size)
+
+
+def rebuild_range_in_numpy(
+    reference: FloatArray, index: IntArray, offsets: IntArray, t: FloatArray, begin: int, end: int, masses: FloatArray
+) -> None:
+    """Write reference * exp(C^T t), also where exp alone is out of range: its root is taken twice."""
+    exponents = spread_range(index, offsets, t, begin, end)
+    if len(exponents) and not np.abs(exponents).max() < 600.0:
+        np.clip(exponents, -1380.0, 1380.0, out=exponents)
+        half = np.exp(0.5 * exponents)
+        np.multiply(reference[begin:end] * half, half, out=masses[begin:end])
+        return
+    np.exp(exponents, out=exponents)
+    np.multiply(reference[begin:end], exponents, out=masses[begin:end])
+
+
+def _rebuild_masses(
+    reference: FloatArray, index: IntArray, offsets: IntArray, t: FloatArray, masses: FloatArray
+) -> None:
+    rebuild_range_in_numpy(reference, index, offsets, t, 0, masses.size, masses)
+
+
+def miss_in_numpy(sums: FloatArray, targets: FloatArray) -> tuple[float, float]:
+    """Return the largest absolute miss, and the sum of all; NaN where a sum is no number."""
+    gaps = np.abs(sums - targets)
+    total = float(gaps.sum())
+    if not math.isfinite(total):
+        return math.nan, math.nan
+    return float(gaps.max(initial=0.0)), total
+
+
+def measure_others_in_numpy(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    targets: FloatArray,
+    known: int,
+    misses: tuple[float, float],
+    sums: FloatArray,
+) -> tuple[float, float]:
+    """Write the sums of all constraints but one; return the largest miss and the largest in L1."""
+    residual, residual_l1 = misses
+    for k in range(len(index)):
+        if k != known:
+            rows = slice(offsets[k], offsets[k + 1])
+            sums[rows] = row_sums(masses, index[k], rows.stop - rows.start)
+            largest, total = miss_in_numpy(sums[rows], targets[rows])
+            if math.isnan(total):
+                return math.nan, math.nan
+            residual, residual_l1 = max(residual, largest), max(residual_l1, total)
+    return residual, residual_l1
+
+
+def _measure(
+    masses: FloatArray, index: IntArray, offsets: IntArray, targets: FloatArray, sums: FloatArray
+) -> tuple[float, float]:
+    return measure_others_in_numpy(masses, index, offsets, targets, -1, (0.0, 0.0), sums)
+
+
+def fitted(targets: FloatArray, sums: FloatArray) -> FloatArray:
+    """Return targets / sums; 1 for rows without mass, which no potential can serve."""
+    if sums.min() > 0.0:
+        return targets / sums
+    return np.divide(targets, sums, out=np.ones_like(targets), where=sums > 0.0)
+
+
+def gain_of(targets: FloatArray, factors: FloatArray) -> float:
+    """Return the sum of targets * (log f - 1 + 1 / f): what steps with these factors gained, without cancellation."""
+    d = (factors - 1.0) / factors
+    small = np.abs(d) <= 1.0 / 32.0
+    near = np.where(small, d, 0.0)
+    tail = np.full_like(near, 1.0 / 11.0)
+    for divisor in (10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0):
+        tail = tail * near + 1.0 / divisor
+    terms = near * near * tail
+    if not small.all():
+        far = ~small
+        terms[far] = np.log(factors[far]) - d[far]
+    return float((targets * terms).sum())
+
+
+@np.errstate(all="ignore")  # numbers that are not finite end the run
+def run_sweeps_in_numpy(
+    reference: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    targets: FloatArray,
+    order: IntArray,
+    masses: FloatArray,
+    t: FloatArray,
+    u: FloatArray,
+    sums: FloatArray,
+    factor: FloatArray,
+    done: int,
+    limit: int,
+    tolerance: float,
+    tolerance_l1: float,
+    records: FloatArray,
+    dense: int,
+) -> tuple[int, int]:
+    """Make at most `limit` sweeps and record some: see purtensor.kernels.ipf.sweeps.run_sweeps."""
+    blocks = [slice(int(offsets[k]), int(offsets[k + 1])) for k in range(len(index))]
+    steps_of_sweep = [(int(k), int(next_k)) for k, next_k in zip(order, np.roll(order, -1), strict=True)]
+    first = steps_of_sweep[0][0]
+    start, total = float(reference.sum()), float(targets[blocks[first]].sum())
+    measured = np.empty_like(sums)
+    factor[:] = 1.0
+    written = 0
+    for n in range(1, limit + 1):
+        for k, following in steps_of_sweep:
+            rows, next_rows = blocks[k], blocks[following]
+            factor[rows] = fitted(targets[rows], sums[rows])
+            u[rows] *= factor[rows]
+            masses *= factor[rows][index[k]]
+            sums[next_rows] = row_sums(masses, index[following], next_rows.stop - next_rows.start)
+        if (done + n) % steps.SWEEPS_PER_FOLD == 0:
+            t += np.log(u)
+            u[:] = 1.0
+            _rebuild_masses(reference, index, offsets, t, masses)
+            sums[blocks[first]] = row_sums(masses, index[first], blocks[first].stop - blocks[first].start)
+        missed = miss_in_numpy(sums[blocks[first]], targets[blocks[first]])
+        met = missed[0] <= tolerance and missed[1] <= tolerance_l1
+        due = _is_recorded(done + n, dense)
+        if not (met or due or math.isnan(missed[1])):
+            continue
+        residual, l1 = measure_others_in_numpy(masses, index, offsets, targets, first, missed, measured)
+        ended = math.isnan(l1) or (residual <= tolerance and l1 <= tolerance_l1)
+        if ended or due:
+            mass = float(sums[blocks[first]].sum())
+            dual = float((targets * t).sum() + (targets * np.log(u)).sum()) / total - math.log(mass / start)
+            records[written] = done + n, residual, l1, gain_of(targets, factor), dual, mass
+            written += 1
+        if ended or written == len(records):
+            return n, written
+    return limit, written
+
+
+_is_recorded = getattr(steps.is_recorded, "py_func", steps.is_recorded)
+
+FORMS: Forms = {
+    run_sweeps: run_sweeps_in_numpy,
+    steps.sum_rows: _sum_rows,
+    steps.scale_and_sum: _scale_and_sum,
+    steps.rebuild_range: rebuild_range_in_numpy,
+    steps.rebuild_masses: _rebuild_masses,
+    steps.miss: miss_in_numpy,
+    steps.measure: _measure,
+    steps.measure_others: measure_others_in_numpy,
+    steps.is_recorded: _is_recorded,
+}
