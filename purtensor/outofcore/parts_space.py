@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.errors import StoreError
 from purtensor.kernels.ipf.log_domain_sweeps import gain_of_a_row
 from purtensor.kernels.ipf.steps import take_factors
 from purtensor.kernels.newton.certificate import unevenness
@@ -36,13 +35,15 @@ from purtensor.outofcore.passes import (
     raised_pass,
     sweep_pass,
 )
+from purtensor.outofcore.proof import StoredBasis, forest_pair, stored_basis, stored_sums
+from purtensor.outofcore.proof_passes import At
 from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.regularized import FLOORS
 from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding, log_factors
 from purtensor.solving.loop import State
-from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
+from purtensor.solving.spaces.space import Sums
 from purtensor.solving.stopping import EMPTIED, away_from_total
 
 
@@ -106,6 +107,7 @@ class PartsSpace:
     _made: int = 0
     _first: tuple[PartsPoint, Tally] | None = None
     _proof: tuple[str, Certificate] | None = None
+    _basis: tuple[PartsPoint, StoredBasis | None] | None = None
 
     @property
     def total(self) -> float:
@@ -261,24 +263,15 @@ class PartsSpace:
         tokens = (f"change.{number - 1}", f"change.{number}")
         return self._pass(certificate_pass, point.token, point.outer, scale, solved, tokens, raised)
 
-    def sums(self, point: PartsPoint, change: PartsChange) -> Sums:
-        """Return what a change proves, what it leaves of the misses being taken for a distance.
-
-        That is no proof where rows are all but dependent (notes/certificate.md).
-        """
-        first = self._told(point)
-        upper, gap, moved = (change.tally.sums[name] / self.total for name in ("upper", "gap", "moved"))
-        upper = (math.sqrt(max(upper, 0.0)) + change.uneven / math.sqrt(self.total)) ** 2
-        left = change.left / self.total
-        rounding = 2.0**-53 * (4.0 + float(first.sums["weight"] / first.sums["mass"]))
-        feasible = change.lowest >= -1.0 and left <= NEGLIGIBLE
-        return Sums(upper, max(gap, 0.0), moved / 2 + left + rounding, left, rounding + left, feasible)
-
-    def _told(self, point: PartsPoint) -> Tally:
-        """Return what the first pass of a certificate told of this point."""
-        if self._first is None or self._first[0].token != point.token:
-            raise StoreError("nothing was proved of this point")
-        return self._first[1]
+    def sums(self, point: PartsPoint, change: PartsChange) -> Sums | None:
+        pair = forest_pair(self.store)
+        if pair is None:
+            return None
+        at = At(self.store, pair, point.token, point.outer, change.scale, change.token)
+        if self._basis is None or self._basis[0] is not point:
+            self._basis = point, stored_basis(at)
+        basis = self._basis[1]
+        return None if basis is None else stored_sums(at, basis, self.total)
 
     def divergence(self, point: PartsPoint) -> float:
         """Return the divergence of a point, scaled, from the reference; a certificate has summed it on its way."""
@@ -297,7 +290,7 @@ class PartsSpace:
         """Return what can be proved of a point, kept with its witness; `at_last` with more effort."""
         if self._proof is not None and self._proof[0] == point.token and (self._proof[1].certified or not at_last):
             return self._proof[1]
-        self._first = None
+        self._first = self._basis = None
         kept: list[PartsChange] = []
         found = certify(self, point, FLOORS if at_last else (), kept)
         self._witness(point, kept[-1] if kept else None)

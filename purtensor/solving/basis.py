@@ -23,7 +23,7 @@ from purtensor.solving.problem import Problem
 
 UNIT = 2.0**-53
 
-_MOST_CLOSING = 1500
+MOST_CLOSING = 1500
 """The most rows beside the forest's for which a matrix is inverted."""
 
 UPWARD = 1.0 + 1e-8
@@ -129,7 +129,7 @@ def heaviest_basis(problem: Problem, masses: FloatArray) -> Basis | None:
                            for k in others]) if others else np.empty(0, dtype=np.int64)  # fmt: skip
     if not len(rows):
         return Basis(problem, grown.forest, others, None)
-    closing = _close(problem, masses, others, grown, rows) if len(rows) <= _MOST_CLOSING else None
+    closing = _close(problem, masses, others, grown, rows) if len(rows) <= MOST_CLOSING else None
     return None if closing is None else Basis(problem, grown.forest, others, closing)
 
 
@@ -185,7 +185,7 @@ def _close(problem: Problem, masses: FloatArray, others: list[int], grown: _Grow
         vectors = np.empty((tried, wanted), dtype=np.int32)
         cycle_vectors(profiles, grown.first, grown.second, grown.first_rows, *parents, places, system.index[others],
                       system.offsets[others], vectors)  # fmt: skip
-        chosen = _pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
+        chosen = pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
         inverted = verified_inverse(vectors[chosen].T.astype(np.float64))
         if inverted is not None:
             taken = profiles[chosen]
@@ -197,7 +197,7 @@ def _close(problem: Problem, masses: FloatArray, others: list[int], grown: _Grow
     return None
 
 
-def _pivots(matrix: FloatArray) -> IntArray:
+def pivots(matrix: FloatArray) -> IntArray:
     """Return as many rows of a tall matrix as it has columns, which elimination finds independent: large ones."""
     order = np.arange(len(matrix))
     for place, other in enumerate(scipy.linalg.lapack.dgetrf(matrix)[1]):

@@ -1,0 +1,251 @@
+"""What one pass over the parts does to prove a bound: on a forest in each part, and profiles that close its cycles.
+
+The forest is that of the constraints within the parts; the rows that couple parts are met by profiles anywhere, one for
+each row (notes/certificate.md, equations 6 to 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof
+from purtensor.kernels.rank.forest import cycle_vectors
+from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, reach, route, tree_parents
+from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.outofcore.part import Part
+from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.solving.basis import UPWARD, pivots
+
+BASIS, MOVES = "change.basis", "change.moves"
+"""The states in which a part's forest lies, and where the moves of its masses."""
+
+Closings = Mapping[int, tuple[IntArray, IntArray]]
+"""For each part its profiles that close cycles, and which of the rows that couple the parts each one meets."""
+
+
+class At(NamedTuple):
+    """A point, scaled to the targets' total, and the state of the change that is made to it.
+
+    `pair` are the constraints within parts, one or two, that imply all others there.
+    """
+
+    store: SlabStore
+    pair: tuple[int, ...]
+    token: str
+    outer: FloatArray
+    scale: float
+    change: str
+
+
+class Met(NamedTuple):
+    """What moves leave on the rows that couple the parts, over some parts.
+
+    Attributes
+    ----------
+    l1
+        The misses within the parts, one a constraint.
+    high, low, unsure
+        Minus the sums of the rows that couple the parts, in twice the digits, and by how much they can be off.
+    next, reach
+        What the forests' own answer to the misses within the parts adds to these rows, and no less than its sizes.
+    moved, mass
+        The sums of the moves and of the masses.
+    """
+
+    l1: FloatArray
+    high: FloatArray
+    low: FloatArray
+    unsure: FloatArray
+    next: FloatArray
+    reach: FloatArray
+    moved: float
+    mass: float
+
+
+def joined(parts: list[Met]) -> Met:
+    """Return what several parts leave together; what rounding takes from the high digits is kept in the low ones."""
+    total = parts[0]
+    for part in parts[1:]:
+        high = total.high + part.high
+        back = high - total.high
+        low = total.low + part.low + ((total.high - (high - back)) + (part.high - back))
+        unsure = total.unsure + part.unsure + 4.0 * UNIT * (np.abs(total.low) + np.abs(part.low) + UNIT * np.abs(high))
+        following, reached = total.next + part.next, total.reach + part.reach
+        moved, mass = total.moved + part.moved, total.mass + part.mass
+        total = Met(total.l1 + part.l1, high, low, unsure, following, reached, moved, mass)
+    return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forest:
+    """A part's forest: the graph's nodes of each profile, and its leaves in the order in which they go."""
+
+    first: IntArray
+    second: IntArray
+    first_rows: int
+    nodes: int
+    edge: IntArray
+    leaf: IntArray
+    other: IntArray
+
+    @classmethod
+    def read(cls, at: At, number: int, part: Part) -> Forest:
+        """Return what `grow` has written."""
+        found = read_packed(at.store.state(BASIS, number)).arrays
+        return cls(*_graph(part, at.pair), found["edge"], found["leaf"], found["other"])
+
+    def missed(self, part: Part, pair: tuple[int, ...], rows: FloatArray) -> FloatArray:
+        """Return what the nodes miss, of what all rows miss."""
+        own = [rows[part.block(k)] for k in pair]
+        return np.concatenate([*own, np.zeros(self.nodes - sum(map(len, own)))])
+
+    def ends(self, profiles: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the two nodes of profiles."""
+        return self.first[profiles], self.first_rows + self.second[profiles]
+
+    def routed(self, nodes: FloatArray) -> FloatArray:
+        """Return changes of the masses that meet the misses of the nodes; these are used up."""
+        found = np.zeros(len(self.first))
+        route(self.edge, self.leaf, self.other, nodes, found)
+        return found
+
+    def reached(self, nodes: FloatArray) -> FloatArray:
+        """Return no less than the sizes of the changes for misses of these sizes; these are used up."""
+        found = np.zeros(len(self.first))
+        reach(self.edge, self.leaf, self.other, nodes, found)
+        return found * UPWARD
+
+
+def _graph(part: Part, pair: tuple[int, ...]) -> tuple[IntArray, IntArray, int, int]:
+    """Return the nodes of each profile in the graph of two constraints, how many are rows of the first, and how many.
+
+    The rows of one constraint alone hang on a node that is no row.
+    """
+    sizes = [part.block(k).stop - part.block(k).start for k in pair]
+    first = part.index[pair[0]].astype(np.int64)
+    second = part.index[pair[1]].astype(np.int64) if len(sizes) > 1 else np.zeros_like(first)
+    return first, second, sizes[0], sizes[0] + (sizes[1] if len(sizes) > 1 else 1)
+
+
+def grow(number: int, at: At, most: int) -> tuple[FloatArray, IntArray, IntArray, bool]:
+    """Write a part's heaviest forest; return profiles beside it: their masses, numbers and cycles' sums, and if all.
+
+    Of the `most` heaviest those are returned that elimination takes first, as many as rows couple the parts.
+    """
+    part, potentials = opened_part(at.store, number, at.token, at.outer)
+    masses = at.scale * part.masses(potentials)
+    first, second, first_rows, nodes = _graph(part, at.pair)
+    inside, edges, leader = np.zeros(len(masses), dtype=bool), np.empty(len(masses), dtype=np.int64), np.arange(nodes)
+    slab_ptr = part.form.slabs.slab_ptr
+    count = heaviest_edges(masses, first, second, first_rows, slab_ptr, leader, inside, edges)
+    is_root: BoolArray = leader == np.arange(nodes)
+    if len(at.pair) == 1:
+        is_root = np.arange(nodes) == nodes - 1
+    degree, links = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+    edge, leaf, other = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    list_leaves(first, second, first_rows, edges[:count], is_root, degree, links, edge, leaf, other)
+    _write(at.store, number, BASIS, {"edge": edge, "leaf": leaf, "other": other})
+    wanted = int(np.count_nonzero(at.store.kept))
+    weight = np.where(inside, 0.0, masses)
+    tried = min(int(np.count_nonzero(weight)), most)
+    if not wanted or not tried:
+        return np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, wanted), dtype=np.int32), True
+    profiles = np.sort(np.argpartition(-weight, tried - 1)[:tried])
+    parent, via, depth = (np.zeros(nodes, dtype=np.int64) for _ in range(3))
+    tree_parents(edge, leaf, other, parent, via, depth)
+    places = np.full(len(part.targets), -1, dtype=np.int64)
+    places[part.outer_rows()[at.store.kept]] = np.arange(wanted)
+    vectors = np.empty((tried, wanted), dtype=np.int32)
+    outside = list(part.outside)
+    cycle_vectors(profiles, first, second, first_rows, parent, via, depth, places, part.index[outside],
+                  part.offsets[outside], vectors)  # fmt: skip
+    all_tried = tried == int(np.count_nonzero(weight))
+    if tried > wanted:
+        chosen = pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
+        profiles, vectors = profiles[chosen], vectors[chosen]
+    return weight[profiles], profiles, vectors, all_tried
+
+
+def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> Met:
+    """Move a part's masses by the change, or from where they were by what meets their misses, and tell what is left.
+
+    `values` are those of the profiles that close cycles.
+    """
+    part, potentials = opened_part(at.store, number, at.token, at.outer)
+    masses = at.scale * part.masses(potentials)
+    forest = Forest.read(at, number, part)
+    if values is None:
+        moves = np.zeros_like(masses)
+        made = read_packed(at.store.state(at.change, number)).arrays["made"]
+        add_moves(masses, part.index, part.offsets, made, 0, len(masses), moves, np.empty(2))
+    else:
+        before = read_packed(at.store.state(MOVES, number)).arrays
+        nodes = forest.missed(part, at.pair, before["missed"])
+        profiles, own = _closing(number, closings, values)
+        for ends in forest.ends(profiles):
+            np.subtract.at(nodes, ends, own)
+        found = forest.routed(nodes)
+        found[profiles] += own
+        moves = np.maximum(before["moves"] + found, -masses)
+    high, low, unsure = _missed(part, masses, moves)
+    missed = high + low
+    sizes = np.abs(missed) + unsure + 2.0 * UNIT * np.abs(missed)
+    _write(at.store, number, MOVES, {"moves": moves, "missed": missed, "sizes": sizes})
+    outer = part.outer_rows()
+    l1 = np.zeros(len(part.offsets) - 1)
+    for k in part.inside:
+        l1[k] = np.abs(missed[part.block(k)]).sum()
+    following = part.sums(forest.routed(forest.missed(part, at.pair, missed)))[outer]
+    reached = part.sums(forest.reached(forest.missed(part, at.pair, sizes)))[outer] * UPWARD
+    return Met(l1, high[outer], low[outer], unsure[outer], following, reached, float(moves.sum()), float(masses.sum()))
+
+
+def _missed(part: Part, masses: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return targets - C (masses + moves) in twice the digits and by how much it can be off; outside for targets 0."""
+    high, rows = part.targets.copy(), len(part.targets)
+    high[part.outer_rows()] = 0.0
+    low, size, count = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+    for k, own in enumerate(part.index):
+        block = part.block(k)
+        add_misses(masses, moves, own, high[block], low[block], size[block], count[block])
+    return high, low, UNIT * 2.1 * count * size
+
+
+def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: float) -> FloatArray:
+    """Return a part's share of the sums that prove the distances; see `purtensor.kernels.newton.proof.add_proof`.
+
+    `bounds` are no less than the sizes of what the profiles that close cycles take of all that is still missed.
+    """
+    part, potentials = opened_part(at.store, number, at.token, at.outer)
+    masses = at.scale * part.masses(potentials)
+    forest = Forest.read(at, number, part)
+    moved = read_packed(at.store.state(MOVES, number)).arrays
+    nodes = forest.missed(part, at.pair, moved["sizes"])
+    profiles, own = _closing(number, closings, bounds)
+    for ends in forest.ends(profiles):
+        np.add.at(nodes, ends, own)
+    rest = forest.reached(nodes)
+    rest[profiles] += own
+    made = read_packed(at.store.state(at.change, number)).arrays["made"]
+    found = np.empty(6)
+    add_proof(masses, moved["moves"], rest * UPWARD, part.index, part.offsets, made, np.abs(made), np.abs(potentials),
+              away, 0, len(masses), found)  # fmt: skip
+    return found
+
+
+def _closing(number: int, closings: Closings, values: FloatArray) -> tuple[IntArray, FloatArray]:
+    none = np.empty(0, dtype=np.int64)
+    profiles, places = closings.get(number, (none, none))
+    return profiles, values[places]
+
+
+def _write(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray | IntArray]) -> None:
+    path = store.state(token, number)
+    made_folders(path.parent.parent, (path.parent.name,))
+    write_packed(path, arrays, {})
