@@ -10,10 +10,10 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.feasibility.mixed_explanation import PROGRAM, explained
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.dual.question import Question
 
-_PROGRAM = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _DENOMINATORS = (1, 2, 6, 60, 5040, 10**6, 10**9, None)
 _MISSED = 1e-9
 
@@ -77,7 +77,7 @@ def judge(question: Question, within: str = "") -> MixedVerdict:
     witness = [Fraction(0)] * question.rows
     for row, value in zip(hard.tolist(), ray, strict=True):
         witness[row] = value
-    text = _explained(question, hard, ray, within)
+    text = explained(question, hard, ray, within)
     return MixedVerdict(Verdict.INFEASIBLE, text, tuple(witness), miss * total, None)
 
 
@@ -99,7 +99,7 @@ def _smallest_miss(
             [np.concatenate([low, np.zeros(2 * rows)]), np.concatenate([high, np.full(2 * rows, np.inf)])]
         ),
         method="highs",
-        options=_PROGRAM,
+        options=PROGRAM,
     )
     if solved.status != 0:
         return None
@@ -207,51 +207,6 @@ def _excess(
     return excess
 
 
-def _explained(question: Question, hard: IntArray, ray: tuple[Fraction, ...], within: str) -> str:
-    """Return in words how far rows of the contradiction can reach while all other hard rows are met."""
-    used = [int(hard[k]) for k, y in enumerate(ray) if y != 0]
-    short: list[str] = []
-    over: list[str] = []
-    for row in used:
-        side = 1.0 if ray[int(np.searchsorted(hard, row))] > 0 else -1.0
-        reach = _reach(question, hard, row, side)
-        if reach is None:
-            continue
-        asked = question.row_lower[row] if side > 0 else question.row_upper[row]
-        if (reach < asked) == (side > 0) and reach != asked:
-            words = "can reach" if side > 0 else "cannot come below"
-            ending = f"{reach:.6g} of the {asked:.6g} asked" if side > 0 else f"{reach:.6g}, asked is {asked:.6g}"
-            (short if side > 0 else over).append(f"{question.row_name(row)} {words} {ending}")
-    if short or over:
-        return within + "; ".join((short + over)[:5])
-    more = f" and {len(used) - 8} more" if len(used) > 8 else ""
-    names = ", ".join(question.row_name(row) for row in used[:8]) + more
-    return f"{within}these rows contradict each other: {names}"
-
-
-def _reach(question: Question, hard: IntArray, row: int, side: float) -> float | None:
-    k = int(np.searchsorted(question.offsets, row, side="right")) - 1
-    own = question.block(k)
-    others = hard[(hard < own.start) | (hard >= own.stop)] if question.blocks[k].is_marginal else hard[hard != row]
-    c, total = question.coefficients, question.total
-    lower, upper = question.row_lower[others] / total, question.row_upper[others] / total
-    rest = c[others]
-    if question.blocks[k].is_marginal:  # the other rows of a marginal would fix this one: their sum stays
-        rest = sparse.vstack([rest, c[own.start : own.stop].sum(axis=0)[None, :]], format="csr")
-        whole = question.row_lower[own].sum() / total
-        lower, upper = np.append(lower, whole), np.append(upper, whole)
-    above, below = np.isfinite(upper), np.isfinite(lower)
-    solved = linprog(
-        -side * c[[row]].toarray().reshape(-1),
-        A_ub=sparse.vstack([rest[np.flatnonzero(above)], -rest[np.flatnonzero(below)]], format="csr"),
-        b_ub=np.concatenate([upper[above], -lower[below]]),
-        bounds=np.column_stack([question.lower / total, question.upper / total]),
-        method="highs",
-        options=_PROGRAM,
-    )
-    return -side * float(solved.fun) * total if solved.status == 0 else None
-
-
 def implied_zeros(question: Question, solution: FloatArray) -> BoolArray:
     """Return the cells that are empty in every solution, by a program that gives as many as it can some mass."""
     hard = np.flatnonzero(question.hard)
@@ -276,7 +231,7 @@ def implied_zeros(question: Question, solution: FloatArray) -> BoolArray:
             ]
         ),
         method="highs",
-        options=_PROGRAM,
+        options=PROGRAM,
     )
     zeros = np.zeros(cells, dtype=bool)
     if solved.status == 0:

@@ -18,7 +18,6 @@ from purtensor.constraints.marginals import Marginal, flattened
 from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, cells_of
 from purtensor.constraints.system import align
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
-from purtensor.solving.dual.centring import is_partition
 from purtensor.solving.dual.question import DISTANCES, Question
 from purtensor.solving.scaling import scaled_to
 from purtensor.tables.coded import CodedTable, domain_of, encode
@@ -250,7 +249,8 @@ def _fixed_total(blocks: Sequence[RowBlock], cells: int, signs: FloatArray | Non
             own = block.coefficients[[int(row)]]
             if own.nnz == cells and np.all(own.data == own.data[0]):
                 return float(block.lower[row] / own.data[0])
-        if len(equal) == block.count and is_partition(block.coefficients):
+        # persons who share a weight add to their groups by shares that sum to one
+        if len(equal) == block.count and np.allclose(block.coefficients.sum(axis=0), 1.0, rtol=0.0, atol=1e-14):
             return float(block.lower.sum())
     return None
 
