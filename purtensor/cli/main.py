@@ -7,9 +7,11 @@ import glob
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from purtensor._printing import printable
@@ -27,6 +29,9 @@ from purtensor.errors import (
 
 OUTPUTS = ("out", "report", "template")
 """The options that name what is written."""
+
+MOST_PATHS = 10
+"""So many replaced files are told by name; of more, how many there are."""
 
 NO_PATHS = ("decimal", "delimiter", "encoding")
 """Options whose words may happen to be paths, as the decimal point is."""
@@ -83,7 +88,7 @@ def keeping_inputs(run: Callable[[argparse.Namespace], int | None], parsed: argp
     with files.keep_files(inputs) as written:
         ending = run(parsed)
     if written.replaced:
-        print(printable(f"\nreplaced, having been there before: {', '.join(map(str, written.replaced))}"))
+        print(printable(f"\nreplaced, having been there before: {replaced_in_words(written.replaced)}"))
     return ending
 
 
@@ -101,6 +106,21 @@ def telling_warnings(parsed: argparse.Namespace) -> Iterator[None]:
     with warnings.catch_warnings():
         as_python, warnings.showwarning = warnings.showwarning, tell
         yield
+
+
+def replaced_in_words(paths: Sequence[Path]) -> str:
+    """Return a few paths each, and of more how many there are in which folder.
+
+    Examples
+    --------
+    >>> print(replaced_in_words([Path("out/a.csv"), Path("b.csv")]))
+    out/a.csv, b.csv
+    >>> print(replaced_in_words([Path(f"out/{at}.csv") for at in range(12)]))
+    12 files in out
+    """
+    if len(paths) <= MOST_PATHS:
+        return ", ".join(map(str, paths))
+    return ", ".join(f"{count} files in {folder}" for folder, count in Counter(path.parent for path in paths).items())
 
 
 def input_paths(parsed: argparse.Namespace) -> list[str]:
