@@ -134,7 +134,7 @@ def _descend(
     open_ = columns.repelled_below | columns.repelled_above
     flat = np.zeros(columns.size, dtype=bool)
     flat[columns.linear_slice] = True
-    best, since = np.inf, 0
+    best, since, last = np.inf, 0, InteriorPoint(state.x, state.y, np.inf)
     for _ in range(most):
         to_lower = np.where(walls.has_lower, state.x - walls.lower, 1.0)
         to_upper = np.where(walls.has_upper, walls.upper - state.x, 1.0)
@@ -145,7 +145,10 @@ def _descend(
         pressure = _pressure(state, to_lower, to_upper, walls)
         residual = float(np.abs(missing).max(initial=0.0)) / mass
         lacking = max(residual, float(np.abs(tilt * weight).max(initial=0.0)), pressure / mass)
-        if lacking <= tolerance or not np.isfinite(lacking):
+        if not np.isfinite(lacking):  # a column has come to its wall to the last digit
+            return last
+        last = InteriorPoint(state.x, state.y, lacking)
+        if lacking <= tolerance:
             break
         best, since = (lacking, 0) if lacking < 0.5 * best else (best, since + 1)
         if since > _STEADY_STEPS:
@@ -159,7 +162,7 @@ def _descend(
         except (np.linalg.LinAlgError, ValueError):
             break
         _move(problem, walls, state, (to_lower, to_upper), (missing, tilt, give), pressure, solve)
-    return InteriorPoint(state.x, state.y, lacking)
+    return last
 
 
 def _pressure(state: _State, to_lower: FloatArray, to_upper: FloatArray, walls: _Walls) -> float:

@@ -58,7 +58,7 @@ def matrix_of(coefficients: sparse.csr_array) -> Matrix:
     """Return the form in which products with these coefficients are fast."""
     rows, cells = coefficients.shape
     if coefficients.nnz >= _DENSE_SHARE * rows * cells:
-        return DenseMatrix(coefficients.toarray(order="F"))
+        return DenseMatrix(coefficients.toarray())
     return SparseMatrix(coefficients)
 
 
@@ -70,7 +70,14 @@ class DenseMatrix:
     def __init__(self, values: FloatArray) -> None:
         self.values = np.asfortranarray(values)
         self.shape: tuple[int, int] = values.shape
-        self._sizes: FloatArray | None = None
+        self._sizes: FloatArray | None = None  # made when a proof asks for it
+
+    @property
+    def sizes(self) -> FloatArray:
+        """|C|, which is C itself where nothing is negative."""
+        if self._sizes is None:
+            self._sizes = np.abs(self.values) if self.values.min(initial=0.0) < 0.0 else self.values
+        return self._sizes
 
     def times(self, x: FloatArray) -> FloatArray:
         """Return C x."""
@@ -82,11 +89,11 @@ class DenseMatrix:
 
     def size_times(self, x: FloatArray) -> FloatArray:
         """Return |C| x."""
-        return np.asarray(np.abs(self.values) @ x)
+        return np.asarray(self.sizes @ x)
 
     def size_back(self, y: FloatArray) -> FloatArray:
         """Return |C|^T y."""
-        return np.asarray(np.abs(self.values).T @ y)
+        return np.asarray(self.sizes.T @ y)
 
     def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
         """Return C diag(weights) C^T + diag(diagonal), summed in blocks of cells that fit the cache."""

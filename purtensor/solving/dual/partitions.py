@@ -35,6 +35,8 @@ def partition_system(blocks: Sequence[RowBlock], offsets: IntArray, rows: IntArr
     sizes: dict[str, pd.Index[Any]] = {}
     index, scopes, codes, counts = [], [], [], []
     for k, block in enumerate(blocks):
+        if block.coefficients.nnz > block.coefficients.shape[1]:
+            return None
         own = rows[(rows >= offsets[k]) & (rows < offsets[k + 1])] - offsets[k]
         row_of = _row_of_cells(block.coefficients[own][:, cells])
         if row_of is None or (block.index is None and len(own) > 1):

@@ -65,8 +65,9 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     cells = np.flatnonzero(keep)
     if not len(cells):
         raise InfeasibleError("targets and bounds of 0 leave no profile that may have mass")
-    rest = question.coefficients[:, cells]
-    supported = np.diff(rest.tocsr().indptr) > 0
+    whole = question.coefficients
+    rest = whole if len(cells) == whole.shape[1] else whole[:, cells].tocsr()
+    supported = np.diff(rest.indptr) > 0
     _require_support(question, supported | emptying)
     rows = np.flatnonzero(supported & ~emptying)
     mixing, asked = _mixed(question, costs, rows)
@@ -74,8 +75,11 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     unit = math.ldexp(1.0, -exponent)
     for ends in (question.row_lower, question.row_upper):
         scaled_targets(ends[np.isfinite(ends)], exponent)  # refuses those of which the scale leaves nothing
-    coefficients = (mixing @ rest[rows]).tocsr()
-    coefficients.eliminate_zeros()
+    plain = mixing.nnz == len(rows) and bool(np.all(mixing.data == 1.0))
+    coefficients = rest if len(rows) == question.rows else rest[rows]
+    if not plain:
+        coefficients = (mixing @ coefficients).tocsr()
+        coefficients.eliminate_zeros()
     asked = replace(
         asked,
         coefficients=coefficients,
@@ -84,7 +88,6 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
         variance=asked.variance * unit,
     )
     kind = cells_of(question, cells, unit)
-    plain = mixing.nnz == len(rows) and bool(np.all(mixing.data == 1.0))
     matrix = _marginals(question, rows, cells) if plain else None
     problem = dual_problem(kind, asked, question.total * unit, matrix)
     return Prepared(cells, rows, emptying, mixing, exponent, problem)
@@ -102,7 +105,7 @@ def emptied(question: Question) -> tuple[BoolArray, BoolArray]:
         kl[question.block(k)] = block.softness is not None and block.softness.penalty == "kl"
     zero_above = (question.hard | kl) & (question.row_upper == 0.0)
     zero_below = question.hard & (question.row_lower == 0.0)
-    while True:
+    while (zero_above | zero_below).any():
         own = c[:, np.flatnonzero(keep)]
         low = np.asarray(own.min(axis=1).todense()).reshape(-1)
         high = np.asarray(own.max(axis=1).todense()).reshape(-1)
@@ -113,7 +116,8 @@ def emptied(question: Question) -> tuple[BoolArray, BoolArray]:
         touched = np.asarray(abs(c[np.flatnonzero(found)]).sum(axis=0)).reshape(-1) > 0.0
         keep &= ~touched
         if not keep.any():
-            return keep, emptying
+            break
+    return keep, emptying
 
 
 def _require_support(question: Question, supported: BoolArray) -> None:

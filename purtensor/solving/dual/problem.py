@@ -58,8 +58,10 @@ class RowCosts:
 
     def scaled(self, by: FloatArray) -> RowCosts:
         """Return the same question of rows times positive numbers."""
+        c = self.coefficients
+        data = c.data * np.repeat(by, np.diff(c.indptr))
         return RowCosts(
-            (sparse.diags_array(by) @ self.coefficients).tocsr(),
+            sparse.csr_array((data, c.indices, c.indptr), shape=c.shape),
             self.lower * by,
             self.upper * by,
             self.absolute / by,
