@@ -3,25 +3,58 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 
 import purtensor
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from command_pages import write_pages  # noqa: E402
 
 project = "purtensor"
 author = "The purtensor maintainers"
 project_copyright = author
 version = release = purtensor.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx-mathjax-offline",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_argparse_cli",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples"]
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"purtensor {release}"
 html_copy_source = False
 
 myst_heading_anchors = 3
-autosummary_generate = False  # the pages of the reference are written by hand, so that a test can read them
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_allow_space = False  # a dollar before a blank is a dollar
+autosummary_generate = True  # a page a name, of those that the pages of the reference list
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "image_scrapers": "gallery_figures.figures",
+    "abort_on_example_error": True,
+    "min_reported_time": 60,
+    "write_computation_times": False,
+    "show_signature": False,
+}
 autodoc_member_order = "bysource"
 # what scikit-learn generates refers to pages of its own documentation
-autodoc_default_options = {"exclude-members": "get_metadata_routing, set_fit_request, set_score_request"}
+_REQUESTS = [f"set_{method}_request" for method in ("fit", "predict", "predict_proba", "score")]
+autodoc_default_options = {"exclude-members": ", ".join(["get_metadata_routing", *_REQUESTS])}
 autodoc_preserve_defaults = True
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True
@@ -64,6 +97,7 @@ def public_bases(app, name, thing, options, bases: list[type]) -> None:
 
 def setup(app) -> None:
     """Register the steps."""
+    app.connect("builder-inited", lambda app: write_pages(HERE / "commands"))
     app.connect("autodoc-process-docstring", without_substitutions)
     app.connect("autodoc-process-docstring", one_field_a_name)
     app.connect("autodoc-process-docstring", no_type_of_a_property)

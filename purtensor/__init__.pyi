@@ -2,6 +2,7 @@ from . import compat as compat
 from . import convergence as convergence
 from . import datasets as datasets
 from . import fairness as fairness
+from . import plots as plots
 from . import problems as problems
 from . import sklearn as sklearn
 from . import solvers as solvers

@@ -5,10 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """C0 and C1 controls but for tabs and ends of lines, and the marks that turn the direction of writing."""
@@ -45,6 +47,12 @@ class Shown:
             for heading, frame in self.frames().items()
         )
         return facts_as_html(_name_of(self), self.summary()) + below
+
+
+def draw(function: str, *shown: Any, **options: Any) -> Axes:
+    """Return the axes that a function of `purtensor.plots` draws: a layer above all results, found by its name."""
+    axes: Axes = getattr(import_module("purtensor.plots"), function)(*shown, **options)
+    return axes
 
 
 def facts_as_text(title: str, facts: Mapping[str, str]) -> str:

@@ -18,6 +18,7 @@ import purtensor as pt
 from purtensor.cli.arguments import build_parser
 
 ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "notes" / "examples"
 PACKAGE = Path(pt.__file__).resolve().parent
 """Beside the tests, or installed elsewhere."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -169,8 +170,14 @@ def test_citations__are_found() -> None:
 @pytest.mark.parametrize("path", [p for p in project_files() if p.suffix == ".md"], ids=lambda p: p.name)
 def test_links__between_the_project_s_texts_resolve(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)", path.read_text())
-    broken = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
+    broken = [target for target in targets if "://" not in target and not _is_there(path.parent / target)]
     assert broken == []
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a file exists, or is made of an example when the documentation is built."""
+    made = re.search(r"/notes/gallery/(?:images/sphx_glr_)?(\w+?)(?:_\d{3}\.png|\.rst)$", path.resolve().as_posix())
+    return path.exists() or (made is not None and (made[1] == "index" or (EXAMPLES / f"{made[1]}.py").is_file()))
 
 
 def test_files__cite_no_text_that_is_elsewhere() -> None:

@@ -26,8 +26,9 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
 from purtensor.plots.accuracy import plot_time_to_accuracy
 from purtensor.plots.performance import plot_performance_profile
+from purtensor.plots.ratios import plot_time_ratios
 from purtensor.plots.save_figure import save_figure
-from purtensor.report.comparison import PROFILE, comparison_report, ratio_table
+from purtensor.report.comparison import MANY, PROFILE, RATIOS, comparison_report, ratio_table
 from purtensor.report.page import write_report
 from purtensor.tables.regularize import regularize
 
@@ -89,7 +90,7 @@ def _written(compared: Comparison, out: Path, baseline: str) -> dict[str, str]:
     write_text(compared.to_markdown() + "\n", out / "runs.md")
     write_text(compared.to_latex(), out / "runs.tex")
     figures = {}
-    for name, title, axes in _pictures(compared):
+    for name, title, axes in _pictures(compared, baseline):
         figures[name], _ = save_figure(axes, out / _file_name(name), title=title)
     report = write_report(comparison_report(compared, figures, baseline=baseline), out / "report.html")
     return {
@@ -99,10 +100,15 @@ def _written(compared: Comparison, out: Path, baseline: str) -> dict[str, str]:
     }
 
 
-def _pictures(compared: Comparison) -> Iterator[tuple[str, str, Axes]]:
+def _pictures(compared: Comparison, baseline: str) -> Iterator[tuple[str, str, Axes]]:
     solvers = list(dict.fromkeys(compared.runs["solver"]))
-    title = "Problems solved, by how much slower than the fastest"
-    yield PROFILE, title, plot_performance_profile(compared.performance_profile(), title=title)
+    ratios = compared.ratios(baseline)
+    if len(compared.problems) >= MANY:
+        title = "Problems solved, by how much slower than the fastest"
+        yield PROFILE, title, plot_performance_profile(compared.performance_profile(), title=title)
+    if (ratios["solver"] != baseline).any():
+        title = f"Times as multiples of {baseline}"
+        yield RATIOS, title, plot_time_ratios(ratios, to=baseline, title=title)
     for problem in compared.problems:
         trace = compared.trace[compared.trace["problem"] == problem]
         if (trace["residual"].notna() & (trace["seconds"] > 0) & (trace["iteration"] > 0)).any():

@@ -6,14 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from purtensor._printing import draw
 from purtensor.comparison.outcome import Outcome
 from purtensor.comparison.profiles import performance_profile, time_to_accuracy
 from purtensor.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 NUMBERS: Mapping[str, str] = {
     "residual": "largest miss of a target by the returned table, total mass 1",
@@ -100,6 +105,21 @@ class Comparison:
     def time_heading(self) -> str:
         """What stands over the times of tables."""
         return "time (side by side)" if self.side_by_side else "time"
+
+    def plot(self, *, title: str = "") -> Axes:
+        """Return axes with the misses over time on one problem, else the times as ratios to the first solver's.
+
+        See `purtensor.plots.plot_time_to_accuracy` and `plot_time_ratios`.
+
+        Raises
+        ------
+        InvalidTableError
+            Nothing to draw: no trace, or no problem on which two solvers converged.
+        """
+        if self.runs["problem"].nunique() == 1:
+            return draw("plot_time_to_accuracy", self.trace, tolerance=self.tolerance, title=title)
+        first = str(self.runs["solver"].iloc[0])
+        return draw("plot_time_ratios", self.ratios(first), to=first, title=title)
 
     def table(self) -> pd.DataFrame:
         """Return the runs for the eye: few digits, times with units, the ending of every run.

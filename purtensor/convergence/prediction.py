@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from purtensor._printing import Shown
+from purtensor._printing import Shown, draw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHOWN = 4
 
@@ -84,6 +88,10 @@ class Prediction(Shown):
         return " ".join(
             [_rate_text(self), *_link_text(self), *_merged_text(self), *(f"{note}." for note in self.notes)]
         )
+
+    def plot(self, *, title: str = "") -> Axes:
+        """Return axes with the rate between its bounds; see `purtensor.plots.plot_prediction`."""
+        return draw("plot_prediction", self, title=title)
 
     def summary(self) -> dict[str, str]:
         """Return what was found as text, one line each."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
 from purtensor.plots.line_styles import looks_of
-from purtensor.plots.style import GREY, finish, legend_beside, verbatim
+from purtensor.plots.style import GREY, finish, legend_beside, new_figure, verbatim
 
 _LEAST = 1e-17
 """Residuals below are drawn here: a logarithm has no place for 0."""
@@ -32,6 +31,8 @@ def plot_time_to_accuracy(
         Drawn as a line across.
     solvers
         All solvers of a comparison, so that each looks the same in every picture; those of the trace when None.
+    title
+        The heading.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def plot_time_to_accuracy(
     if not len(drawable):
         raise InvalidTableError("there is no line of a trace to draw, with a time and a residual")
     looks = looks_of(solvers or trace["solver"])
-    axes = Figure(figsize=(8.6, 4.6), layout="constrained").add_subplot()
+    axes = new_figure(8.6, 4.6).add_subplot()
     for solver, lines in drawable.groupby("solver", sort=False):
         look = looks[str(solver)]
         seconds, residual = lines["seconds"].to_numpy(), lines["residual"].clip(lower=_LEAST).to_numpy()

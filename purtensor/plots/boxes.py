@@ -8,10 +8,9 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import INK, bare, colours_of, finish, verbatim
+from purtensor.plots.style import INK, bare, colours_of, finish, new_figure, verbatim
 
 
 def plot_boxes(
@@ -47,7 +46,7 @@ def plot_boxes(
         raise InvalidTableError("boxes need at least one value, and finite ones")
     models = list(dict.fromkeys(values["model"]))
     samples = [values.loc[values["model"] == model, "value"].to_numpy() for model in models]
-    axes = Figure(figsize=(7.6, 1.5 + 0.5 * len(models)), layout="constrained").add_subplot()
+    axes = new_figure(7.6, 1.5 + 0.5 * len(models)).add_subplot()
     drawn = axes.boxplot(
         samples,
         orientation="horizontal",

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import FAINT, GREY, INK, MARKERS, bare, colours_of, verbatim
+from purtensor.plots.style import FAINT, GREY, INK, MARKERS, bare, colours_of, new_figure, verbatim
 
 COLUMNS = ("model", "response", "group", "value")
 """What a frame of marks holds, one a row; `deviation` may come with it."""
@@ -66,7 +66,7 @@ def plot_by_response(
     responses, groups, models = (list(dict.fromkeys(marks[name])) for name in ("response", "group", "model"))
     spacing = min(0.19, 0.8 / len(models))
     height = 1.9 + len(groups) * (0.16 + 0.115 * len(models))
-    figure = Figure(figsize=(2.3 + 1.75 * len(responses), height), layout="constrained")
+    figure = new_figure(2.3 + 1.75 * len(responses), height)
     panels = figure.subplots(1, len(responses), sharey=True, sharex=shared_scale, squeeze=False)[0]
     for panel, response in zip(panels, responses, strict=True):
         _draw_lines(panel, lines[response], len(groups))

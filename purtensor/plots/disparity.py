@@ -8,13 +8,12 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 from purtensor.fairness.rates import FOUR_FIFTHS
-from purtensor.plots.style import GREY, INK, colours_of, verbatim
+from purtensor.plots.style import GREY, INK, colours_of, new_figure, verbatim
 
 _FAINT = "#c9c9c9"
 _SHADE = "#f6e9e4"
@@ -78,7 +77,7 @@ def plot_disparity_ratios(
 
 def _new_axes(groups: int, distributions: int) -> Axes:
     height = 1.4 + 0.25 * groups * (distributions + 1.4)
-    return Figure(figsize=(8.4, height), layout="constrained").add_subplot()
+    return new_figure(8.4, height).add_subplot()
 
 
 def _line_positions(groups: int, distributions: int) -> FloatArray:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from purtensor.errors import InvalidTableError
 from purtensor.plots.line_styles import looks_of
-from purtensor.plots.style import finish, legend_beside, verbatim
+from purtensor.plots.style import finish, legend_beside, new_figure, verbatim
 
 
 def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
@@ -19,6 +18,8 @@ def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
     ----------
     profile
         Columns solver, factor, share: as `Comparison.performance_profile` returns them.
+    title
+        The heading.
 
     Raises
     ------
@@ -36,7 +37,7 @@ def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
         raise InvalidTableError("a performance profile needs at least one solver")
     looks = looks_of(profile["solver"])
     last = max(2.0, 1.15 * float(profile["factor"].max()))
-    axes = Figure(figsize=(8.6, 4.2), layout="constrained").add_subplot()
+    axes = new_figure(8.6, 4.2).add_subplot()
     for number, (solver, steps) in enumerate(profile.groupby("solver", sort=False)):
         look = looks[str(solver)]
         width = max(1.4, 3.4 - 0.3 * number)  # where staircases coincide, the earlier one shows on both sides

@@ -6,11 +6,10 @@ import math
 import textwrap
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from purtensor.convergence.prediction import Prediction
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import FAINT, GREY, INK, finish, verbatim
+from purtensor.plots.style import FAINT, GREY, INK, finish, new_figure, verbatim
 
 _LEAST = 0.1
 """Where a few sweeps leave nothing, a point stands at the left end of the axis."""
@@ -23,6 +22,8 @@ def plot_prediction(found: Prediction, *, title: str = "") -> Axes:
     ----------
     found
         As `purtensor.convergence.predict` returns it.
+    title
+        The heading.
 
     Raises
     ------
@@ -47,7 +48,7 @@ def plot_prediction(found: Prediction, *, title: str = "") -> Axes:
         "the two as one block": found.merged,
     }
     shown = {name: max(value, _LEAST) for name, value in values.items() if math.isfinite(value)}
-    figure = Figure(figsize=(7.6, 2.3 + 0.42 * len(shown)), layout="constrained")
+    figure = new_figure(7.6, 2.3 + 0.42 * len(shown))
     axes = figure.add_subplot()
     ends = [end for end in (found.lower, found.upper) if 0.0 < end < math.inf]
     left, right = 0.6 * min([*shown.values(), *ends]), 1.7 * max([*shown.values(), *ends])

@@ -8,10 +8,9 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import COLOURS, INK, bare, verbatim
+from purtensor.plots.style import COLOURS, INK, bare, new_figure, verbatim
 
 _COLUMNS = 3
 
@@ -47,7 +46,7 @@ def plot_prevalences(shares: pd.DataFrame, *, names: Mapping[str, str] = Mapping
     rows = -(-len(attributes) // _COLUMNS)
     sizes = [int((shares["attribute"] == attribute).sum()) for attribute in attributes]
     most = [max(sizes[row * _COLUMNS : (row + 1) * _COLUMNS]) for row in range(rows)]
-    figure = Figure(figsize=(10.5, 0.7 + sum(0.6 + 0.23 * count for count in most)), layout="constrained")
+    figure = new_figure(10.5, 0.7 + sum(0.6 + 0.23 * count for count in most))
     panels = figure.subplots(
         rows, min(_COLUMNS, len(attributes)), sharex=True, squeeze=False, height_ratios=[1.5 + count for count in most]
     ).ravel()

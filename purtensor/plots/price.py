@@ -8,13 +8,12 @@ import math
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 from purtensor.fairness.rates import FOUR_FIFTHS
 from purtensor.plots.line_styles import looks_of
-from purtensor.plots.style import COLOURS, GREY, INK, bare, finish, verbatim
+from purtensor.plots.style import COLOURS, GREY, INK, bare, finish, new_figure, verbatim
 
 _PANELS_A_ROW = 3
 _MOST_PANELS = 6
@@ -57,7 +56,7 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
     categories = curve[response].values.tolist()[:_MOST_PANELS]
     lines = math.ceil(len(categories) / _PANELS_A_ROW)
     width = min(len(categories), _PANELS_A_ROW)
-    figure = Figure(figsize=(max(7.2, 3.0 * width + 1.4), 3.2 + 2.7 * lines), layout="constrained")
+    figure = new_figure(max(7.2, 3.0 * width + 1.4), 3.2 + 2.7 * lines)
     grid = figure.add_gridspec(1 + lines, width, height_ratios=[1.1, *[1.0] * lines])
     top = figure.add_subplot(grid[0, :])
     _draw_price(top, curve)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import INK, OTHER_COLOURS, finish
+from purtensor.plots.style import INK, OTHER_COLOURS, finish, new_figure
 
 _LINE_COLOURS = ("#0072B2", "#E69F00", "#009E73", *OTHER_COLOURS)
 _LINE_MARKERS = ("o", "s", "D", "^", "v", "x")
@@ -41,7 +40,7 @@ def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "") -> Axes:
     if not len(study) or study["value"].min() < 0:
         raise InvalidTableError("a study has at least one line, and no value below 0")
     places = _places(study["value"])
-    axes = Figure(figsize=(7.2, 4.4), layout="constrained").add_subplot()
+    axes = new_figure(7.2, 4.4).add_subplot()
     rates = study.drop_duplicates("value")
     axes.plot(
         *_line(rates, "sweeps_per_decade", places),

@@ -24,6 +24,8 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
         Where, without an ending.
     title
         What the file's own metadata say it shows.
+    dots_per_inch
+        Of the PNG.
 
     Raises
     ------
@@ -34,6 +36,16 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
     -----
     PurtensorWarning
         What the figure does not show as it should: characters that the font lacks, or labels that leave no room.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import purtensor as pt
+    >>> problem = pt.problems.load("haberman")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     axes = pt.project(problem.reference, problem.constraints).plot()
+    ...     print(*[path.name for path in save_figure(axes, Path(folder) / "changed")])
+    changed.svg changed.png
     """
     if path.suffix:
         raise InvalidOptionError(f"the path of a figure has no ending, .svg and .png are added; this is {path.name!r}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, which keeps its contrasts under colour blindness
 COLOURS: Mapping[str, str] = MappingProxyType(
@@ -19,6 +21,19 @@ OTHER_COLOURS = ("#D55E00", "#CC79A7", "#F0E442")
 INK = "#222222"
 GREY = "#5f5f5f"
 FAINT = "#dddddd"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of this size in inches: one of pyplot in a notebook, which shows those.
+
+    Pyplot keeps every figure until it is closed: outside of notebooks nobody would.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if not hasattr(shell, "kernel"):
+        return Figure(figsize=(width, height), layout="constrained")
+    import matplotlib.pyplot as plt  # it takes hold of the notebook when it is imported
+
+    return plt.figure(figsize=(width, height), layout="constrained")
 
 
 def colours_of(names: Iterable[str]) -> list[str]:

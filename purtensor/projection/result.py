@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
+from purtensor._printing import draw
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError
@@ -28,6 +29,9 @@ from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.termination import Termination
 from purtensor.solving.trace_lines import TraceLine
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -124,6 +128,10 @@ class Projection(Outcome):
     def objective(self) -> float:
         """What was minimised: the divergence, or another distance, and what soft rows cost, in nats."""
         return self.evidence.objective if isinstance(self.evidence, GeneralEvidence) else self.divergence
+
+    def plot(self, *, title: str = "") -> Axes:
+        """Return axes with what changed, and how the misses fell; see `purtensor.plots.plot_projection`."""
+        return draw("plot_projection", self, title=title)
 
     def _washed_out(self) -> str:
         return washed_out(self.reference)

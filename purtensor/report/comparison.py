@@ -17,7 +17,11 @@ SUMMARY = (
     "easily spoil them."
 )
 PROFILE = "performance_profile"
-"""The name of the figure over all problems."""
+RATIOS = "time_ratios"
+"""The names of the figure over all problems: of many, and of few."""
+
+MANY = 10
+"""Problems: shares of fewer are too coarse for a performance profile."""
 
 
 def comparison_report(compared: Comparison, figures: Mapping[str, Path], *, baseline: str) -> Report:
@@ -26,7 +30,7 @@ def comparison_report(compared: Comparison, figures: Mapping[str, Path], *, base
     Parameters
     ----------
     figures
-        Files by name: `PROFILE`, and for each problem its name.
+        Files by name: `PROFILE` or `RATIOS`, and for each problem its name.
     baseline
         The solver whose time the ratios are over.
     """
@@ -35,16 +39,12 @@ def comparison_report(compared: Comparison, figures: Mapping[str, Path], *, base
         {"solvers": ", ".join(dict.fromkeys(compared.runs["solver"])), "problems": ", ".join(compared.problems)},
         (),
         [
-            Exhibit(
-                "Performance profile",
-                "The share of problems that a solver solved within a factor of the fastest "
-                "one's time (Dolan and More, 2002). The left end tells how often a solver is the fastest, the "
-                "right end how many problems it solves at all.",
-                figure=figures.get(PROFILE),
-            ),
+            *_profile(figures),
             Exhibit(
                 f"Times as multiples of {baseline}",
-                "Medians of paired ratios; an ending where there is no time to the tolerance.",
+                "Medians of paired ratios, with the least and the largest over the rounds; a tie is where these are on "
+                "both sides of 1. An ending where there is no time to the tolerance.",
+                figure=figures.get(RATIOS),
                 table=ratio_table(compared, baseline),
                 numbers="ratios.csv",
             ),
@@ -55,10 +55,23 @@ def comparison_report(compared: Comparison, figures: Mapping[str, Path], *, base
     return Report("Solvers compared", SUMMARY, [together, *parts], settings)
 
 
+def _profile(figures: Mapping[str, Path]) -> list[Exhibit]:
+    if PROFILE not in figures:
+        return []
+    text = (
+        "The share of problems that a solver solved within a factor of the fastest one's time (Dolan and More, 2002). "
+        "The left end tells how often a solver is the fastest, the right end how many problems it solves at all."
+    )
+    return [Exhibit("Performance profile", text, figure=figures[PROFILE])]
+
+
 def ratio_table(compared: Comparison, baseline: str) -> pd.DataFrame:
-    """Return solvers by problems: the ratio to the baseline, or the ending of a run without a time."""
+    """Return solvers by problems: the ratio to the baseline with its interval, or how a run without a time ended."""
     found = compared.ratios(baseline)
-    ratios = dict(zip(zip(found["problem"], found["solver"], strict=True), found["ratio"], strict=True))
+    ratios = {
+        (problem, solver): _interval(*interval, is_baseline=solver == baseline)
+        for problem, solver, *interval in found[["problem", "solver", "ratio", "low", "high"]].values.tolist()
+    }
     runs = compared.runs
     endings = {
         (problem, solver): f"{duration(seconds)}, no ratio" if converged else str(ending)
@@ -68,12 +81,17 @@ def ratio_table(compared: Comparison, baseline: str) -> pd.DataFrame:
     }
 
     def cell(problem: str, solver: str) -> str:
-        ratio = ratios.get((problem, solver))
-        return endings.get((problem, solver), "not run") if ratio is None else f"{ratio:,.3g}"
+        return ratios.get((problem, solver)) or endings.get((problem, solver), "not run")
 
     solvers = list(dict.fromkeys(compared.runs["solver"]))
     columns = {problem: [cell(problem, solver) for solver in solvers] for problem in compared.problems}
     return pd.DataFrame({"solver": solvers, **columns})
+
+
+def _interval(ratio: float, low: float, high: float, *, is_baseline: bool) -> str:
+    if is_baseline or low == high:
+        return f"{ratio:,.3g}"
+    return f"{ratio:,.3g} ({low:,.3g} to {high:,.3g}){', a tie' if low <= 1.0 <= high else ''}"
 
 
 def _part(compared: Comparison, problem: str, figure: Path | None) -> Part:

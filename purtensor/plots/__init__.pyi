@@ -1,0 +1,12 @@
+from .accuracy import plot_time_to_accuracy as plot_time_to_accuracy
+from .boxes import plot_boxes as plot_boxes
+from .by_response import plot_by_response as plot_by_response
+from .disparity import plot_disparity_ratios as plot_disparity_ratios
+from .performance import plot_performance_profile as plot_performance_profile
+from .prediction import plot_prediction as plot_prediction
+from .prevalence import plot_prevalences as plot_prevalences
+from .price import plot_parity_curve as plot_parity_curve
+from .projection import plot_projection as plot_projection
+from .rates import plot_rates as plot_rates
+from .ratios import plot_time_ratios as plot_time_ratios
+from .save_figure import save_figure as save_figure
