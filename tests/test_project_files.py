@@ -205,8 +205,8 @@ OTHER_FIELDS = re.compile(
 )
 TRANSLATORS = ("calibration", "compat", "sklearn", "peers", "tutorials")
 """Folders that speak to users and packages of other fields, in their words."""
-OF_WORDS = {"bibliography.md", "glossary.md", "first_steps.md", "README.md"}
-"""Texts that tell a newcomer which of our words stands for theirs, or quote titles."""
+OF_WORDS = {"bibliography.md", "glossary.md", "first_steps.md", "validation.md", "README.md"}
+"""Texts that tell a newcomer which of our words stands for theirs, or quote titles and other packages."""
 
 
 def test_words__of_other_fields_stay_in_the_glossary() -> None:
