@@ -94,15 +94,16 @@ def _columns(matrix: sparse.csr_array, chosen: IntArray) -> sparse.csr_array:
 def _equal_columns(matrix: sparse.csc_array, more: FloatArray) -> tuple[IntArray, IntArray]:
     """Return the first of each kind of equal columns, in order of occurrence, and the kind of every column.
 
-    Equal columns have the same sums of random multiples; that those with the same sums are equal is checked, and
-    where the sums deceive nothing is merged.
+    Equal columns have the same sum of random multiples; that those with the same sum are equal is checked, and where
+    a sum deceives nothing is merged.
     """
     rows, count = matrix.shape
-    draws = np.random.default_rng(0).normal(size=(2, rows))
-    keys: Any = np.vstack([(draws @ matrix), np.where(np.isfinite(more), more, -1.0)])
-    _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    if len(first) < count and abs(matrix - matrix[:, first][:, inverse]).max() > 0:
+    draws = np.random.default_rng(0).normal(size=rows + len(more))
+    keys: Any = draws[:rows] @ matrix + draws[rows:] @ np.where(np.isfinite(more), more, -1.0)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) == count:
+        return np.arange(count), np.arange(count)
+    if not np.array_equal(more, more[:, first][:, inverse]) or (matrix != matrix[:, first][:, inverse]).nnz:
         return np.arange(count), np.arange(count)
     order = np.argsort(first, kind="stable")
     place = np.empty(len(first), dtype=np.int64)
