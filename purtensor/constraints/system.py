@@ -22,7 +22,7 @@ from purtensor.tables.grouping import codes_of_keys, group_profiles, places, pro
 from purtensor.tables.translate import category_map
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class System:
     """The constraints C p = b on a support of M profiles, K constraints, D rows in all.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 import xarray as xr
+from xarray.indexes import Index, PandasIndex
 
 from purtensor._typing import FloatArray, IntArray, Profile, Table
 from purtensor.errors import InvalidTableError
@@ -135,12 +136,13 @@ def domain_of(table: Table) -> Domain:
         if not table.dims:
             raise InvalidTableError("the table has no attribute; it holds the single number of a total")
         names = tuple(table.dims)
-        unlabelled = [name for name in names if name not in table.indexes]
+        indexes = table.indexes  # made anew whenever it is asked for
+        unlabelled = [name for name in names if name not in indexes]
         if unlabelled:
             raise InvalidTableError(
                 f"attribute {unlabelled[0]!r} has no category labels; give the dimension a coordinate"
             )
-        categories = tuple(table.indexes[name] for name in names)
+        categories = tuple(indexes[name] for name in names)
     for name, index in zip(names, categories, strict=True):
         check_attribute(name, index)
     repeated = [name for name in names if names.count(name) > 1]
@@ -254,15 +256,33 @@ def sparse_table(
     columns: list[Any] = list(codes)
     index = pd.MultiIndex(levels=levels, codes=columns, names=list(domain.attributes), verify_integrity=False)
     coords = xr.Coordinates.from_pandas_multiindex(index, PROFILE)
-    return xr.DataArray(values, coords=coords, dims=PROFILE, name=name, attrs=attrs or {})
+    return _assembled((PROFILE,), values, dict(coords.variables), coords.xindexes, name, attrs)
 
 
 def dense_table(
     domain: Domain, values: FloatArray, *, name: Hashable = None, attrs: dict[str, Any] | None = None
 ) -> Table:
     """Return a dense table: one dimension an attribute, values in category order."""
-    coords = dict(zip(domain.attributes, domain.categories, strict=True))
-    return xr.DataArray(values, coords=coords, dims=domain.attributes, name=name, attrs=attrs or {})
+    variables: dict[Hashable, xr.Variable] = {}
+    indexes = {}
+    for attribute, categories in zip(domain.attributes, domain.categories, strict=True):
+        index = PandasIndex(categories.rename(attribute), attribute)
+        indexes[attribute] = index
+        variables.update(index.create_variables())
+    return _assembled(domain.attributes, values, variables, indexes, name, attrs)
+
+
+def _assembled(
+    dims: tuple[str, ...],
+    values: FloatArray,
+    variables: dict[Hashable, xr.Variable],
+    indexes: Mapping[Any, Index],
+    name: Hashable,
+    attrs: dict[str, Any] | None,
+) -> Table:
+    """Return a table of parts that fit: the usual constructor would copy all labels, for most of a call's time."""
+    variable = xr.Variable(dims, values, attrs or {}, fastpath=True)
+    return xr.DataArray(variable, variables, name=name, indexes=indexes, fastpath=True)
 
 
 def like(template: Table, domain: Domain, codes: Sequence[IntArray], values: FloatArray, **names: Any) -> Table:

@@ -149,3 +149,37 @@ def test_is_sparse__also_with_a_single_attribute():
 
 def test_shown__names_sizes():
     assert shown(dense_table(DOMAIN, np.ones((2, 3)))) == "sex (2), age (3)"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Index(["a", "b", "c"]),
+        pd.Index(["a", "b", "c"], dtype=object),
+        pd.Index([0.5, 1.5, 2.5]),
+        pd.RangeIndex(3),
+        pd.Index([True, False, None], dtype=object)[:2].append(pd.Index(["c"], dtype=object)),
+        pd.CategoricalIndex(["low", "mid", "high"], ordered=True),
+        pd.interval_range(0, 3),
+        pd.date_range("2026-01-01", periods=3),
+    ],
+    ids=lambda labels: f"{type(labels).__name__}-{labels.dtype}",
+)
+def test_tables__are_as_the_usual_constructor_makes_them(labels):
+    domain = Domain(("x", "y"), (labels, pd.Index(["p", "q"])))
+    values = np.arange(6.0).reshape(3, 2)
+    made = dense_table(domain, values, name="made", attrs={"unit": "people"})
+    usual = xr.DataArray(
+        values, coords={"x": labels, "y": pd.Index(["p", "q"])}, dims=("x", "y"), name="made", attrs={"unit": "people"}
+    )
+    assert made.identical(usual)
+    assert made.indexes["x"].equals(usual.indexes["x"])
+    assert made.indexes["x"].dtype == usual.indexes["x"].dtype
+    assert made.coords["x"].dtype == usual.coords["x"].dtype
+    assert made.sel(y="q").identical(usual.sel(y="q"))
+    codes = (np.array([0, 2], dtype=np.int8), np.array([1, 0], dtype=np.int8))
+    sparse = sparse_table(domain, codes, values[codes])
+    index = pd.MultiIndex(levels=[labels, pd.Index(["p", "q"])], codes=list(codes), names=["x", "y"])
+    coords = xr.Coordinates.from_pandas_multiindex(index, "profile")
+    assert sparse.identical(xr.DataArray(values[codes], coords=coords, dims="profile"))
+    assert sparse.indexes["profile"].equals(index)

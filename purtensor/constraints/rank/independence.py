@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class Analysis:
 
 
 def independent_rows(system: System, key: tuple[str, ...] | None = None) -> Independence:
-    """Return the exact rank of a system and a maximal set of independent rows; the same on every call.
+    """Return the exact rank of a system and a maximal set of independent rows; kept while the system lives.
 
     No floating-point threshold decides: ranks come from combinatorics where the support is a full product or two
     constraints make a graph, and from elimination modulo a prime, proved in whole numbers, for what these leave.
@@ -109,6 +110,16 @@ def independent_rows(system: System, key: tuple[str, ...] | None = None) -> Inde
         What structure leaves over is too large for a dense elimination; the message has the bytes.
     """
     key = choose_key(system) if key is None else key
+    known = _KNOWN.setdefault(system, {})
+    if key not in known:
+        known[key] = _found(system, key)
+    return known[key]
+
+
+_KNOWN: WeakKeyDictionary[System, dict[tuple[str, ...] | None, Independence]] = WeakKeyDictionary()
+
+
+def _found(system: System, key: tuple[str, ...] | None) -> Independence:
     analysis = analyse(system, key)
     rows = np.flatnonzero(analysis.independent)
     serves = analysis.structure is None or analysis.structure.serves_order
