@@ -15,6 +15,7 @@ from purtensor.plots.by_response import plot_by_response
 from purtensor.plots.prevalence import plot_prevalences
 from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit
+from purtensor.studies.population import UNSEEN
 from purtensor.studies.wage import REFERENCE, WageStudy
 from purtensor.studies.wage_numbers import response_shares
 
@@ -183,7 +184,7 @@ def _tables(study: WageStudy, numbers: Mapping[str, pd.DataFrame]) -> Iterator[E
         "A training set has not every predictor profile of the test set. Those people are predicted by q(y), which "
         "keeps parity, or left out, as the paper does on Adult. Both rules on the same sets: the mean of the absolute "
         "disparities, how clear they are (rms z; 1 is chance), and the mean utility error in nats.",
-        table=numbers["by_unseen_rule"],
+        table=numbers["by_unseen_rule"].replace({"model": NAMES, "rule": dict(UNSEEN)}),
         numbers=both("by_unseen_rule"),
     )
     if len(numbers["left_out"]):

@@ -17,8 +17,8 @@ from purtensor.studies.wage_numbers import shares_of
 from purtensor.studies.wage_years import by_year, year_claims
 
 PANELS = {
-    "disparity": "mean |attributable disparity| of the data",
-    "fluctuation": "mean deviation of PUR's predictions",
+    "disparity": "mean disparity of the data",
+    "fluctuation": "deviation of PUR's predictions",
 }
 
 
@@ -33,7 +33,7 @@ def over_the_years(studies: Mapping[int, WageStudy], together: Table, folder: Pa
     title = f"Who is in the surveys? {years}"
     axes = plot_prevalences(shares, names=ATTRIBUTES, title=title)
     people, _ = save_figure(axes, folder / "prevalences_all_years", title=title)
-    title = "Disparity of the data and fluctuation of predictions"
+    title = "Disparity, and the fluctuation of predictions"
     axes = plot_by_year(numbers, PANELS, title=title, error="one standard error")
     trend, _ = save_figure(axes, folder / "by_year", title=title)
     exhibits = [

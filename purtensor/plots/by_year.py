@@ -42,12 +42,12 @@ def plot_by_year(frame: pd.DataFrame, panels: Mapping[str, str], *, title: str =
     missing = {"year", *panels, *(f"{name} error" for name in panels)} - set(frame.columns)
     if missing or not len(frame):
         raise InvalidTableError(f"there is no year, or no column {', '.join(sorted(missing))}")
-    figure = Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
+    figure = Figure(figsize=(4.9 * len(panels), 3.8), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     years = frame["year"].to_numpy()
     for at, (name, label) in enumerate(panels.items()):
         axes[at].errorbar(years, frame[name], yerr=frame[f"{name} error"], fmt="o-", color=COLOURS["PUR"], capsize=3)
         axes[at].set_xticks(np.unique(years))
-        axes[at].set_ylim(bottom=0)
+        axes[at].set_ylim(0, 1.12 * float((frame[name] + frame[f"{name} error"]).max()))
         finish(axes[at], title=title if at == 0 else "", x=f"year; bars: {error}", y=label)
     return axes[0]  # type: ignore[no-any-return]

@@ -25,7 +25,7 @@ from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.ipf.solver import IPF
-from purtensor.studies.adult_drawn import Drawing, learn, others, reference, simulated_noise
+from purtensor.studies.adult_drawn import Drawing, Splits, learn, others, reference, simulated_splits
 from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE, RESPONSE, ratios
 from purtensor.studies.adult_study import DISTRIBUTIONS, QUESTIONS, AdultStudy, Cost, Disparity
 from purtensor.studies.population import DRAWN_FROM, UNSEEN, Population, population_of
@@ -113,7 +113,7 @@ def study_adult(
     )
     learned = learn(drawing, distributions, on_member) if data_sets else {}
     on_step("simulating training and test sets")
-    noise, utility_noise = simulated_noise(drawing) if data_sets else ({}, float("nan"))
+    splits = simulated_splits(drawing) if data_sets else Splits({}, {}, float("nan"))
     return AdultStudy(
         strength=strength,
         train=train,
@@ -134,8 +134,9 @@ def study_adult(
         data_sets=data_sets,
         seed=seed,
         groups=tuple(group for _, group in others(population)),
-        noise=noise,
-        utility_noise=utility_noise,
+        noise=splits.noise,
+        simulated_off=splits.off,
+        utility_noise=splits.utility_noise,
         identity=drawing.identity,
         failures=tuple(failures),
     )

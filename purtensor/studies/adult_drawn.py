@@ -81,8 +81,25 @@ def learn(
     )
 
 
-def simulated_noise(drawing: Drawing) -> tuple[dict[str, FloatArray], float]:
-    """Return standard deviations over simulated splits: of predicted ratios, by model, and of f's utility error."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Splits:
+    """What simulated splits tell.
+
+    Attributes
+    ----------
+    off, noise
+        For f, P, PU and PUR the mean distance of the predicted ratios from 1, and their standard deviation.
+    utility_noise
+        The standard deviation of f's utility error, in nats.
+    """
+
+    off: Mapping[str, FloatArray]
+    noise: Mapping[str, FloatArray]
+    utility_noise: float
+
+
+def simulated_splits(drawing: Drawing) -> Splits:
+    """Return what natural classifiers of simulated train splits predict on simulated test splits."""
     population = population_of(drawing.train, response=RESPONSE, protected=PROTECTED)
     train_size, test_size = (round(float(table.sum())) for table in (drawing.train, drawing.test))
     masses = masses_to_draw_from(population, drawing.strength, drawing.drawn_from)
@@ -101,8 +118,9 @@ def simulated_noise(drawing: Drawing) -> tuple[dict[str, FloatArray], float]:
     natural = found["natural"][:, rule, :, 1, :]
     ratios = natural / natural[..., [reference(population)]]
     groups = [s for s, _ in others(population)]
+    off = {name: np.nanmean(ratios[:, m, groups], axis=0) - 1.0 for m, name in enumerate(MODELS)}
     noise = {name: np.nanstd(ratios[:, m, groups], axis=0, ddof=1) for m, name in enumerate(MODELS)}
-    return noise, float(np.nanstd(found["utility_error"][:, rule, MODELS.index("f")], ddof=1))
+    return Splits(off, noise, float(np.nanstd(found["utility_error"][:, rule, MODELS.index("f")], ddof=1)))
 
 
 def reference(population: Population) -> int:

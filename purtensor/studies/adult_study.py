@@ -112,6 +112,8 @@ class AdultStudy:
     noise
         For f, P, PU and PUR the standard deviation, over simulated training and test sets, of the ratio that the
         natural classifier predicts on test people, in the order of `groups`; empty without data sets.
+    simulated_off
+        The mean distances of the same ratios from 1.
     utility_noise
         The standard deviation of the utility error of f over the same sets, in nats.
     identity
@@ -134,6 +136,7 @@ class AdultStudy:
     seed: int
     groups: tuple[tuple[str, ...], ...]
     noise: Mapping[str, FloatArray]
+    simulated_off: Mapping[str, FloatArray]
     utility_noise: float
     identity: str
     failures: tuple[Failure, ...] = ()

@@ -32,7 +32,13 @@ class Finding(Enum):
     HOLDS_WITHIN = "holds to within {size}, with a systematic rest of {rest}"
     FAILS = "does not hold"
     UNTOLD = "cannot be told with so few sets"
+    UNTOLD_SPLIT = "cannot be told from one test split"
     UNTOLD_YEARS = "cannot be told from these years"
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it is that the claim holds, exactly or to within a tolerance."""
+        return self in (Finding.HOLDS, Finding.HOLDS_WITHIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +66,12 @@ class Claim:
     @property
     def holds(self) -> bool:
         """Whether the claim is borne out, exactly or to within its tolerance."""
-        return self.finding in (Finding.HOLDS, Finding.HOLDS_WITHIN)
+        return self.finding.is_met
 
     @property
     def is_open(self) -> bool:
         """Whether the numbers cannot tell."""
-        return self.finding in (Finding.UNTOLD, Finding.UNTOLD_YEARS)
+        return self.finding in (Finding.UNTOLD, Finding.UNTOLD_SPLIT, Finding.UNTOLD_YEARS)
 
     @property
     def verdict(self) -> str:
@@ -113,7 +119,7 @@ class Means:
         if (size - doubt > tolerance).any():
             return Finding.FAILS
         if not (size + doubt <= tolerance).all():  # NaN: a pair without a number
-            return Finding.UNTOLD
+            return Finding.UNTOLD if self.averaged else Finding.UNTOLD_SPLIT
         return Finding.HOLDS_WITHIN if (self.widths > self.width).any() else Finding.HOLDS
 
     @property
@@ -172,8 +178,8 @@ def lessened_claim(name: str, statement: str, means: Means, off_data: FloatArray
     share = _left(means.off, off_data)
     removed = means.finding(tolerance_of(off_data))
     finding = Finding.FAILS
-    if share < 1.0 and removed in (Finding.FAILS, Finding.UNTOLD):
-        finding = Finding.HOLDS if removed is Finding.FAILS else Finding.UNTOLD
+    if share < 1.0 and not removed.is_met:
+        finding = Finding.HOLDS if removed is Finding.FAILS else removed
     return Claim(statement, finding, f"{name} leaves {100 * share:.0f} % of the disparity of f; {means.told()}")
 
 

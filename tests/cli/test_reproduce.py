@@ -90,7 +90,7 @@ def test_reproduce__writes_a_report_with_every_figure_and_verdict(printed: str, 
     page = (out / "adult" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 4
     assert not re.search(r"(src|href)=\"(?!data:|#)", page)
-    assert sum(page.count(f'class="{verdict}"') for verdict in ("holds", "untold", "fails")) == 15
+    assert sum(page.count(f'class="{verdict}"') for verdict in ("holds", "untold", "fails")) == 16
     (digest,) = re.findall(r"[0-9a-f]{64}", printed)
     assert digest in page
     assert "n_estimators=10" in page
