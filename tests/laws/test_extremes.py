@@ -26,6 +26,7 @@ each_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 SWEEPS = {
     "under-relaxed": pt.IPF(relaxation=0.7),
     "over-relaxed": pt.IPF(relaxation=1.5),
+    "self-tuned": pt.IPF(relaxation="auto"),
     "Anderson": pt.IPF(acceleration=5),
     "both": pt.IPF(relaxation=1.3, acceleration="anderson"),
     "GIS": pt.GIS(),

@@ -7,7 +7,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.exponential import excess, fast_exp
-from purtensor.kernels.ipf.over_relaxation import relaxed_gain
+from purtensor.kernels.ipf.over_relaxation import least_share, relaxed_gain
 from purtensor.kernels.spread import spread
 
 
@@ -105,8 +105,9 @@ def relaxed_sweep_in_logarithms(
             log_ratio = log_targets[r] - sums[r]
             own = gain_of_a_relaxed_row(log_ratio, omega, targets[r], sums[r])
             largest[r] = omega * log_ratio
-            if not own > 0.0:
-                own = gain_of_a_row(log_ratio, targets[r], sums[r])
+            plain = gain_of_a_row(log_ratio, targets[r], sums[r])
+            if not own >= least_share(omega) * plain:
+                own = plain
                 largest[r] = log_ratio
             gain += own
             heaviest = max(heaviest, sums[r] + largest[r])

@@ -1,8 +1,8 @@
 """Sweeps of iterative proportional fitting with over-relaxation, whose dual never falls.
 
 A step scales every row of one constraint by (target / sum) ** omega, and the whole by what gives the masses their
-total again. What the dual gains is known from the sums, row by row: where a row would lose, it takes the plain factor
-(notes/solvers.md, equation 3).
+total again. What the dual gains is known from the sums, row by row: where a row would gain less than a certain share of
+what the plain factor gains, it takes that one (notes/solvers.md, equations 3 and 4).
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ def log_of_ratio(target: float, total: float) -> float:
     """Return log(target / total), to the last digits near ratio 1 and where a target is next to nothing."""
     w = (target - total) / total
     return float(np.log1p(w) if w > -0.5 else np.log(target / total))
+
+
+@compiled
+def least_share(omega: float) -> float:
+    """Return the share of the plain gain of a row that its relaxed factor must gain: half of it near ratio 1."""
+    return 0.5 * omega * (2.0 - omega)
 
 
 @compiled
@@ -51,8 +57,9 @@ def take_relaxed_factors(
             log_ratio = log_of_ratio(targets[r], sums[r])
             own = relaxed_gain(log_ratio, omega)
             factor[r] = fast_exp(omega * log_ratio)
-            if not own > 0.0:
-                own = phi(w)
+            plain = phi(w)
+            if not own >= least_share(omega) * plain:
+                own = plain
                 factor[r] = targets[r] / sums[r]
             gain += sums[r] * own
             mass += sums[r] * factor[r]

@@ -13,7 +13,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.newton.linear_sweep import linear_sweep
 from purtensor.kernels.spread import spread
-from purtensor.solving.convergence.leading import LeadingEigenvalue, decay_of
+from purtensor.solving.convergence.leading import LeadingEigenvalue, decays_of
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.problem import Problem
 
@@ -62,6 +62,7 @@ def leading_by_sweeps(
     basis, images = np.empty((sweeps, rows)), np.empty((sweeps, rows))
     projected = np.zeros((sweeps + 1, sweeps))
     decays: list[float] = []
+    settled = False
     for j in range(sweeps):
         basis[j], images[j] = x / norm, hx / norm
         x = basis[j].copy()
@@ -74,14 +75,14 @@ def leading_by_sweeps(
         leave(x)
         hx = image(x)
         norm = projected[j + 1, j] = math.sqrt(max(0.0, float(x @ hx)))
-        found = _ritz(projected[: j + 1, : j + 1], basis[: j + 1])
-        decays.append(decay_of(found.gap))
-        exhausted = norm <= _EXHAUSTED
-        if exhausted or (len(decays) > 2 and max(decays[-3:]) - min(decays[-3:]) <= tolerance * decays[-1]):
-            return replace(found, settled=True)
-        if np.abs(x).max() > _LARGEST_GAUGE * norm:
+        values = np.linalg.eigvals(projected[: j + 1, : j + 1]).astype(np.complex128)
+        decays.append(float(decays_of(1.0 - values).min()))
+        settled = norm <= _EXHAUSTED or (
+            len(decays) > 2 and max(decays[-3:]) - min(decays[-3:]) <= tolerance * decays[-1]
+        )
+        if settled or np.abs(x).max() > _LARGEST_GAUGE * norm:
             break
-    return found
+    return replace(_ritz(projected[: j + 1, : j + 1], basis[: j + 1]), settled=settled)
 
 
 def _ritz(projected: FloatArray, basis: FloatArray) -> LeadingEigenvalue:

@@ -29,7 +29,7 @@ def solver_named(text: str) -> Solver:
     Examples
     --------
     >>> solver_named("newton"), solver_named("ipf(relaxation=1.5)")
-    (Newton(warm_up=3), IPF(order=None, relaxation=1.5, acceleration=None))
+    (Newton(warm_up=3), IPF(order=None, relaxation=1.5, acceleration=None, blocks=None))
     """
     name, options = name_and_options(text)
     if name not in SOLVERS:

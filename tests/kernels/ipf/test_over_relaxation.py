@@ -48,7 +48,9 @@ def test_take_relaxed_factors__gain_what_the_dual_does_and_keep_the_total(kernel
     gain = kernel(targets, sums, omega, factor, u)
     move = np.log(factor)
     assert gain == pytest.approx(targets @ move - sums @ np.expm1(move), rel=1e-9, abs=1e-15)
-    assert gain >= 0.0
+    ratio = targets / sums
+    plain = sums @ (ratio * np.log(ratio) - ratio + 1.0)
+    assert gain >= 0.5 * omega * (2.0 - omega) * plain * (1.0 - 1e-9)  # notes/solvers.md, equation 4
     assert (sums * factor).sum() == pytest.approx(0.7, rel=1e-14)
     assert u.tolist() == factor.tolist()
 

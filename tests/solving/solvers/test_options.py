@@ -16,7 +16,7 @@ BAD = {
     (pt.Newton, "warm_up"): (*NO_COUNT, None, 1001),
     (pt.LBFGS, "memory"): (*NO_COUNT, 0, None, 2**70),
     (pt.IPF, "acceleration"): (*NO_COUNT, 0, "Anderson", 2**70, np.array([1, 2])),
-    (pt.IPF, "relaxation"): (0.0, 2.0, -1.0, math.nan, math.inf, "1", None, (1.0,), 1j, True),
+    (pt.IPF, "relaxation"): (0.0, 2.0, -1.0, math.nan, math.inf, "1", "Auto", None, (1.0,), 1j, True),
     (pt.IPF, "blocks"): (0, "all", (), ((),), (0, 1), ((0, "1"),), ((True,),), ((0.0,),), ((-1,),)),
     (pt.IPF, "order"): (
         0,

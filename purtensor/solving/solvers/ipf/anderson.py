@@ -73,7 +73,7 @@ def _extrapolated(space: ArrayRowSpace, point: Iterate, move: FloatArray) -> tup
 def extrapolation(visits: deque[_Visit], weights: FloatArray) -> FloatArray:
     """Return the way from the last image to the combination of all whose moves cancel best.
 
-    Best is least squares, weighted by the targets (notes/solvers.md, equation 4), by normal equations on differences
+    Best is least squares, weighted by the targets (notes/solvers.md, equation 5), by normal equations on differences
     of length 1: where these are almost dependent, the safeguard has the last word.
     """
     roots = np.sqrt(weights)

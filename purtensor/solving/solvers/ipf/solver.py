@@ -23,6 +23,7 @@ from purtensor.solving.solvers.ipf.first_sweep import first_sweep, is_first
 from purtensor.solving.solvers.ipf.grouped_sweeps import MergedSweeps
 from purtensor.solving.solvers.ipf.grouping import merged_of
 from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
+from purtensor.solving.solvers.ipf.self_tuning import SelfTuning
 from purtensor.solving.solvers.ipf.slab_layout import crossing_of
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
 from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
@@ -58,8 +59,9 @@ class IPF:
     order
         The positions of the constraints in the order of the sweep; as they were given when None.
     relaxation
-        Each step scales by (target / sum) ** relaxation, in (0, 2); where the dual would fall by that, by the plain
-        factor. Above 1 (over-relaxation) slow problems take fewer sweeps.
+        Each step scales by (target / sum) ** relaxation, in (0, 2); where the dual would gain too little by that, by
+        the plain factor. Above 1 (over-relaxation) slow problems take fewer sweeps. "auto" makes ten plain sweeps,
+        takes the factor from the rate there, and goes back to plain sweeps where it proves to be slower.
     acceleration
         Anderson acceleration of the potentials: how many earlier sweeps each extrapolation uses, or "anderson" for
         10 of them. It is taken where the dual gains by it over the sweep, else the sweep stands and the memory
@@ -82,12 +84,14 @@ class IPF:
     >>> slow = pt.problems.load("b")
     >>> pt.project(slow.reference, slow.constraints, solver=pt.IPF(acceleration="anderson")).iterations < 1000
     True
+    >>> pt.project(slow.reference, slow.constraints, solver=pt.IPF(relaxation="auto")).iterations < 500
+    True
     >>> pt.project(slow.reference, slow.constraints, solver=pt.IPF(blocks=[(0,), (1, 2)])).iterations < 20
     True
     """
 
     order: Sequence[int] | None = None
-    relaxation: float = 1.0
+    relaxation: float | Literal["auto"] = 1.0
     acceleration: int | Literal["anderson"] | None = None
     blocks: Sequence[Sequence[int]] | Literal["auto"] | None = None
 
@@ -98,9 +102,7 @@ class IPF:
                     f"order is the positions of the constraints, such as (2, 0, 1), this is {self.order!r}"
                 )
             object.__setattr__(self, "order", tuple(int(position) for position in self.order))  # equal, and hashable
-        if not (is_number(self.relaxation) and 0.0 < self.relaxation < 2.0):
-            raise InvalidOptionError(f"relaxation is an exponent in (0, 2), 1 for none, this is {self.relaxation!r}")
-        object.__setattr__(self, "relaxation", float(self.relaxation))
+        self._check_relaxation()
         depth = self.acceleration
         if not (depth is None or (isinstance(depth, str) and depth == "anderson") or (is_count(depth) and depth >= 1)):
             raise InvalidOptionError(
@@ -125,6 +127,18 @@ class IPF:
             step = self.unprepared_step(problem, iterate, Budget(count, 0.0, 0.0))
             iterate, count = step.iterate, count - step.iterations
         return iterate
+
+    def _check_relaxation(self) -> None:
+        relaxation = self.relaxation
+        if isinstance(relaxation, str) and relaxation == "auto":
+            if self.acceleration is not None:
+                raise InvalidOptionError("relaxation='auto' goes with no acceleration: give a number")
+            return
+        if not (is_number(relaxation) and 0.0 < relaxation < 2.0):
+            raise InvalidOptionError(
+                f"relaxation is 'auto' or an exponent in (0, 2), 1 for none, this is {relaxation!r}"
+            )
+        object.__setattr__(self, "relaxation", float(relaxation))
 
     def _check_blocks(self, blocks: Any) -> None:
         if self.order is not None or self.relaxation != 1.0 or self.acceleration is not None:
@@ -155,6 +169,8 @@ class IPF:
     def _step(self, problem: Problem, iterate: Iterate, budget: Budget, *, few: bool) -> Step:
         if self.blocks is not None:
             return self._blocks_step(problem, iterate)
+        if self.relaxation == "auto":
+            return self._tuning(problem, iterate).step(problem, iterate, budget)
         if runs_in_numpy():
             most = sweeps_in_numpy(problem.index.size)
             if _is_compiled(iterate.memory):
@@ -173,6 +189,17 @@ class IPF:
         sweep = self._swept_in_logarithms if spans_the_range(problem) else self._swept
         return accelerated_step(sweep, depth, problem, iterate)
 
+    @property
+    def _exponent(self) -> float:
+        """The constant relaxation; 1 for that of sweeps which are still to tune themselves."""
+        return 1.0 if isinstance(self.relaxation, str) else self.relaxation
+
+    def _tuning(self, problem: Problem, iterate: Iterate) -> SelfTuning:
+        if isinstance(iterate.memory, SelfTuning):
+            return iterate.memory
+        order = tuple(self._checked_order(len(problem.index)).tolist())
+        return SelfTuning(order, lambda relaxation: IPF(order, relaxation).step)
+
     def _sweeper(
         self, problem: Problem, iterate: Iterate, *, few: bool
     ) -> OnePass | MergedSweeps | InLogarithms | None:
@@ -183,8 +210,8 @@ class IPF:
             return None
         checked = self._checked_order(len(problem.index))
         if spans_the_range(problem):
-            return InLogarithms.at(problem, checked, iterate.potentials, self.relaxation)
-        if self.relaxation != 1.0 or runs_in_numpy():
+            return InLogarithms.at(problem, checked, iterate.potentials, self._exponent)
+        if self._exponent != 1.0 or runs_in_numpy():
             return None
         order = tuple(checked.tolist())
         crossing = None if few else crossing_of(problem, order)
@@ -195,7 +222,7 @@ class IPF:
 
     def _swept_in_logarithms(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         order = self._checked_order(len(problem.index))
-        sweeper = InLogarithms.at(problem, order, iterate.potentials, self.relaxation)
+        sweeper = InLogarithms.at(problem, order, iterate.potentials, self._exponent)
         return step_of(problem, sweeper, budget)
 
     def _swept(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
@@ -222,10 +249,10 @@ class IPF:
             records,
             recorded_per_octave(problem),
         )
-        if self.relaxation == 1.0:
+        if self._exponent == 1.0:
             sweeps, written = run_sweeps(*arguments)
         else:
-            sweeps, written = run_relaxed_sweeps(*arguments, self.relaxation)
+            sweeps, written = run_relaxed_sweeps(*arguments, self._exponent)
         made = records_of(problem, records[:written], state.done)
         state.done += sweeps
         moved = Iterate(lambda: state.t + log_factors(state.u), state.masses, state)
