@@ -86,6 +86,7 @@ from .projection.tuning import best_relaxation as best_relaxation
 from .records.inspection import Inspection as Inspection
 from .records.inspection import inspect as inspect
 from .records.tabulate import tabulate as tabulate
+from .records.weights import weights as weights
 from .sampling import round_counts as round_counts
 from .sampling import sample as sample
 from .sampling import sample_without_replacement as sample_without_replacement

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,21 @@ class SuspiciousColumnWarning(PurtensorWarning):
     """A column that nobody named, and that is hardly the attribute it is taken for: a weight, an identifier, ages."""
 
 
+_MOST_NAMES = 30
+
+
+def _near(name: Hashable, known: Iterable[Hashable]) -> str | None:
+    """Return the question whether a name like this was meant, or the same label of another type."""
+    for other in known:
+        if str(other).strip().lower() == str(name).strip().lower():
+            return (
+                f"did you mean {other!r}" + (f" ({type(other).__name__})" if not isinstance(other, str) else "") + "?"
+            )
+    near = difflib.get_close_matches(str(name).lower(), {str(other).lower(): other for other in known}, 1, 0.75)
+    found = next((other for other in known if near and str(other).lower() == near[0]), None)
+    return None if found is None else f"did you mean {found!r}?"
+
+
 class _KeyedError(PurtensorError, KeyError):
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return printable(str(self.args[0])) if self.args else ""
@@ -75,15 +91,38 @@ class _KeyedError(PurtensorError, KeyError):
 class UnknownAttributeError(_KeyedError):
     """An attribute that the table does not have."""
 
+    code = "unknown-attribute"
+
     @classmethod
     def among(cls, name: Hashable, attributes: Iterable[Hashable], where: str = "this table") -> UnknownAttributeError:
         """Return the error for `name`, which `where` with these `attributes` lacks."""
-        known = ", ".join(map(str, attributes)) or "none"
-        return cls(f"no attribute {name!r}; {where} has {known}")
+        known = list(attributes)
+        names = ", ".join(map(str, known[:_MOST_NAMES])) + ", ..." * (len(known) > _MOST_NAMES)
+        hint = _near(name, known)
+        return cls(
+            f"no attribute {name!r}; {where} has {names or 'none'}{f'; {hint}' if hint else ''}",
+            where=where, expected=known, got=name, hint=hint,
+        )  # fmt: skip
 
 
 class UnknownCategoryError(_KeyedError):
     """A category that the attribute does not have."""
+
+    code = "unknown-category"
+
+    @classmethod
+    def among(
+        cls, label: Hashable, attribute: Hashable, categories: Iterable[Hashable], told: str = ""
+    ) -> UnknownCategoryError:
+        """Return the error for a `label` that an attribute with these categories lacks, and what else is told of it."""
+        known = list(categories)
+        hint = _near(label, known)
+        names = ", ".join(map(repr, known[:_MOST_NAMES])) + ", ..." * (len(known) > _MOST_NAMES)
+        return cls(
+            f"no category {label!r} in attribute {attribute!r}{f', {told}' if told else ''}; it has {names}"
+            f"{f'; {hint}' if hint else ''}",
+            where=str(attribute), expected=known, got=label, hint=hint,
+        )  # fmt: skip
 
 
 class InvalidTableError(PurtensorError, ValueError):

@@ -80,21 +80,6 @@ def replicate_columns(records: Any, replicates: Any, count: int) -> FloatArray:
     return as_masses(matrix.reshape(-1), fail).reshape(matrix.shape)
 
 
-def in_flavour(records: Any, values: FloatArray, name: str) -> Any:
-    """Return one number a record in the library of the records, with their index."""
-    if isinstance(records, dict):
-        first = next((column for column in records.values() if isinstance(column, pd.Series)), None)
-        return values if first is None else pd.Series(values, index=first.index, name=name)
-    frame = nw.from_native(records, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return values
-    native = frame.to_native()
-    if isinstance(native, pd.DataFrame):
-        return pd.Series(values, index=native.index, name=name)
-    made = nw.new_series(name, values, backend=frame.implementation)
-    return made if isinstance(records, nw.DataFrame) else made.to_native()
-
-
 def _column(records: Any, values: Any, what: str) -> Any:
     source = read_records(records)
     if isinstance(values, str):

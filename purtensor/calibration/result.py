@@ -12,7 +12,7 @@ from scipy import sparse
 from purtensor._printing import Shown
 from purtensor._typing import FloatArray
 from purtensor.calibration.bound_curve import bound_curve
-from purtensor.calibration.columns import in_flavour, label_column, number_column, replicate_columns
+from purtensor.calibration.columns import label_column, number_column, replicate_columns
 from purtensor.calibration.linearised import Estimate, linearised
 from purtensor.calibration.merging import Merged
 from purtensor.calibration.replicates import bootstrap_weights, refit
@@ -22,6 +22,7 @@ from purtensor.calibration.tightest_bounds import TightestBounds, tightest_bound
 from purtensor.calibration.units import Units
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.result import Projection
+from purtensor.records.frames import in_flavour
 
 _MOST_CONTROLS = 40
 """As many are shown in a notebook."""

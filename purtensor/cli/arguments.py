@@ -83,6 +83,7 @@ def _add_project(commands: Any) -> None:
         help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table; of "
         "a stored table .zarr for the table, any other new folder for the whole result",
     )
+    _add_people(solution)
 
 
 def _add_diagnose(commands: Any) -> None:
@@ -129,6 +130,7 @@ def _add_relax(commands: Any) -> None:
         metavar="PATH",
         help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table",
     )
+    _add_people(relaxed)
 
 
 def _add_curve(commands: Any) -> None:
@@ -158,6 +160,22 @@ def _add_curve(commands: Any) -> None:
         metavar="PATH",
         help="where to write: .csv, .parquet or .nc; pictures go beside it as .svg and .png",
     )
+
+
+def _add_people(group: Any) -> None:
+    group.add_argument(
+        "--weights-out",
+        type=Path,
+        metavar="PATH",
+        help="write the records as well, with a weight for each in the column 'weight', .csv or .parquet",
+    )
+    group.add_argument(
+        "--rows",
+        type=int,
+        metavar="N",
+        help="write to --out, in place of the table, N rows drawn from the result, with the columns of the file",
+    )
+    group.add_argument("--seed", type=int, default=0, help="of --rows (default: 0)")
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

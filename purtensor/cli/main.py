@@ -27,7 +27,7 @@ from purtensor.errors import (
     TooLargeError,
 )
 
-OUTPUTS = ("out", "report", "template")
+OUTPUTS = ("out", "report", "template", "weights_out")
 """The options that name what is written."""
 
 MOST_PATHS = 10

@@ -6,11 +6,14 @@ import argparse
 
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
+from purtensor.cli.people import read_people, write_people
 from purtensor.cli.question import NETCDF, read_question, require_writable
 from purtensor.cli.stored_question import STORE, is_stored, stored_question
+from purtensor.errors import InvalidOptionError
 from purtensor.projection.files import save
 from purtensor.projection.project import project
 from purtensor.solving.solvers.by_name import solver_named
+from purtensor.tables.coded import encode
 from purtensor.tables.io.files import ending, require_writable_labels
 
 
@@ -21,9 +24,12 @@ def run(arguments: argparse.Namespace) -> None:
     if not on_disk:
         ending(arguments.out)  # refuses what could not be written later
     require_writable(arguments.out)
+    if on_disk and (arguments.weights_out is not None or arguments.rows is not None):
+        raise InvalidOptionError(f"{arguments.file.name} is a stored table: --weights-out and --rows are for records")
     question = stored_question(arguments) if on_disk else read_question(arguments)
     if not on_disk:
         require_writable_labels(question.reference, arguments.out)
+    people = None if on_disk else read_people(arguments, encode(question.f).domain.attributes)
     show_facts("data", question.facts)
     result = project(
         question.reference,
@@ -35,6 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
         progress=True,
     )
     whole = arguments.out.suffix != STORE if on_disk else ending(arguments.out) == NETCDF
-    save(result if whole else result.table, arguments.out)
-    show_facts("projection", {**result.summary(), "washed out": "", "written to": str(arguments.out)})
+    if arguments.rows is None:
+        save(result if whole else result.table, arguments.out)
+    told = write_people(arguments, people, result)
+    show_facts("projection", {**result.summary(), "washed out": "", **told, "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")

@@ -24,11 +24,13 @@ __all__ = [
     "KINDS",
     "PROBABILITY",
     "Columns",
+    "bins_typed",
     "columns_asked",
     "counts_of",
     "read_counts",
     "read_frame",
     "text_options",
+    "weight_column",
 ]
 
 
@@ -72,7 +74,7 @@ def read_counts(path: Path | str, columns: Columns) -> Table:
     """
     records = open_records(path, **columns.text)
     names = [str(name) for name in (records.names if isinstance(records, RecordFiles) else records.columns)]
-    weights = _weight_column(names, columns.weights, Path(path).name)
+    weights = weight_column(names, columns.weights, Path(path).name)
     for name in (*columns.required, *(columns.attributes or ()), *columns.bins, *([weights] if weights else [])):
         if name not in names:
             raise UnknownAttributeError.among(name, names, where=Path(path).name)
@@ -96,7 +98,7 @@ def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
     return read_counts(path, columns_asked(arguments, None, (arguments.response, *arguments.protected)))
 
 
-def read_frame(path: Path | str, arguments: argparse.Namespace) -> pd.DataFrame:
+def read_frame(path: Path | str, arguments: argparse.Namespace, counted: Sequence[str] | None = None) -> pd.DataFrame:
     """Return all columns of a file as they are: text, whole numbers, or numbers with decimals.
 
     Raises
@@ -104,10 +106,10 @@ def read_frame(path: Path | str, arguments: argparse.Namespace) -> pd.DataFrame:
     UnreadableFileError, FileFormatError
         As `read_counts`.
     InvalidTableError
-        A cell that other programs write for a missing value.
+        A cell that other programs write for a missing value, in the columns `counted`, or any.
     """
     records = open_records(path, **text_options(arguments))
-    return records.to_pandas() if isinstance(records, RecordFiles) else records
+    return records.to_pandas(counted=counted) if isinstance(records, RecordFiles) else records
 
 
 def text_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -126,11 +128,11 @@ def columns_asked(
 ) -> Columns:
     """Return which columns the words ask for, and how they are read."""
     return Columns(
-        attributes, arguments.weights, arguments.missing, required, _bins(arguments.bins), text_options(arguments)
+        attributes, arguments.weights, arguments.missing, required, bins_typed(arguments.bins), text_options(arguments)
     )
 
 
-def _bins(words: Sequence[str]) -> dict[str, BinSpec]:
+def bins_typed(words: Sequence[str]) -> dict[str, BinSpec]:
     """Return the bins in words like age=30,45,65 or age=quantiles:4."""
     bins: dict[str, BinSpec] = {}
     for word in words:
@@ -147,7 +149,8 @@ def _bins(words: Sequence[str]) -> dict[str, BinSpec]:
     return bins
 
 
-def _weight_column(names: Sequence[str], asked: str | None, file: str) -> str | None:
+def weight_column(names: Sequence[str], asked: str | None, file: str) -> str | None:
+    """Return the column with the weights: the one that was asked for, or else the one called `count`, if any."""
     if asked is not None and asked != COUNT and COUNT in names:
         raise InvalidOptionError(
             f"{file} has a column {COUNT!r} and the weights are {asked!r}; rename {COUNT!r} if it is no count"

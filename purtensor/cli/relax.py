@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
+from purtensor.cli.people import read_people, write_people
 from purtensor.cli.question import NETCDF, read_question, require_writable
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.files import save
 from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import Relaxation
+from purtensor.tables.coded import encode
 from purtensor.tables.io.files import ending, require_writable_labels
 
 
@@ -22,6 +24,7 @@ def run(arguments: argparse.Namespace) -> None:
     soft = _positions(arguments.conditions, arguments.soft)
     question = read_question(arguments)
     require_writable_labels(question.reference, arguments.out)
+    people = read_people(arguments, encode(question.f).domain.attributes)
     show_facts("data", question.facts)
     result = relax(
         question.reference,
@@ -32,8 +35,10 @@ def run(arguments: argparse.Namespace) -> None:
         tolerance=arguments.tolerance,
         max_iterations=arguments.max_iterations,
     )
-    save(result if ending(arguments.out) == NETCDF else result.table, arguments.out)
-    show_facts("relaxation", {**_facts(result), "written to": str(arguments.out)})
+    if arguments.rows is None:
+        save(result if ending(arguments.out) == NETCDF else result.table, arguments.out)
+    told = write_people(arguments, people, result)
+    show_facts("relaxation", {**_facts(result), **told, "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "relaxation")
 
 

@@ -84,6 +84,19 @@ def bins_of_column(column: nw.Series[Any], attribute: str, spec: BinSpec) -> tup
     InvalidTableError
         It has something else than numbers.
     """
+    numbers = binned_numbers(column, attribute)
+    bins = make_bins(spec, attribute, numbers, np.ones(len(numbers)))
+    return Factor(bins.codes(numbers), pd.Index(bins.labels)), bins
+
+
+def binned_numbers(column: nw.Series[Any], attribute: str) -> FloatArray:
+    """Return the numbers of a column that is binned, NaN where there is none.
+
+    Raises
+    ------
+    InvalidTableError
+        It has something else than numbers.
+    """
     if not (column.dtype.is_numeric() or column.is_null().all()):
         try:
             column = nw.from_native(
@@ -95,9 +108,7 @@ def bins_of_column(column: nw.Series[Any], attribute: str, spec: BinSpec) -> tup
                 code="no-number-to-bin",
                 where=attribute,
             ) from None
-    numbers = np.array([math.nan if value is None else float(value) for value in column.to_list()])
-    bins = make_bins(spec, attribute, numbers, np.ones(len(numbers)))
-    return Factor(bins.codes(numbers), pd.Index(bins.labels)), bins
+    return np.array([math.nan if value is None else float(value) for value in column.to_list()])
 
 
 def _quantiles(spec: str) -> int:

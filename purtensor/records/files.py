@@ -89,8 +89,10 @@ class RecordFiles:
                 yield columns, None if weights is None else self._masses(batch.column(weights), weights, path, row)
                 row += len(batch)
 
-    def to_pandas(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    def to_pandas(self, columns: Sequence[str] | None = None, counted: Sequence[str] | None = None) -> pd.DataFrame:
         """Return columns of all records as a frame; text becomes integers, booleans, numbers or intervals.
+
+        Cells that other programs write for a missing value are refused in the columns `counted`: all unless given.
 
         Raises
         ------
@@ -106,7 +108,7 @@ class RecordFiles:
         table = pa.concat_tables(tables)
         if not self.is_text:
             return table.to_pandas()  # type: ignore[no-any-return]
-        return text_frame(table, self.options)
+        return text_frame(table, self.options, names if counted is None else counted)
 
     def _masses(self, column: pa.Array, name: str, path: Path, row: int) -> FloatArray:
         absent = np.flatnonzero(np.asarray(column.is_null()))

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
+from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 
 
@@ -96,6 +97,21 @@ def require_aligned(records: Any, weights: Any) -> None:
         records = next((column for column in records.values() if isinstance(column, pd.Series)), None)
     if isinstance(weights, pd.Series) and isinstance(records, pd.DataFrame | pd.Series):
         _require_same_index(records, weights, "the records", "the weights")
+
+
+def in_flavour(records: Any, values: FloatArray, name: str) -> Any:
+    """Return one number a record in the library of the records, with their index."""
+    if isinstance(records, dict):
+        first = next((column for column in records.values() if isinstance(column, pd.Series)), None)
+        return values if first is None else pd.Series(values, index=first.index, name=name)
+    frame = nw.from_native(records, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return values
+    native = frame.to_native()
+    if isinstance(native, pd.DataFrame):
+        return pd.Series(values, index=native.index, name=name)
+    made = nw.new_series(name, values, backend=frame.implementation)
+    return made if isinstance(records, nw.DataFrame) else made.to_native()
 
 
 def _require_one_index(columns: Mapping[Any, Any]) -> None:

@@ -92,18 +92,19 @@ def _is_padded(text: str) -> bool:
     return len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
 
 
-def text_frame(table: pa.Table, options: TextOptions) -> pd.DataFrame:
+def text_frame(table: pa.Table, options: TextOptions, counted: Sequence[str]) -> pd.DataFrame:
     """Return columns of text as labels; numbers that are not all whole as float64.
 
     Raises
     ------
     InvalidTableError
-        A cell that other programs write for a missing value, of which nothing was said.
+        A cell of the columns `counted` that other programs write for a missing value, of which nothing was said.
     """
     columns = {name: _coded(table.column(name)) for name in table.column_names}
     found = [
         (name, text, int((codes == texts.index(text)).sum()), int(np.argmax(codes == texts.index(text))))
         for name, (texts, codes) in columns.items()
+        if name in counted
         for text in spelled_missing(texts, options)
     ]
     if found:

@@ -51,7 +51,7 @@ class Domain:
         label = category.item() if getattr(category, "shape", None) == () else category  # a number of numpy, or xarray
         found = [code for code, known in enumerate(index) if is_same_category(known, label)]
         if not found:
-            raise UnknownCategoryError(f"no category {category!r} in attribute {attribute!r}; it has {listed(index)}")
+            raise UnknownCategoryError.among(category, attribute, index.tolist())
         return found[0]
 
 

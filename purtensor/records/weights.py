@@ -1,0 +1,233 @@
+"""From a result back to the records: which profile each record has, and what weight the result gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from purtensor._options import check_choice
+from purtensor._typing import FloatArray, IntArray
+from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCategoryError
+from purtensor.kernels.sums import group_sums
+from purtensor.records.bins import BinSpec, bin_labels, binned_numbers, make_bins, year_labels
+from purtensor.records.files import RecordFiles, open_records, paths_in
+from purtensor.records.frames import in_flavour, read_records, require_aligned, series
+from purtensor.tables.coded import CodedTable, encode
+from purtensor.tables.factorize import Factor, factorize
+from purtensor.tables.labels import MISSING_CATEGORY
+from purtensor.tables.masses import as_masses
+from purtensor.tables.profile_lookup import lookup
+from purtensor.tables.translate import category_map
+
+
+def weights(
+    records: Any,
+    result: Any,
+    *,
+    weights: Any = None,
+    kind: str = "weight",
+    total: str = "records",
+    missing: str = "raise",
+    bins: Mapping[str, BinSpec] | None = None,
+) -> Any:
+    """Return the weight of every record with which the records have the distribution of a result.
+
+    A record of profile x gets d p(x) / f(x), where d is its design weight, p the result and f the distribution of the
+    records themselves; attributes and categories are matched by name and label, whatever their order. Mass that the
+    result has on profiles without a record is given to none, so that the weights sum to less by it:
+    `unreached_mass` tells how much.
+
+    Parameters
+    ----------
+    records
+        The records that the result was made of, or others with its attributes: a frame, a dict of arrays, or files.
+        Columns that are no attributes are passed over.
+    result
+        A Projection, a Relaxation, or a table.
+    weights
+        The design weights, as in `tabulate`; 1 each when None.
+    kind
+        "weight", or "factor" for the ratio to the design weights alone: about 1 on average.
+    total
+        What the weights sum to: that of the "records", or that of the "result".
+    missing
+        As in `tabulate`; under "drop" a record with a missing value gets the weight 0.
+    bins
+        Of columns of numbers, as in `tabulate`.
+
+    Returns
+    -------
+    Series or array
+        One number a record, in their order, index and library; a numpy array for a dict of arrays.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The records lack an attribute of the result.
+    UnknownCategoryError
+        A record has a category that the result does not know.
+    InvalidTableError
+        No result, a missing value under "raise", or weights that are no masses.
+    InvalidOptionError
+        Another word for `kind`, `total` or `missing`.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> people = {"hired": ["no", "no", "yes", "no", "yes"], "sex": ["f", "f", "f", "m", "m"]}
+    >>> fair = pt.project(pt.tabulate(people), pt.pur(pt.tabulate(people), response="hired", protected="sex"))
+    >>> pt.weights(people, fair).round(2).tolist()
+    [0.9, 0.9, 1.2, 1.2, 0.8]
+    """
+    check_choice("kind", kind, ("weight", "factor"))
+    check_choice("total", total, ("records", "result"))
+    coded, records = coded_result(result), in_memory(records)
+    rows = profile_rows(records, coded, missing=missing, bins=bins)
+    design = design_weights(records, weights, len(rows))
+    ratio, sums = _ratios(coded, rows, design)
+    if kind == "weight":
+        ratio = ratio * design * (coded.total / sums if total == "result" else 1.0)
+    return in_flavour(records, ratio, kind)
+
+
+def unreached_mass(
+    records: Any, result: Any, *, missing: str = "raise", bins: Mapping[str, BinSpec] | None = None
+) -> float:
+    """Return the share of a result's mass on profiles that no record has.
+
+    Raises
+    ------
+    PurtensorError
+        As `weights`.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> from purtensor.records.weights import unreached_mass
+    >>> people = {"sex": ["f", "f"]}
+    >>> unreached_mass(people, pt.tabulate({"sex": ["f", "m"]}, weights=[3, 1]))
+    0.25
+    """
+    coded = coded_result(result)
+    rows = profile_rows(in_memory(records), coded, missing=missing, bins=bins)
+    reached = np.unique(rows[rows >= 0])
+    return float(1 - coded.values[reached].sum() / coded.total)
+
+
+def coded_result(result: Any) -> CodedTable:
+    """Return the distribution of a result, or a table, on its support."""
+    return encode(getattr(result, "table", result))
+
+
+def in_memory(records: Any) -> Any:
+    """Return records as a frame: those of files are read."""
+    if paths_in(records):
+        records = open_records(records)
+    return records.to_pandas() if isinstance(records, RecordFiles) else records
+
+
+def profile_rows(
+    records: Any, coded: CodedTable, *, missing: str = "raise", bins: Mapping[str, BinSpec] | None = None
+) -> IntArray:
+    """Return the row of a result's support that each record has; -1 where it has no mass there, or a gap was dropped.
+
+    Raises
+    ------
+    UnknownAttributeError, UnknownCategoryError, InvalidTableError, InvalidOptionError
+        As `weights`.
+    """
+    check_choice("missing", missing, ("raise", "drop", "category"))
+    names, made = coded.domain.attributes, dict(bins or {})
+    source = read_records(records)
+    columns = source.select([_known(name, source.names) for name in names])
+    codes, gaps = [], None
+    for name, categories in zip(names, coded.domain.categories, strict=True):
+        if name in made:
+            factor = _binned(columns[name], name, made[name], categories)
+        else:
+            factor = factorize(columns[name], name)
+        absent = factor.codes < 0
+        if absent.any() and missing == "raise":
+            raise InvalidTableError(
+                f"attribute {name!r} is missing in row {int(np.argmax(absent))} (counted from 0); give missing='drop' "
+                "or missing='category'", code="missing-values", where=name,
+            )  # fmt: skip
+        onto = np.append(category_map(factor.categories, categories), -1)
+        own = onto[factor.codes]
+        if missing == "category" and absent.any():
+            own[absent] = category_map(pd.Index([MISSING_CATEGORY], dtype=object), categories)[0]
+        _require_known(name, own, factor, absent, missing, categories)
+        gaps = absent if gaps is None else gaps | absent
+        codes.append(own)
+    found = lookup(coded.codes, codes)
+    return np.where(gaps, -1, found) if missing == "drop" and gaps is not None else found
+
+
+def _known(name: str, names: tuple[str, ...]) -> str:
+    if name not in names:
+        raise UnknownAttributeError.among(name, names, "this set of records")
+    return name
+
+
+def _binned(column: Any, name: str, spec: BinSpec, categories: pd.Index[Any]) -> Factor:
+    """Return a column in bins, with those labels of theirs that the result has."""
+    numbers = binned_numbers(column, name)
+    own = make_bins(spec, name, numbers, np.ones(len(numbers)))
+    known = set(categories.tolist())
+    spelled = (own.labels, year_labels(own.edges), bin_labels(own.edges))
+    labels = next((found for found in spelled if known <= {*found, MISSING_CATEGORY}), own.labels)
+    return Factor(own.codes(numbers), pd.Index(list(labels)))
+
+
+def _require_known(
+    name: str, own: IntArray, factor: Factor, absent: Any, missing: str, categories: pd.Index[Any]
+) -> None:
+    unknown = np.flatnonzero((own < 0) & ~(absent if missing == "drop" else np.zeros(len(own), dtype=bool)))
+    if len(unknown):
+        row = int(unknown[0])
+        label = MISSING_CATEGORY if absent[row] else factor.categories[factor.codes[row]]
+        raise UnknownCategoryError.among(
+            label, name, categories, f"which row {row} of the records (counted from 0) has"
+        )
+
+
+def design_weights(records: Any, values: Any, rows: int) -> FloatArray:
+    """Return the design weights of so many records, from a column by name or an array; 1 each for None.
+
+    Raises
+    ------
+    UnknownAttributeError, InvalidTableError
+        No such column, not one number a record, or weights that are no masses.
+    """
+    if values is None:
+        return np.ones(rows)
+    if isinstance(values, str):
+        source = read_records(records)
+        column = source.select([_known(values, source.names)])[values]
+    else:
+        require_aligned(records, values)
+        column = series(values, "weights")
+    if len(column) != rows:
+        raise InvalidTableError(f"there are {len(column)} weights for {rows} records")
+
+    def fail(row: int, what: str) -> NoReturn:
+        raise InvalidTableError(f"the weight of row {row} (counted from 0) {what}", code="bad-weight")
+
+    return as_masses(np.asarray(column.to_numpy(), dtype=np.float64), fail)
+
+
+def _ratios(coded: CodedTable, rows: IntArray, design: FloatArray) -> tuple[FloatArray, float]:
+    """Return p(x) / f(x) of each record, 0 where p has no mass, and the sum of the design weights that take part."""
+    inside = rows >= 0
+    sums = group_sums(design[inside], rows[inside], len(coded.values))
+    whole = float(design.sum())
+    if not whole > 0:
+        raise InvalidTableError("all weights are 0: no record can be weighted")
+    ratio = np.zeros(len(rows))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_profile = np.where(sums > 0, coded.values / coded.total * whole / sums, 0.0)
+    ratio[inside] = by_profile[rows[inside]]
+    return ratio, whole
