@@ -16,6 +16,7 @@ from purtensor.calibration.units import Units
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.result import Projection
+from purtensor.sampling.checks import generator
 from purtensor.solving.dual.again import SameRows
 
 
@@ -104,12 +105,12 @@ def bootstrap_weights(
     """
     if not is_count(count) or count == 0:
         raise InvalidOptionError(f"count must be a positive number of samples, got {count!r}")
-    if seed is None:
-        raise InvalidOptionError("seed must be an int or a numpy Generator, so that the weights can be made again")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     group = np.unique(units, return_inverse=True)[1].reshape(-1)
     stratum = np.zeros(int(group.max()) + 1, dtype=np.int64)
     if strata is not None:
+        if len(strata) != len(units):
+            raise InvalidTableError(f"strata must have one label for each of {len(units)} records, got {len(strata)}")
         stratum[group] = strata
         if (stratum[group] != strata).any():
             raise InvalidTableError("units that share a weight must lie in one stratum")

@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
+from purtensor._options import check_name
 from purtensor._typing import FloatArray, IntArray
 from purtensor.calibration.columns import is_numeric, numbers_of
 from purtensor.calibration.merging import Merged
@@ -91,6 +92,8 @@ def read_units(
     InvalidOptionError
         Members without a key, or the key or the weights named as an attribute.
     """
+    if key is not None:
+        check_name("the key", key)
     source = read_records(records)
     require_aligned(records, weights)
     for name in attributes:

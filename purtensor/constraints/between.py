@@ -11,12 +11,12 @@ from scipy import sparse
 
 from purtensor._options import is_number
 from purtensor._typing import FloatArray, Table
-from purtensor.constraints.labelled import Labelled, read_labelled
+from purtensor.constraints.labelled import Labelled, read_labelled, require_numbers
 from purtensor.constraints.linear import Linear
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.on_rows import numbers_on_rows
 from purtensor.constraints.ratios import Ratio, rates_within
-from purtensor.constraints.rows import Cells, RowBlock, RowConstraint
+from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, several_constraints
 from purtensor.constraints.soft import Soft
 from purtensor.errors import InvalidOptionError
 
@@ -109,7 +109,8 @@ def between(
     if len(given) != 1:
         raise InvalidOptionError(f"between needs exactly one of absolute, relative and rate, got {len(given)}")
     if not isinstance(constraint, Marginal | Table) and not hasattr(constraint, "rows"):
-        return tuple(_between(one, absolute, relative, rate) for one in constraint)
+        several = several_constraints(constraint, "between")
+        return tuple(_between(one, absolute, relative, rate) for one in several)
     return _between(cast(AnyConstraint, constraint), absolute, relative, rate)
 
 
@@ -124,6 +125,8 @@ def _between(constraint: AnyConstraint, absolute: Any, relative: Any, rate: floa
     if not isinstance(constraint, Marginal) and not hasattr(constraint, "rows"):
         raise InvalidOptionError(f"between takes constraints, got {type(constraint).__qualname__}")
     for option, width in (("absolute", absolute), ("relative", relative), ("rate", rate)):
+        if width is not None:
+            require_numbers(option, width)
         if is_number(width) and not 0 <= width < np.inf:
             raise InvalidOptionError(f"{option} must be finite and not negative, got {width!r}")
     if isinstance(constraint, Ratio):

@@ -10,15 +10,24 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor._options import check_name
+from purtensor._typing import Attributes, BoolArray, FloatArray, IntArray
 from purtensor.constraints.labelled import Labelled, joined, read_labelled
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidTableError, UnknownCategoryError
 from purtensor.tables.coded import described
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import category_map
+
+
+def group_names(by: Attributes) -> tuple[str, ...]:
+    """Return the attributes whose labels make the groups; what is no name is refused with InvalidOptionError."""
+    names = named_attributes(by)
+    for name in names:
+        check_name("an attribute of by", name)
+    return names
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from purtensor._options import is_number
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.errors import InvalidTableError
+from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import described, domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.factorize import plain_index
@@ -43,6 +43,18 @@ class Labelled:
             category_map(own, other)[code]
             for own, other, code in zip(self.domain.categories, domain.categories, self.codes, strict=True)
         )
+
+
+def require_numbers(option: str, value: Any) -> None:
+    """Refuse what is neither a number nor numbers by label, before there are labels to read it with.
+
+    Raises
+    ------
+    InvalidOptionError
+        Another type.
+    """
+    if not (is_number(value) or isinstance(value, Mapping | pd.Series | Table)):
+        raise InvalidOptionError(f"{option} must be a number, or numbers by the labels of the rows, got {value!r:.60}")
 
 
 def read_labelled(value: Any, attributes: Sequence[str] | None, what: str) -> float | Labelled:

@@ -10,13 +10,12 @@ import pandas as pd
 from scipy import sparse
 
 from purtensor._typing import Attributes, FloatArray, Table
-from purtensor.constraints.ends import Ends, RowsOnMembers, incidence, place_rows, read_ends
+from purtensor.constraints.ends import Ends, RowsOnMembers, group_names, incidence, place_rows, read_ends
 from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.constraints.selections import Selection, read_selection
 from purtensor.constraints.totals import worded
 from purtensor.constraints.values import Values, read_values
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
-from purtensor.tables.domain import named_attributes
 from purtensor.tables.grouping import group_profiles
 
 
@@ -166,7 +165,7 @@ def mean(values: Any, *, by: Attributes = (), target: Any = None, of: Any = None
             "mean builds a constraint and needs a target; the means of a table come from purtensor.marginal, or of "
             "purtensor.to_records"
         )
-    names = named_attributes(by)
+    names = group_names(by)
     read, base = read_values(values, "mean"), read_selection(of, "of")
     what = worded("mean", read, names, base) if not read.counts else "mean of 1"
     return Ratio(what, read, None, base, names, names, read_ends(names, what, target=target))
@@ -208,7 +207,7 @@ def share(*, of: Any, target: Any, within: Any = None, by: Attributes = ()) -> R
     counted, base = read_selection(of, "of"), read_selection(within, "within")
     if counted is None:
         raise InvalidOptionError("share needs of=, the profiles of the numerator, such as of={'brand': 'A'}")
-    names = named_attributes(by)
+    names = group_names(by)
     groups = f" by {', '.join(names)}" if names else ""
     what = f"share of {counted}{'' if base is None else f' within {base}'}{groups}"
     ends = read_ends(names, what, target=target)

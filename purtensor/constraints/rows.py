@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from purtensor._options import items_of
 from purtensor._typing import FloatArray, IntArray
+from purtensor.errors import InvalidOptionError
 from purtensor.tables.coded import CodedTable
 from purtensor.tables.domain import Domain
 
@@ -62,6 +64,20 @@ class Cells:
 def cells_of(coded: CodedTable) -> Cells:
     """Return the support of a table as cells."""
     return Cells(coded.domain, coded.codes)
+
+
+def several_constraints(value: Any, function: str) -> list[Any]:
+    """Return the constraints in an iterable of them.
+
+    Raises
+    ------
+    InvalidOptionError
+        No iterable, an empty one, or one with something else in it.
+    """
+    items = items_of(value)
+    if not items or isinstance(value, str | bytes) or not all(hasattr(one, "rows") for one in items):
+        raise InvalidOptionError(f"{function} takes a constraint, or an iterable of them, got {value!r:.60}")
+    return items
 
 
 @dataclass(frozen=True, slots=True, eq=False)

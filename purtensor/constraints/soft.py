@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, cast, overload
+from typing import Any, overload
 
 import numpy as np
 
 from purtensor._options import check_choice, is_number
 from purtensor._typing import FloatArray, Table
+from purtensor.constraints.labelled import require_numbers
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.on_rows import numbers_on_rows
-from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, Softness
+from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, Softness, several_constraints
 from purtensor.errors import InvalidOptionError, InvalidTableError
 
 PENALTIES = ("kl", "l1", "quadratic", "huber")
@@ -129,9 +130,9 @@ def soft(
     if isinstance(constraint, Table):
         raise InvalidOptionError("soft takes constraints, got a table; wrap it as Marginal(table)")
     if not isinstance(constraint, Marginal) and not hasattr(constraint, "rows"):
-        several = list(cast("Iterable[Any]", constraint))
         return tuple(
-            soft(one, penalty=penalty, strength=strength, sd=sd, covariance=covariance, k=k) for one in several
+            soft(one, penalty=penalty, strength=strength, sd=sd, covariance=covariance, k=k)
+            for one in several_constraints(constraint, "soft")
         )
     if isinstance(constraint, Soft):
         raise InvalidOptionError(f"{constraint.name} is soft already")
@@ -158,14 +159,20 @@ def _check_prices(word: str, strength: Any, sd: Any, covariance: Any) -> None:
             f"penalty={word!r} takes strength=, not {given[0]}=, which is for 'quadratic' and 'huber'"
         )
     for option, value in (("strength", strength), ("sd", sd)):
+        if value is not None:
+            require_numbers(option, value)
         if is_number(value) and not 0 < value < np.inf:
             raise InvalidOptionError(_not_positive(option, value))
 
 
 def _covariance(covariance: Any) -> FloatArray:
-    matrix = np.array(covariance, dtype=np.float64)
+    wanted = "covariance must be a square matrix of finite numbers"
+    try:
+        matrix = np.array(covariance, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTableError(f"{wanted}, got {covariance!r:.60}") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise InvalidTableError(f"covariance must be a square matrix of finite numbers, got shape {matrix.shape}")
+        raise InvalidTableError(f"{wanted}, got shape {matrix.shape}")
     scale = np.abs(matrix).max(initial=0.0)
     if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-12 * scale:
         raise InvalidTableError("covariance must be symmetric")

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import Attributes, Table
-from purtensor.constraints.ends import Ends, incidence, place_rows, read_ends
+from purtensor.constraints.ends import Ends, group_names, incidence, place_rows, read_ends
 from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.constraints.selections import Selection, read_selection
 from purtensor.constraints.values import Values, read_values
 from purtensor.errors import InvalidTableError
-from purtensor.tables.domain import named_attributes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -100,7 +99,7 @@ def total(
     >>> pt.total(1, of={"sex": "f"}, lower=40, upper=60)
     <count of sex=f: 40 to 60>
     """
-    names = named_attributes(by)
+    names = group_names(by)
     if isinstance(values, Table) and target is None and lower is None and upper is None:
         raise InvalidTableError(
             "total builds a constraint and needs a target, or lower= or upper=; for the sums of a table take "
