@@ -9,6 +9,7 @@ from typing import Any
 from purtensor import __version__
 from purtensor.cli.calibrate_arguments import add_calibrate
 from purtensor.cli.compare_arguments import add_compare, add_missing, add_missing_values
+from purtensor.cli.decide_arguments import add_decide
 from purtensor.solving.solvers import SOLVERS
 
 EXIT_CODES = """\
@@ -30,6 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_diagnose(commands)
     _add_relax(commands)
     _add_curve(commands)
+    add_decide(commands, EXIT_CODES)
     add_calibrate(commands, EXIT_CODES)
     _add_reproduce(commands)
     add_compare(commands)

@@ -156,7 +156,7 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"the likeliest classes do not keep the parity of the probabilities: {self.response_}={worst} for "
                 f"{100 * rates[worst][low]:.1f} % of ({low}) and {100 * rates[worst][high]:.1f} % of ({high}); "
-                "decision='fair' or 'draw' keeps it",
+                "decision='fair' or decision='draw' keeps it",
                 UnfairDecisionsWarning,
                 stacklevel=3,
             )

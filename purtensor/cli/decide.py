@@ -1,0 +1,143 @@
+"""`purtensor decide`: decisions about the people of the user's own file, and how fair and how right they are."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from purtensor.cli.output import show_facts, show_table, write_frame
+from purtensor.cli.question import NETCDF, require_writable
+from purtensor.cli.records import COUNT, read_frame
+from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
+from purtensor.fairness.decisions import RULES, decide
+from purtensor.fairness.rates import accuracy, rates_by_group, smallest_ratios
+from purtensor.sklearn.classifier import PURClassifier
+from purtensor.tables.domain import listed
+from purtensor.tables.io.files import ending
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Read the files, decide, write the people with their decisions, and print the rates of each group."""
+    if ending(arguments.out) == NETCDF:
+        raise InvalidOptionError(f"people are written as .csv, .csv.gz or .parquet, got {arguments.out.name}")
+    require_writable(arguments.out)
+    records = _read(arguments.file, arguments)
+    people = records if arguments.people is None else _read(arguments.people, arguments)
+    predictors = _predictors(records, people, arguments)
+    model = PURClassifier(
+        arguments.protected,
+        conditions=arguments.conditions,
+        strength=arguments.strength,
+        reference=arguments.reference,
+        unseen=arguments.unseen,
+        decision=arguments.decision,
+        rate=_rates(arguments.rate, records[arguments.response]),
+        random_state=arguments.seed,
+    )
+    weights = None if arguments.weights is None else records[arguments.weights]
+    model.fit(records[predictors], records[arguments.response], weights)
+    ids = None if arguments.ids is None else people[arguments.ids].tolist()
+    decided = model.predict(people[predictors], ids=ids)
+    written = people.assign(**{arguments.name: decided})
+    write_frame(written, arguments.out)
+    facts = {
+        "learned from": f"{len(records):,} records of {arguments.file.name}",
+        "decided for": f"{len(people):,} records of {(arguments.people or arguments.file).name}",
+        "rule": arguments.decision,
+        "gap": model.decisions_.summary()["gap"],
+        "written to": f"{arguments.out}, column {arguments.name}",
+    }
+    show_facts("decisions", facts)
+    show_table(f"the rules, for the people of {arguments.file.name}; means where they draw", *_of_rules(model))
+    show_table("these decisions: share of each group", *_of_people(written, arguments))
+
+
+def _read(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
+    frame = read_frame(path, arguments)
+    if COUNT in frame and arguments.weights != COUNT:
+        raise InvalidOptionError(
+            f"{path.name} has a column {COUNT!r}: a row must be one person to be decided for, not several"
+        )
+    return frame
+
+
+def _predictors(records: pd.DataFrame, people: pd.DataFrame, arguments: argparse.Namespace) -> list[str]:
+    """Return the columns to decide by, which both files have."""
+    asked = [arguments.response, *arguments.protected, *(arguments.unprotected or ())]
+    asked += [name for name in (arguments.weights, arguments.ids) if name is not None and arguments.people is None]
+    for name in asked:
+        if name not in records:
+            raise UnknownAttributeError.among(name, list(records.columns), where=arguments.file.name)
+    others = arguments.unprotected
+    if others is None:
+        no_predictors = (arguments.response, arguments.weights, arguments.ids, *arguments.protected)
+        others = [name for name in records.columns if name not in no_predictors]
+    predictors = [*arguments.protected, *others]
+    for name in [*predictors, *([arguments.ids] if arguments.ids else [])]:
+        if name not in people:
+            raise UnknownAttributeError.among(
+                name, list(people.columns), where=(arguments.people or arguments.file).name
+            )
+    if arguments.name in people:
+        raise InvalidOptionError(f"the people have a column {arguments.name!r}: give another --name")
+    return predictors
+
+
+def _rates(words: Sequence[str] | None, responses: pd.Series) -> Mapping[object, float] | None:
+    """Return the rates in words like yes=0.2, by the categories that they name."""
+    if words is None:
+        return None
+    categories = {str(category): category for category in responses.unique()}
+    rates = {}
+    for word in words:
+        name, equals, share = word.rpartition("=")
+        if not equals:
+            raise InvalidOptionError(f"--rate is written as no=0.8 yes=0.2, not {word!r}")
+        if name not in categories:
+            raise UnknownCategoryError(
+                f"no category {name!r} in {responses.name}; it has {listed(sorted(categories), 20)}"
+            )
+        try:
+            rates[categories[name]] = float(share)
+        except ValueError:
+            raise InvalidOptionError(f"--rate is written as no=0.8 yes=0.2, not {word!r}") from None
+    return rates
+
+
+def _of_rules(model: PURClassifier) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    """Return for each rule what each group gets and how often that is right, on the people that were learned from."""
+    roles: dict[str, Any] = {"response": model.response_, "protected": model.protected_}
+    rows: list[tuple[str, ...]] = []
+    groups: list[str] = []
+    for rule in RULES:
+        rate = model.rate if rule == "fair" else None
+        found = decide(model.projection_.table, model.table_, rule=rule, rate=rate, unseen="marginal", **roles)
+        rates = rates_by_group(found.table, **roles)
+        right = accuracy(found.table, model.table_, response=model.response_)
+        groups = [str(group) for group in rates.index]
+        rows += [(rule, *line, f"{right:.3f}") for line in _lines(rates)]
+    return ("rule", model.response_, *groups, "smallest / largest", "accuracy"), rows
+
+
+def _of_people(written: pd.DataFrame, arguments: argparse.Namespace) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    """Return what each group got, and how often that was right where the people have a response."""
+    shares = pd.crosstab([written[name] for name in arguments.protected], written[arguments.name], normalize="index")
+    groups = [", ".join(map(str, label if isinstance(label, tuple) else (label,))) for label in shares.index]
+    right = ""
+    if arguments.response in written:
+        right = f"{(written[arguments.response] == written[arguments.name]).mean():.3f}"
+    columns = (arguments.response, *groups, "smallest / largest", "accuracy")
+    return columns, [(*line, right) for line in _lines(shares)]
+
+
+def _lines(rates: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return a line a category: its name, its share in each group, and the smallest share over the largest."""
+    ratios = smallest_ratios(rates)
+    return [
+        (str(category), *(f"{share:.3f}" for share in rates[category]), f"{ratios[category]:.3f}")
+        for category in rates.columns
+    ]
