@@ -62,10 +62,7 @@ from .information import entropy as entropy
 from .information import kl_divergence as kl_divergence
 from .information import pythagorean_defect as pythagorean_defect
 from .information import total_variation as total_variation
-from .outofcore.diagnosis import StoredDiagnosis as StoredDiagnosis
 from .outofcore.project import resume as resume
-from .outofcore.result import StoredProjection as StoredProjection
-from .outofcore.rows_project import RowProjection as RowProjection
 from .projection.closed_form import closed_form as closed_form
 from .projection.convergence import ConvergenceRate as ConvergenceRate
 from .projection.convergence import convergence_rate as convergence_rate

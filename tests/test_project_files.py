@@ -100,7 +100,6 @@ RETURNED = {
         f"solvers.{name}"
         for name in ("Automatic", "Budget", "Iterate", "Problem", "Record", "Residual", "Solver", "Step")
     ),
-    "StoredProjection",
     "StoredTable",
     "ConvergenceRate",
     "Ensemble",

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
+
+import numpy as np
 
 from purtensor._printing import printable
+from purtensor._typing import Table
 from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.question import read_question
 from purtensor.cli.stored_question import is_stored, stored_question
-from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.tables.store.table import StoredTable
 
 _MOST_ROWS = 40
 
@@ -27,12 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     return {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
 
 
-def _facts(found: Diagnosis | StoredDiagnosis) -> dict[str, str]:
-    if isinstance(found, StoredDiagnosis):
-        zeros = 0 if found.implied_zeros is None else found.implied_zeros.profiles
-        profiles = found.reference.profiles
-    else:
-        zeros, profiles = found.implied_zeros.size, found.finding.zeros.size
+def _facts(found: Diagnosis[Any]) -> dict[str, str]:
+    zeros, profiles = _profiles(found.implied_zeros), _profiles(found.reference)
     return {
         "verdict": str(found.verdict),
         "proof": "none" if found.verdict is Verdict.OPEN else _proof(found),
@@ -40,12 +41,17 @@ def _facts(found: Diagnosis | StoredDiagnosis) -> dict[str, str]:
     }
 
 
-def _proof(found: Diagnosis | StoredDiagnosis) -> str:
+def _profiles(table: Table | StoredTable) -> int:
+    """Return how many profiles have mass, or are stored where the table is on disk."""
+    return table.profiles if isinstance(table, StoredTable) else int(np.count_nonzero(table.values))
+
+
+def _proof(found: Diagnosis[Any]) -> str:
     witness = "a certificate" if found.verdict is Verdict.INFEASIBLE else "a solution"
     return f"{witness}, {'checked' if found.verify() else 'NOT confirmed'} ({found.exact})"
 
 
-def _show_rows(found: Diagnosis | StoredDiagnosis) -> None:
+def _show_rows(found: Diagnosis[Any]) -> None:
     """Print the rows that need mass and those that have room for it, largest first."""
     rows = [(role, labels, scope, f"{mass:.6g}") for role, labels, scope, mass in found.explanation.rows]
     if rows:

@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from purtensor.constraints.marginals import Marginal
-from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.targets import Constraint
 from purtensor.tables.domain import Domain

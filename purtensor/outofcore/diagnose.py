@@ -13,13 +13,14 @@ import numpy as np
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import NoSlabsError
-from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.check_certificate import Proven, keep_weights
 from purtensor.outofcore.coarser_questions import coarse_contradiction
 from purtensor.outofcore.combine_proofs import keep_bare, refuting
-from purtensor.outofcore.diagnosis import Step, StoredDiagnosis
+from purtensor.outofcore.diagnosis import Step, StoredWitness, stored_diagnosis
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import Piece, of_proof, of_zero_targets, written, written_table
 from purtensor.outofcore.locks import locked
@@ -82,7 +83,7 @@ class _Search:
                     shutil.rmtree(state, ignore_errors=True)
 
 
-def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEMORY) -> StoredDiagnosis:
+def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEMORY) -> Diagnosis[StoredTable]:
     """Return the verdict on a stored table, or one of chunks of dask; what `diagnose` calls for those.
 
     Rows without profiles and targets of zero are found when the table is cut; then Newton's steps look for a positive
@@ -117,7 +118,7 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
 
 def diagnose_slabs(
     store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], *, in_memory: int = IN_MEMORY
-) -> StoredDiagnosis:
+) -> Diagnosis[StoredTable]:
     """Return the verdict on a problem that is cut already; a run that goes on from its states is not touched.
 
     A diagnosis that broke off before, with its process say, goes on from the last step of its search.
@@ -130,7 +131,7 @@ def diagnose_slabs(
 
 def _told(
     store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, in_memory: int
-) -> StoredDiagnosis:
+) -> Diagnosis[StoredTable]:
     """Return the verdict that a search leads to, or questions that it leaves open."""
     if isinstance(found.end, Solved):
         return _with_solution(store, reference, constraints, found, found.end)
@@ -152,7 +153,7 @@ def _told(
 
 def _without_slabs(
     reference: StoredTable, constraints: tuple[Constraint, ...], in_memory: int
-) -> StoredDiagnosis | None:
+) -> Diagnosis[StoredTable] | None:
     """Return what is known of constraints that do not cut a table into slabs; None where nothing is."""
     folder = reference.workspace / f"verdict-{problem_name(reference, constraints, 'verdict')}"
     if reference.profiles <= in_memory:
@@ -203,7 +204,7 @@ def _as_aside(store: SlabStore) -> _Aside:
 
 def _with_solution(
     first: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, end: Solved
-) -> StoredDiagnosis:
+) -> Diagnosis[StoredTable]:
     zeros = written(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
     verdict = Verdict.BOUNDARY if zeros.profiles else Verdict.INTERIOR
     weights = _coupling_weights(reference, found.steps[-1]) if found.steps else ()
@@ -215,19 +216,10 @@ def _with_solution(
         ]
         if by_target:
             sentences.append(f"{by_target} of them lie in rows whose target is 0.")
-    return StoredDiagnosis(
-        verdict,
-        zeros if zeros.profiles else None,
-        weights,
-        "boundary to rounding" if zeros.profiles else "interval",
-        Explanation(tuple(sentences)),
-        reference,
-        constraints,
-        found.steps,
-        None,
-        found.store,
-        end,
-    )
+    arithmetic = "boundary to rounding" if zeros.profiles else "interval"
+    told = Explanation(tuple(sentences))
+    witness = StoredWitness(told, reference, zeros, found.steps, store=found.store, found=end)
+    return stored_diagnosis(verdict, arithmetic, constraints, witness, weights)
 
 
 def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
@@ -262,7 +254,7 @@ def _coupling_weights(reference: StoredTable, step: Step) -> tuple[Table, ...]:
 
 def _refuted(
     reference: StoredTable, constraints: tuple[Constraint, ...], step: Step, end: Proven | BareRowError
-) -> StoredDiagnosis:
+) -> Diagnosis[StoredTable]:
     missing = -step.proven.value * constraints[0].total
     rows = int(np.count_nonzero(step.proven.outer))
     sentences = [
@@ -277,16 +269,8 @@ def _refuted(
             f"{end.row} has a positive target over ({scope}), and the support has no profile there that the other "
             "constraints leave.",
         ]
-    return StoredDiagnosis(
-        Verdict.INFEASIBLE,
-        None,
-        _coupling_weights(reference, step),
-        "interval",
-        Explanation(tuple(sentences)),
-        reference,
-        constraints,
-        (step,),
-    )
+    witness = StoredWitness(Explanation(tuple(sentences)), reference, steps=(step,))
+    return stored_diagnosis(Verdict.INFEASIBLE, "interval", constraints, witness, _coupling_weights(reference, step))
 
 
 def _as_in_memory(
@@ -295,20 +279,11 @@ def _as_in_memory(
     constraints: tuple[Constraint, ...],
     diagnosis: Diagnosis,
     store: SlabStore | None = None,
-) -> StoredDiagnosis:
+) -> Diagnosis[StoredTable]:
     """Return what a diagnosis in memory tells: of the whole question, or of a coarser one that cannot be met."""
     zeros = None
     if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
         made_folders(folder.parent, (folder.name,))
         zeros = written_table(folder / "implied_zeros.zarr", diagnosis.implied_zeros)
-    return StoredDiagnosis(
-        diagnosis.verdict,
-        zeros,
-        diagnosis.certificate,
-        diagnosis.exact,
-        diagnosis.explanation,
-        reference,
-        constraints,
-        settled=diagnosis,
-        store=store,
-    )
+    witness = StoredWitness(diagnosis.explanation, reference, zeros, settled=diagnosis, store=store)
+    return stored_diagnosis(diagnosis.verdict, diagnosis.exact, constraints, witness, diagnosis.certificate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +12,12 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
-from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.errors import InvalidOptionError
+from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.violation import Violation
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.check_certificate import Proven, spread_weights
@@ -24,6 +26,7 @@ from purtensor.outofcore.part import Part, read_part
 from purtensor.outofcore.passes import opened_part
 from purtensor.outofcore.search import Solved
 from purtensor.outofcore.slab_store import SlabStore
+from purtensor.outofcore.targets import Constraint
 from purtensor.outofcore.verification_sources import misses_of, source_of
 from purtensor.tables.coded import domain_of, sparse_table, stored_codes
 from purtensor.tables.domain import Domain
@@ -100,58 +103,36 @@ def _terms(targets: FloatArray, weights: IntArray) -> list[Fraction]:
     return [Fraction(target) * weight for target, weight in pairs]
 
 
-@dataclass(frozen=True)
-class StoredDiagnosis:
-    """Whether constraints can be met on the support of a stored table; what a Diagnosis tells, with the proof on disk.
+@dataclass(frozen=True, eq=False)
+class StoredWitness:
+    """What a verdict on a stored table rests on, the proof on disk: see `Diagnosis` for each attribute.
 
     Attributes
     ----------
-    verdict
-        "interior", "boundary", "infeasible" or "open"; `verdict.sentence` says it in words. Open where neither the
-        slabs nor a coarser question decide.
-    implied_zeros
-        The profiles that are empty in every solution although the reference has mass there, as a stored table; None
-        where there are none, or no solution.
-    certificate
-        Tables of whole numbers t in memory, one a constraint. Where a coarser question, or one row, refutes the
-        constraints: over the attributes of that question, and all of the proof. Else the weights of the constraints
-        that couple the slabs; `certificate_chunks` yields those of the others. Empty where the verdict is interior.
-    exact
-        Which arithmetic proved it: "interval", targets are floats, known to rounding; "boundary to rounding"; that of
-        the coarser question; or "nothing".
-    explanation
-        The verdict in words.
-    reference, constraints
-        What was diagnosed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import purtensor as pt
-    >>> f = pt.tabulate({"hired": ["no", "yes", "no"], "sex": ["f", "m", "m"], "team": ["a", "b", "b"]})
-    >>> stored = pt.store_table(f, tempfile.mkdtemp() + "/f.zarr")
-    >>> diagnosis = pt.diagnose(stored, pt.pur(stored, response="hired", protected="sex"))
-    >>> str(diagnosis.verdict), diagnosis.verify()
-    ('infeasible', True)
+    zeros
+        The implied zeros; None where there are none, or no solution.
+    steps
+        Whole numbers that refute the constraints, or empty profiles one after the other.
+    settled
+        The diagnosis in memory that decides: of the whole question, or of a coarser one that cannot be met.
+    store, found
+        The problem on which the search ended, and the solution there.
     """
 
-    verdict: Verdict
-    implied_zeros: StoredTable | None = field(repr=False)
-    certificate: tuple[Table, ...] = field(repr=False)
-    exact: str
-    explanation: Explanation = field(repr=False)
-    reference: StoredTable = field(repr=False)
-    constraints: tuple[Marginal | StoredMarginal, ...] = field(repr=False)
-    steps: tuple[Step, ...] = field(repr=False, default=())
-    settled: Diagnosis | None = field(repr=False, default=None)
-    store: SlabStore | None = field(repr=False, default=None)
-    found: Solved | None = field(repr=False, default=None)
+    explanation: Explanation
+    reference: StoredTable
+    zeros: StoredTable | None = None
+    steps: tuple[Step, ...] = ()
+    settled: Diagnosis | None = None
+    store: SlabStore | None = None
+    found: Solved | None = None
 
-    def __str__(self) -> str:
-        return f"{self.verdict}\n{self.explanation}"
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{self.verdict}</b></p>{self.explanation._repr_html_()}"
+    @cached_property
+    def implied_zeros(self) -> StoredTable:
+        """The profiles that are empty in every solution."""
+        if self.zeros is not None:
+            return self.zeros
+        return written(self.reference.workspace / "no_zeros.zarr", self.reference.domain, ())
 
     @cached_property
     def solution(self) -> StoredTable | None:
@@ -178,26 +159,34 @@ class StoredDiagnosis:
             spread(part.index, part.offsets, made, change)
             yield [code[:count] for code in codes], np.ldexp(masses * (1.0 + change), store.target_exponent)
 
-    def certificate_chunks(self) -> Iterator[tuple[Table, ...]]:
+    def certificate_chunks(self, diagnosis: Diagnosis[StoredTable]) -> Iterator[tuple[Table, ...]]:
         """Yield the whole proof: for each step and part a table of weights for each constraint."""
-        if not self.steps and self.certificate:
-            yield self.certificate
+        if not self.steps and diagnosis.certificate:
+            yield diagnosis.certificate
         for step in self.steps:
             yield from step.chunks()
 
-    def verify(self) -> bool:
-        """Return whether the witness proves the verdict, recomputed from what lies on disk.
+    def smallest_miss(self) -> Violation | None:
+        """Refuse: it is worked out in memory."""
+        raise refuse_stored("the smallest miss")
 
-        Whole numbers are summed exactly against the targets as floats; the solution is summed from its table, by code
-        that the search does not share. An open verdict has no witness.
-        """
-        if self.verdict is Verdict.OPEN or not (all(step.holds() for step in self.steps) and self._follow()):
+    def smallest_violation(self, positions: list[int]) -> Violation | None:
+        """Refuse: it is worked out in memory."""
+        raise refuse_stored("the smallest violation")
+
+    def zeros_beyond_targets(self) -> StoredTable:
+        """Refuse: it is worked out in memory."""
+        raise refuse_stored("what only the constraints together empty")
+
+    def verify(self, diagnosis: Diagnosis[StoredTable]) -> bool:
+        """Return whether the witness proves the verdict, recomputed from what is on disk."""
+        if diagnosis.verdict is Verdict.OPEN or not (all(step.holds() for step in self.steps) and self._follow()):
             return False
         if self.settled is not None:
             return self.settled.verify()
-        if self.verdict is Verdict.INFEASIBLE:
-            return bool(self.steps) or self._is_bare()
-        return self._is_solved()
+        if diagnosis.verdict is Verdict.INFEASIBLE:
+            return bool(self.steps) or _is_bare(diagnosis)
+        return _is_solved(diagnosis)
 
     def _follow(self) -> bool:
         """Return whether each step is about the profiles that the ones before left, and the solution about the last."""
@@ -210,49 +199,77 @@ class StoredDiagnosis:
                 return False
         return True
 
-    def _is_bare(self) -> bool:
-        """Return whether the one row of the certificate has a target, and no profile that other targets leave."""
-        for k, table in enumerate(self.certificate):
-            if np.any(table.values):
-                row = table[np.flatnonzero(table.values)[:1]]
-                codes = [np.asarray(code, dtype=np.int64) for code in stored_codes(row, domain_of(row))]
-                return bool(_positive(self.constraints[k], self.reference.domain, codes).all()) and not self._has_room(
-                    k, codes
-                )
-        return False
 
-    def _has_room(self, k: int, row: Sequence[IntArray]) -> bool:
-        """Return whether a profile of a row of constraint k has mass in the reference, and targets everywhere else."""
-        domain = self.reference.domain
-        places = [domain.position(name) for name in self.constraints[k].scope]
-        for codes, values in source_of(self.reference).profiles():
-            room = values > 0
-            for place, code in zip(places, row, strict=True):
-                room &= np.asarray(codes[place], dtype=np.int64) == code
-            for j, other in enumerate(self.constraints):
-                if j != k and room.any():
-                    own = [np.asarray(codes[domain.position(name)], dtype=np.int64)[room] for name in other.scope]
-                    room[room] = _positive(other, domain, own)
-            if room.any():
-                return True
-        return False
+def _is_bare(diagnosis: Diagnosis[StoredTable]) -> bool:
+    """Return whether the one row of the certificate has a target, and no profile that other targets leave."""
+    for k, table in enumerate(diagnosis.certificate):
+        if np.any(table.values):
+            row = table[np.flatnonzero(table.values)[:1]]
+            codes = [np.asarray(code, dtype=np.int64) for code in stored_codes(row, domain_of(row))]
+            return bool(_positive(diagnosis.constraints[k], diagnosis.reference.domain, codes).all()) and not _has_room(
+                diagnosis, k, codes
+            )
+    return False
 
-    def _is_solved(self) -> bool:
-        solution = self.solution
-        if solution is None:
-            return False
-        lowest = min(float(chunk.min()) for chunk in solution.chunks())
-        with_mass = (
-            [np.asarray(code)[values > 0] for code in codes] for codes, values in source_of(self.reference).profiles()
-        )
-        tables = [solution] if self.implied_zeros is None else [solution, self.implied_zeros]
-        told = (codes for table in tables for codes, _ in source_of(table).profiles())
-        allowed = float(ROUNDING)
-        return (
-            lowest > 0.0
-            and hashed_profiles(told) == hashed_profiles(with_mass)
-            and all(misses_of(solution, constraint)[0] <= allowed for constraint in self.constraints)
-        )
+
+def _has_room(diagnosis: Diagnosis[StoredTable], k: int, row: Sequence[IntArray]) -> bool:
+    """Return whether a profile of a row of constraint k has mass in the reference, and targets everywhere else."""
+    domain = diagnosis.reference.domain
+    places = [domain.position(name) for name in diagnosis.constraints[k].scope]
+    for codes, values in source_of(diagnosis.reference).profiles():
+        room = values > 0
+        for place, code in zip(places, row, strict=True):
+            room &= np.asarray(codes[place], dtype=np.int64) == code
+        for j, other in enumerate(diagnosis.constraints):
+            if j != k and room.any():
+                own = [np.asarray(codes[domain.position(name)], dtype=np.int64)[room] for name in other.scope]
+                room[room] = _positive(other, domain, own)
+        if room.any():
+            return True
+    return False
+
+
+def _is_solved(diagnosis: Diagnosis[StoredTable]) -> bool:
+    solution = diagnosis.solution
+    if solution is None:
+        return False
+    lowest = min(float(chunk.min()) for chunk in solution.chunks())
+    with_mass = (
+        [np.asarray(code)[values > 0] for code in codes] for codes, values in source_of(diagnosis.reference).profiles()
+    )
+    tables = [solution, diagnosis.implied_zeros]
+    told = (codes for table in tables for codes, _ in source_of(table).profiles())
+    allowed = float(ROUNDING)
+    return (
+        lowest > 0.0
+        and hashed_profiles(told) == hashed_profiles(with_mass)
+        and all(misses_of(solution, constraint)[0] <= allowed for constraint in diagnosis.constraints)
+    )
+
+
+def stored_diagnosis(
+    verdict: Verdict,
+    exact: str,
+    constraints: tuple[Constraint, ...],
+    evidence: StoredWitness,
+    certificate: tuple[Table, ...] = (),
+) -> Diagnosis[StoredTable]:
+    """Return the verdict on a stored table that a witness proves."""
+    return Diagnosis(
+        verdict=verdict,
+        certificate=certificate,
+        exact=exact,
+        reference=evidence.reference,
+        constraints=constraints,
+        evidence=evidence,
+    )
+
+
+def witness_of(diagnosis: Diagnosis[StoredTable]) -> StoredWitness:
+    """Return what a verdict on a stored table rests on."""
+    if not isinstance(diagnosis.evidence, StoredWitness):
+        raise InvalidOptionError("this must be the diagnosis of a stored table, got one in memory")
+    return diagnosis.evidence
 
 
 def hashed_profiles(pieces: Iterable[Sequence[IntArray]]) -> Fingerprint:

@@ -14,7 +14,7 @@ from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.check_certificate import LARGEST, spread_weights
 from purtensor.outofcore.checkpoint import PartsPoint, keep, recalled
-from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
 from purtensor.outofcore.part import read_part
@@ -28,7 +28,7 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.values_at import looked_up
 
 
-def has_face(found: StoredDiagnosis) -> bool:
+def has_face(found: StoredWitness) -> bool:
     """Tell whether what a diagnosis of the boundary leaves can be solved on disk.
 
     It cannot where the weights of one in memory are so large that floats do not tell them apart.
@@ -38,7 +38,7 @@ def has_face(found: StoredDiagnosis) -> bool:
     return all(int(np.abs(table.values).max(initial=0)) <= LARGEST for table in found.settled.certificate)
 
 
-def face_of(store: SlabStore, domain: Domain, found: StoredDiagnosis) -> SlabStore:
+def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore:
     """Return the problem without the implied zeros that a diagnosis found: what is left has a positive solution."""
     if found.settled is None:
         last = store if found.store is None else found.store

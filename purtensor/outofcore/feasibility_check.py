@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from purtensor.errors import NoSlabsError, StoreError, TooLargeError
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.diagnose import IN_MEMORY, diagnose_slabs, diagnose_stored
-from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.outofcore.diagnosis import witness_of
 from purtensor.outofcore.face import has_face
 from purtensor.outofcore.quick_verdicts import open_for
 from purtensor.outofcore.slab_store import SlabStore
@@ -20,10 +21,10 @@ from purtensor.tables.store.open_store import StoredTable
 class Doubts:
     """The verdict on the problem of one run, found at most once, when it is asked for."""
 
-    diagnose: Callable[[], StoredDiagnosis]
-    diagnosis: StoredDiagnosis | None = None
+    diagnose: Callable[[], Diagnosis[StoredTable]]
+    diagnosis: Diagnosis[StoredTable] | None = None
 
-    def diagnosed(self) -> StoredDiagnosis:
+    def diagnosed(self) -> Diagnosis[StoredTable]:
         """Return the diagnosis, made on the first call."""
         if self.diagnosis is None:
             self.diagnosis = self.diagnose()
@@ -32,7 +33,9 @@ class Doubts:
     def is_hopeless(self) -> bool:
         """Tell whether it is proved that no positive solution exists, so that the potentials diverge."""
         found = self.diagnosed()
-        return found.verdict is Verdict.INFEASIBLE or (found.verdict is Verdict.BOUNDARY and has_face(found))
+        return found.verdict is Verdict.INFEASIBLE or (
+            found.verdict is Verdict.BOUNDARY and has_face(witness_of(found))
+        )
 
     def is_refuted(self) -> bool:
         """Tell whether there is no solution at all."""
@@ -50,7 +53,7 @@ def doubts_of_rows(reference: StoredTable, constraints: tuple[Constraint, ...]) 
     Where not, and no question that fits into memory refutes the constraints, the verdict is open and tells why.
     """
 
-    def diagnose() -> StoredDiagnosis:
+    def diagnose() -> Diagnosis[StoredTable]:
         try:
             return diagnose_stored(reference, constraints)
         except NoSlabsError:

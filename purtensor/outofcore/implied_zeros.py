@@ -13,11 +13,13 @@ import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
 from purtensor.feasibility.targets import ROUNDING
-from purtensor.outofcore.result import ProvenRows, StoredProjection
-from purtensor.outofcore.rows_project import RowProjection
+from purtensor.outofcore.result import ProvenRows, SlabEvidence
+from purtensor.outofcore.rows_project import RowEvidence
 from purtensor.outofcore.verification_sources import targets_of
+from purtensor.projection.result import Projection
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.store.table import StoredTable
 from purtensor.verification.stored import Profiles, Source, misses
 from purtensor.verification.stored_sums import Piece, Rows
 
@@ -28,8 +30,8 @@ class ProvedZeros:
 
     Attributes
     ----------
-    result, everywhere
-        What is verified, and the constraints of which every piece has all rows.
+    result, evidence
+        What is verified, and where its numbers are.
     values, absolutes
         b.t and b.|t| of each proof so far.
     negative
@@ -40,19 +42,13 @@ class ProvedZeros:
         These rows of the first piece, by constraint: they count once.
     """
 
-    result: StoredProjection | RowProjection
-    everywhere: tuple[int, ...]
+    result: Projection[StoredTable]
+    evidence: SlabEvidence | RowEvidence
     values: list[np.longdouble] = field(default_factory=list)
     absolutes: list[np.longdouble] = field(default_factory=list)
     negative: bool = False
     differ: bool = False
     coupling: dict[int, ProvenRows] = field(default_factory=dict)
-
-    @classmethod
-    def claimed_by(cls, result: StoredProjection | RowProjection) -> ProvedZeros:
-        """Return the proofs of a result, of which nothing is read yet."""
-        everywhere = range(len(result.scopes)) if isinstance(result, RowProjection) else result.store.outside
-        return cls(result, tuple(everywhere))
 
     def of(self, piece: Piece) -> BoolArray:
         """Mark the profiles of a piece that the proofs empty, and take in what their rows add to b.t."""
@@ -72,9 +68,9 @@ class ProvedZeros:
                 for j in range(proofs):
                     self.values[j] += terms[j].sum()
                     self.absolutes[j] += np.abs(terms[j]).sum()
-                if k in self.everywhere:
+                if k in self.evidence.everywhere:
                     self.coupling[k] = one
-        listed, costs = _costs(piece, rows, self.result.reference.domain, self.result.scopes)
+        listed, costs = _costs(piece, rows, self.result.reference.domain, self.evidence.scopes)
         for cost in costs:
             alive = listed & ~empty & (piece.reference > 0)
             self.negative |= bool((cost[alive] < 0).any())
@@ -88,24 +84,23 @@ class ProvedZeros:
         pairs = zip(self.values, self.absolutes, strict=True)
         if not all(abs(value) <= 2 * float(ROUNDING) * absolute for value, absolute in pairs):
             return False
-        return all(self._is_given(k) for k in range(len(self.result.scopes)))
+        return all(self._is_given(k) for k in range(len(self.evidence.scopes)))
 
     def _is_given(self, k: int) -> bool:
         """Tell whether the targets of the rows are those of a constraint, to rounding."""
-        result = self.result
-        domain = result.reference.domain.select(result.scopes[k])
+        result, evidence = self.result, self.evidence
+        scope = evidence.scopes[k]
 
         def profiles() -> Iterator[Profiles]:
-            for piece in result.pieces():
+            for piece in evidence.pieces(result.table):
                 one = _proven(piece)[k]
                 if len(one.targets):
                     yield one.codes, one.targets
-                    if k in self.everywhere:
+                    if k in evidence.everywhere:
                         return
 
-        return misses(Source(domain, profiles), targets_of(result.constraints[k]), result.scopes[k])[1] <= float(
-            ROUNDING
-        )
+        given = Source(result.reference.domain.select(scope), profiles)
+        return misses(given, targets_of(result.constraints[k]), scope)[1] <= float(ROUNDING)
 
 
 def _proven(piece: Piece) -> list[ProvenRows]:

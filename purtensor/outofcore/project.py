@@ -13,6 +13,7 @@ from typing import Any
 from purtensor._options import check_choice
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
 from purtensor.outofcore.checkpoint import PartsPoint
+from purtensor.outofcore.diagnosis import witness_of
 from purtensor.outofcore.engine import require_dask
 from purtensor.outofcore.face import (
     before_face,
@@ -28,8 +29,8 @@ from purtensor.outofcore.locks import locked
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.prepare import slab_store_of
 from purtensor.outofcore.quick_verdicts import without_profile
-from purtensor.outofcore.result import StoredProjection
-from purtensor.outofcore.rows_project import RowProjection, project_by_rows
+from purtensor.outofcore.result import SlabEvidence
+from purtensor.outofcore.rows_project import project_by_rows
 from purtensor.outofcore.saved_results import constraints_of, keep_result
 from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.outofcore.targets import Constraint, stored_problem
@@ -38,6 +39,7 @@ from purtensor.outofcore.warm_start import begun_from
 from purtensor.projection.options import check_telling, iterations_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.project import delivered
+from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import UNPROVED
 from purtensor.solving.loop import Stage, State
@@ -68,7 +70,7 @@ def project_stored(
     progress: bool = False,
     callback: Any = None,
     part_profiles: int | None = None,
-) -> StoredProjection | RowProjection:
+) -> Projection[StoredTable]:
     """Return the projection of a stored table, or of one of chunks of dask; what `project` calls for those.
 
     The table is cut once into parts of whole slabs, which lie in its workspace; every iteration is one map and reduce
@@ -134,7 +136,7 @@ def resume(
     max_iterations: int | None = None,
     progress: bool = False,
     callback: Any = None,
-) -> StoredProjection:
+) -> Projection[StoredTable]:
     """Go on with the projection of a stored table from its last checkpoint, to the same bits as without a break.
 
     Parameters
@@ -224,7 +226,7 @@ def _carried_on(
     on_failure: str,
     progress: bool,
     callback: Any,
-) -> StoredProjection:
+) -> Projection[StoredTable]:
     """Go on with a run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
     verdict = PartsVerdict(doubts_of_slabs(root, reference, constraints), root, reference.domain, space)
     before = before_face(space.options) if is_on_face(space.options) else None
@@ -237,7 +239,15 @@ def _carried_on(
         if space.options["certificate"] and not outcome.hurried:
             proof = space.proof(point, at_last=True)
         divergence = space.divergence(point)
-    result = StoredProjection(
+    evidence = SlabEvidence(
+        reference=reference,
+        path=root.folder,
+        store=space.store,
+        token=point.token,
+        outer=point.outer,
+        trace=trace_of(outcome.lines, proof.bound, space.store.nats_left_out),
+    )
+    result = Projection(
         termination=ending,
         certified=proof.certified,
         residual=outcome.residual.largest,
@@ -248,16 +258,12 @@ def _carried_on(
         iterations=outcome.iterations,
         seconds=outcome.seconds,
         notes=notes_of(root, space.store, space.options),
-        trace=trace_of(outcome.lines, proof.bound, space.store.nats_left_out),
         reference=reference,
         constraints=constraints,
-        path=root.folder,
-        store=space.store,
-        token=point.token,
-        outer=point.outer,
         diagnosis=verdict.doubts.diagnosis,
+        evidence=evidence,
     )
-    keep_result(result)
+    keep_result(result, evidence)
     return delivered(result, on_failure)
 
 
@@ -289,6 +295,6 @@ class PartsVerdict:
 
     def face(self, state: State[PartsPoint]) -> Stage[PartsPoint]:
         """Return the problem that the implied zeros leave, where a run begins anew."""
-        face = face_of(self.root, self.domain, self.doubts.diagnosed())
+        face = face_of(self.root, self.domain, witness_of(self.doubts.diagnosed()))
         self.space, begun = begun_on(face, self.space, self.domain, state)
         return _stage(self.space, begun)

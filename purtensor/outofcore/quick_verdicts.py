@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.outofcore.diagnosis import StoredWitness, stored_diagnosis
 from purtensor.outofcore.targets import Constraint
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.store.open_store import StoredTable
 
 
-def without_profile(reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError) -> StoredDiagnosis:
+def without_profile(
+    reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError
+) -> Diagnosis[StoredTable]:
     """Return the diagnosis of a row that has a target and no profile."""
     tables = []
     for k, constraint in enumerate(constraints):
@@ -31,10 +34,12 @@ def without_profile(reference: StoredTable, constraints: tuple[Constraint, ...],
             f"{bare.row} has a positive target over ({scope}), and the support has no profile there.",
         )
     )
-    return StoredDiagnosis(Verdict.INFEASIBLE, None, tuple(tables), "rational", told, reference, constraints)
+    return stored_diagnosis(Verdict.INFEASIBLE, "rational", constraints, StoredWitness(told, reference), tuple(tables))
 
 
-def open_for(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> StoredDiagnosis:
+def open_for(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> Diagnosis[StoredTable]:
     """Return the verdict that the question is open, and why where that is known."""
     sentences = [f"{Verdict.OPEN.sentence.capitalize()}.", *([f"{reason[0].upper()}{reason[1:]}."] if reason else [])]
-    return StoredDiagnosis(Verdict.OPEN, None, (), "nothing", Explanation(tuple(sentences)), reference, constraints)
+    return stored_diagnosis(
+        Verdict.OPEN, "nothing", constraints, StoredWitness(Explanation(tuple(sentences)), reference)
+    )

@@ -1,26 +1,23 @@
-"""The answer of a projection of a stored table: small facts at hand, the table on disk."""
+"""What a projection of a stored table is made of, slab by slab: small facts at hand, the numbers on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import read_packed
-from purtensor.outofcore.diagnosis import StoredDiagnosis
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes, written
 from purtensor.outofcore.part import Part
 from purtensor.outofcore.passes import opened_part
 from purtensor.outofcore.restrict import earlier_weights
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.projection.outcome import Outcome
-from purtensor.tables.coded import sparse_table
+from purtensor.tables.coded import sparse_table, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
 from purtensor.verification.stored_sums import Piece, Rows
@@ -37,34 +34,24 @@ class ProvenRows(Rows):
     weights: IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StoredProjection(Outcome):
-    """An information projection of a stored table; what a Projection tells, with the table on disk.
-
-    As every outcome it has what `Projection` says, too.
+@dataclass(frozen=True, slots=True, eq=False)
+class SlabEvidence:
+    """The numbers of a projection whose slabs are on disk: see `Projection` for what each of them is.
 
     Attributes
     ----------
-    trace
-        As in `Projection`.
-    reference, constraints
-        What was projected onto what.
-    path
-        The folder of the run: slabs, potentials, checkpoint; `resume` goes on from it.
     store
         The problem that the table solves, cut into parts: where the constraints force zeros, without these.
-    diagnosis
-        The verdict on feasibility where one was needed; a result that was loaded, or resumed on a face, has none.
+    token, outer
+        The state with the potentials inside the parts, and the potentials that couple them.
     """
 
-    trace: xr.Dataset = field(repr=False)
-    reference: StoredTable = field(repr=False)
-    constraints: tuple[Marginal | StoredMarginal, ...] = field(repr=False)
+    reference: StoredTable
     path: Path
-    store: SlabStore = field(repr=False)
-    token: str = field(repr=False)
-    outer: FloatArray = field(repr=False)
-    diagnosis: StoredDiagnosis | None = field(default=None, repr=False)
+    store: SlabStore
+    token: str
+    outer: FloatArray
+    trace: xr.Dataset
 
     @property
     def table(self) -> StoredTable:
@@ -78,6 +65,11 @@ class StoredProjection(Outcome):
     def scopes(self) -> tuple[tuple[str, ...], ...]:
         """The scopes of the constraints."""
         return self.store.scopes
+
+    @property
+    def everywhere(self) -> tuple[int, ...]:
+        """The constraints of which every piece has all rows."""
+        return self.store.outside
 
     def chunks(self) -> Iterator[Table]:
         """Yield the projection part by part as sparse tables, slabs whole, without writing it."""
@@ -95,25 +87,31 @@ class StoredProjection(Outcome):
             tables.append(sparse_table(domain, codes, values, name="potential"))
         return tuple(tables)
 
-    def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
-        """Yield the potentials part by part: a table for each constraint, on the rows that have a profile there.
+    @property
+    def potentials(self) -> tuple[Table, ...]:
+        """All potentials, read into memory: a table for each constraint, natural logarithms."""
+        coupling = self.coupling_potentials
+        inside = [k for k in range(len(self.scopes)) if k not in self.store.outside]
+        chunks = list(self.potential_chunks()) if inside else []
+        domain = self.reference.domain
+        found = {k: _joined(domain.select(self.scopes[k]), [tables[k] for tables in chunks]) for k in inside}
+        found.update(zip(self.store.outside, coupling, strict=True))
+        return tuple(found[k] for k in range(len(self.scopes)))
 
-        Natural logarithms; table = reference * exp(C^T potentials), but for zeros that the constraints force. Rows that
-        couple the parts are in each of them; those with a target of zero are left out.
-        """
-        for piece in self.pieces():
+    def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the potentials part by part: a table for each constraint, on the rows that have a profile there."""
+        for piece in self.pieces(self.table):
             yield tuple(
                 sparse_table(self.reference.domain.select(scope), rows.codes, rows.potentials, name="potential")
                 for scope, rows in zip(self.store.scopes, piece.rows, strict=True)
             )
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, table: StoredTable) -> Iterator[Piece]:
         """Yield what `verify` reads, part by part: profiles, their masses as written, potentials and what proves them.
 
         Rows are `ProvenRows`: all with a positive target and a profile in the part, or that couple the parts.
         """
         begin = 0
-        table = self.table
         for number in self.store.label_parts:
             codes, count, left_out = labelled_codes(self.store, number)
             read, masses = read_profiles(table.path, begin, begin + len(codes[0]))
@@ -147,6 +145,12 @@ class StoredProjection(Outcome):
     def _pieces(self) -> Iterator[tuple[list[IntArray], FloatArray]]:
         for number in self.store.label_parts:
             yield part_values(self.store, number, self.token, self.outer, self.reference.domain)
+
+
+def _joined(domain: Domain, tables: list[Table]) -> Table:
+    """Return the tables of the parts, which share no row, as one."""
+    codes = [np.concatenate(columns) for columns in zip(*(stored_codes(one, domain) for one in tables), strict=True)]
+    return sparse_table(domain, codes, np.concatenate([one.values for one in tables]), name="potential")
 
 
 def _no_rows(attributes: int) -> ProvenRows:

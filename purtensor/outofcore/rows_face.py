@@ -13,7 +13,7 @@ import numpy as np
 
 from purtensor._typing import IntArray
 from purtensor.outofcore.array_file import write_packed
-from purtensor.outofcore.diagnosis import Step, StoredDiagnosis
+from purtensor.outofcore.diagnosis import Step, StoredWitness
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.folders import made_once
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
@@ -22,7 +22,7 @@ from purtensor.outofcore.slab_store import made_folders
 from purtensor.tables.values_at import looked_up
 
 
-def proofs_of(problem: RowProblem, found: StoredDiagnosis) -> tuple[IntArray, ...]:
+def proofs_of(problem: RowProblem, found: StoredWitness) -> tuple[IntArray, ...]:
     """Return the whole numbers on all rows that empty the implied zeros of a diagnosis, one array a proof."""
     if found.settled is None:
         return tuple(_weights_of(problem, step) for step in found.steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,9 @@ import numpy as np
 import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError, StoreError
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore.diagnosis import StoredDiagnosis
+from purtensor.outofcore.diagnosis import witness_of
 from purtensor.outofcore.face_parts import Piece as Profiles
 from purtensor.outofcore.face_parts import written
 from purtensor.outofcore.feasibility_check import Doubts, doubts_of_rows
@@ -26,7 +25,6 @@ from purtensor.outofcore.rows_face import face_of_rows, proofs_of
 from purtensor.outofcore.rows_problem import RowProblem, refuse_rows_without_profiles, row_problem_of
 from purtensor.outofcore.rows_space import RowsPoint, RowsSpace, masses_on
 from purtensor.outofcore.targets import Constraint
-from purtensor.projection.outcome import Outcome
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
 from purtensor.solving.loop import Callback, Stage, State, begin
@@ -41,54 +39,44 @@ from purtensor.verification.stored_sums import Piece
 _NOTE = "L-BFGS on the dual, whose rows the driver holds; no bound is proved"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowProjection(Outcome):
-    """A projection of a stored table by L-BFGS: the table on disk, the potentials in memory; no bound is proved of it.
-
-    As every outcome it has what `Projection` says, too.
+@dataclass(frozen=True, slots=True, eq=False)
+class RowEvidence:
+    """The numbers of a projection by L-BFGS, the table on disk, the potentials in memory: see `Projection` for each.
 
     Attributes
     ----------
-    potentials
-        One table a constraint, natural logarithms: table = reference * exp(C^T potentials). Rows with a target of
-        zero are left out, and dependent rows have what the steps gave them.
-    trace
-        As in `Projection`.
-    reference, constraints
-        What was projected onto what.
-    path
-        The folder of the run.
-    diagnosis
-        The verdict on feasibility where one was needed.
+    problem, values
+        The rows of the problem, and the potentials on all of them. Rows with a target of zero are left out, and
+        dependent rows have what the steps gave them.
     proofs
         Whole numbers on the rows that empty the zeros which the constraints force, one array a proof.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import purtensor as pt
-    >>> counts = pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}, weights=[1, 2, 3, 5])
-    >>> stored = pt.store_table(counts, tempfile.mkdtemp() + "/counts.zarr")
-    >>> even = pt.marginals_of(pt.tabulate({"a": [0, 1], "b": [0, 1]}), ["a", "b"])
-    >>> result = pt.project(stored, even, solver=pt.LBFGS())
-    >>> type(result).__name__, result.converged, result.certified
-    ('RowProjection', True, False)
     """
 
-    potentials: tuple[Table, ...] = field(repr=False)
-    trace: xr.Dataset = field(repr=False)
-    reference: StoredTable = field(repr=False)
-    constraints: tuple[Marginal | StoredMarginal, ...] = field(repr=False)
+    reference: StoredTable
     path: Path
-    problem: RowProblem = field(repr=False)
-    values: FloatArray = field(repr=False)
-    diagnosis: StoredDiagnosis | None = field(default=None, repr=False)
-    proofs: tuple[IntArray, ...] = field(default=(), repr=False)
+    problem: RowProblem
+    values: FloatArray
+    trace: xr.Dataset
+    proofs: tuple[IntArray, ...] = ()
+
+    @property
+    def potentials(self) -> tuple[Table, ...]:
+        """One table a constraint, natural logarithms."""
+        return _as_tables(self.problem, self.values)
+
+    def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield all potentials at once."""
+        yield self.potentials
 
     @property
     def scopes(self) -> tuple[tuple[str, ...], ...]:
         """The scopes of the constraints."""
         return self.problem.scopes
+
+    @property
+    def everywhere(self) -> tuple[int, ...]:
+        """The constraints of which every piece has all rows."""
+        return tuple(range(len(self.scopes)))
 
     @property
     def table(self) -> StoredTable:
@@ -114,10 +102,9 @@ class RowProjection(Outcome):
                 masses[chunk.alive] = np.ldexp(found, self.problem.target_exponent)
             yield [np.asarray(code, dtype=np.int64) for code in codes], masses
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self, table: StoredTable) -> Iterator[Piece]:
         """Yield what `verify` reads, chunk by chunk, with all rows each time; there is no witness of a bound."""
         rows = [self._rows(k, potentials.values) for k, potentials in enumerate(self.potentials)]
-        table = self.table
         for bounds in self.reference.bounds:
             codes, reference = read_profiles(self.reference.path, *bounds)
             yield Piece(_wide(codes), reference, read_profiles(table.path, *bounds)[1], rows)
@@ -141,7 +128,7 @@ def project_by_rows(
     stopping: Stopping,
     start: Any,
     callback: Callback[RowsPoint] | None,
-) -> RowProjection:
+) -> Projection[StoredTable]:
     """Return the projection of a stored table by L-BFGS on its dual.
 
     Any chunks serve, and every value of the dual is one pass over them. There is no checkpoint and no certificate; the
@@ -171,7 +158,7 @@ def project_by_rows(
     notes = [_NOTE, *outcome.notes]
     if found is not None and found.verdict is Verdict.OPEN:
         notes.append(" ".join(found.explanation.sentences))
-    return RowProjection(
+    return Projection(
         termination=outcome.termination,
         certified=False,
         residual=outcome.residual.largest,
@@ -182,15 +169,17 @@ def project_by_rows(
         iterations=outcome.iterations,
         seconds=outcome.seconds,
         notes=tuple(notes),
-        potentials=_as_tables(problem, point.potentials),
-        trace=trace_of(outcome.lines, float("inf"), problem.nats_left_out),
         reference=reference,
         constraints=constraints,
-        path=folder,
-        problem=problem,
-        values=point.potentials,
         diagnosis=found,
-        proofs=verdict.proofs,
+        evidence=RowEvidence(
+            reference=reference,
+            path=folder,
+            problem=problem,
+            values=point.potentials,
+            trace=trace_of(outcome.lines, float("inf"), problem.nats_left_out),
+            proofs=verdict.proofs,
+        ),
     )
 
 
@@ -201,7 +190,7 @@ class RowsVerdict:
     Attributes
     ----------
     proofs
-        What empties the zeros of the face: see `RowProjection`.
+        What empties the zeros of the face: see `RowEvidence`.
     """
 
     doubts: Doubts
@@ -219,7 +208,7 @@ class RowsVerdict:
 
     def face(self, state: State[RowsPoint]) -> Stage[RowsPoint]:
         """Return the problem that the implied zeros leave, where a run begins anew."""
-        self.proofs = proofs_of(self.space.problem, self.doubts.diagnosed())
+        self.proofs = proofs_of(self.space.problem, witness_of(self.doubts.diagnosed()))
         self.space = RowsSpace(face_of_rows(self.space.problem, self.proofs))
         return self.stage(begin(self.space, self.space.start()))
 
@@ -240,11 +229,10 @@ def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]
 
 
 def _started(problem: RowProblem, start: Any) -> FloatArray:
-    given = start.potentials if isinstance(start, Projection | RowProjection) else start
+    given = start.potentials if isinstance(start, Projection) else start
     if not (isinstance(given, Sequence) and all(isinstance(table, Table) for table in given)):
         raise InvalidOptionError(
-            "start is a Projection, a RowProjection or a sequence of tables of potentials, one a constraint; those of "
-            "a StoredProjection are on disk"
+            f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
         )
     tables = list(given)
     found = np.zeros(int(problem.offsets[-1]))

@@ -11,39 +11,40 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from purtensor._typing import FloatArray
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError, StoreError
 from purtensor.outofcore.array_file import Packed, read_own, write_packed
 from purtensor.outofcore.face import face_named
 from purtensor.outofcore.passes import START
-from purtensor.outofcore.result import StoredProjection, table_place
-from purtensor.outofcore.rows_project import RowProjection
+from purtensor.outofcore.result import SlabEvidence, table_place
 from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
+from purtensor.projection.result import Projection
 from purtensor.solving.termination import Termination
 from purtensor.tables.store.atomic_folder import begun_beside, given_up, is_there, moved_into
-from purtensor.tables.store.open_store import open_table
+from purtensor.tables.store.open_store import StoredTable, open_table
 
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 
 
-def keep_result(result: StoredProjection) -> None:
+def keep_result(result: Projection[StoredTable], evidence: SlabEvidence) -> None:
     """Write what a result tells into the folder of its run, beside all that it is made of."""
-    arrays: dict[str, Any] = {"outer": result.outer, "iteration": np.asarray(result.trace["iteration"].values)}
+    arrays: dict[str, Any] = {"outer": evidence.outer, "iteration": np.asarray(result.trace["iteration"].values)}
     arrays["numbers"] = np.array([getattr(result, name) for name in _NUMBERS])
     arrays.update({f"trace_{name}": np.asarray(own.values) for name, own in result.trace.data_vars.items()})
     facts = {
-        "token": result.token,
+        "token": evidence.token,
         "termination": result.termination.name,
         "certified": bool(result.certified),
         "iterations": result.iterations,
         "notes": list(result.notes),
-        "face": result.store.folder.name if result.store.folder != result.path else "",
+        "face": evidence.store.folder.name if evidence.store.folder != evidence.path else "",
         "trace": {str(name): dict(own.attrs) for name, own in result.trace.data_vars.items()},
     }
-    write_packed(result.path / "result", arrays, facts)
+    write_packed(evidence.path / "result", arrays, facts)
 
 
-def load_stored(path: str | os.PathLike[str]) -> StoredProjection:
+def load_stored(path: str | os.PathLike[str]) -> Projection[StoredTable]:
     """Return the result of the last run of a folder: `result.path`, or where `save` put a copy.
 
     Raises
@@ -57,25 +58,34 @@ def load_stored(path: str | os.PathLike[str]) -> StoredProjection:
     store = face_named(root, packed.facts["face"])
     reference, constraints = open_table(root.table, workspace=folder.parent), constraints_of(root)
     try:
-        told = _told(packed)
+        return Projection(
+            reference=reference,
+            constraints=constraints,
+            diagnosis=None,
+            evidence=SlabEvidence(reference, folder, store, *_numbers(packed)),
+            **_facts(packed),
+        )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{folder / 'result'} does not say how a run ended: {error}") from error
-    return StoredProjection(reference=reference, constraints=constraints, path=folder, store=store, **told)
 
 
-def _told(packed: Packed) -> dict[str, Any]:
-    """Return what a result tells beside what it is about."""
+def _numbers(packed: Packed) -> tuple[str, FloatArray, xr.Dataset]:
+    """Return the state that a result is, the potentials that couple its parts, and its trace."""
     arrays, facts = packed.arrays, packed.facts
     data = {name: ("record", arrays[f"trace_{name}"], attrs) for name, attrs in facts["trace"].items()}
+    trace = xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])})
+    return facts["token"], arrays["outer"], trace
+
+
+def _facts(packed: Packed) -> dict[str, Any]:
+    """Return how the run ended."""
+    arrays, facts = packed.arrays, packed.facts
     return {
         **dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True)),
         "termination": Termination[facts["termination"]],
         "certified": facts["certified"],
         "iterations": facts["iterations"],
         "notes": tuple(facts["notes"]),
-        "token": facts["token"],
-        "outer": arrays["outer"],
-        "trace": xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])}),
     }
 
 
@@ -90,7 +100,7 @@ def constraints_of(store: SlabStore) -> tuple[Marginal | StoredMarginal, ...]:
     return tuple(found)
 
 
-def save_stored(result: StoredProjection | RowProjection, path: str | os.PathLike[str]) -> None:
+def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -> None:
     """Copy a result with all that it needs but its stored tables to a new folder; later runs do not touch it.
 
     Files are linked where the disk allows it: then the copy takes no room.
@@ -98,24 +108,25 @@ def save_stored(result: StoredProjection | RowProjection, path: str | os.PathLik
     Raises
     ------
     InvalidOptionError
-        A RowProjection: no run can go on from it, and its table is saved by itself.
+        A projection by L-BFGS: no run can go on from it, and its table is saved by itself.
     StoreError
         The folder exists already, the disk is full, or another run has taken the place of this one.
     """
-    if not isinstance(result, StoredProjection):
+    evidence = result.evidence
+    if not isinstance(evidence, SlabEvidence):
         raise InvalidOptionError(
-            "a RowProjection, by L-BFGS on disk, is not saved whole: save its table, save(result.table, 'new.zarr'), "
+            "a projection by L-BFGS on disk is not saved whole: save its table, save(result.table, 'new.zarr'), "
             "or where memory holds it save(result.table.to_table(), 'new.nc')"
         )
     target = Path(path)
     if is_there(target):
         raise StoreError(f"{target} exists already: give a new folder, or remove it first")
-    keep_result(result)
-    places = _needed(result)
+    keep_result(result, evidence)
+    places = _needed(evidence)
     partial = begun_beside(target)
     try:
         for place in places:
-            onto = partial / place.relative_to(result.path)
+            onto = partial / place.relative_to(evidence.path)
             made_folders(onto.parent.parent, (onto.parent.name,))
             if place.is_dir():
                 shutil.copytree(place, onto, copy_function=_linked)
@@ -130,7 +141,7 @@ def save_stored(result: StoredProjection | RowProjection, path: str | os.PathLik
         given_up(partial)
 
 
-def _needed(result: StoredProjection) -> Sequence[Path]:
+def _needed(result: SlabEvidence) -> Sequence[Path]:
     """Return what a result is made of: files and folders, of which some may not be there."""
     store = result.store
     state = store.state(result.token, 0).parent
@@ -142,7 +153,7 @@ def _needed(result: StoredProjection) -> Sequence[Path]:
     return [*dict.fromkeys([*of_run, *of_slabs, *_checkpoints(result)]), state, store.witness(result.token), table]
 
 
-def _checkpoints(result: StoredProjection) -> list[Path]:
+def _checkpoints(result: SlabEvidence) -> list[Path]:
     """Return the checkpoints of a result, none where a later run of its problem has put others in their place."""
     path = result.store.folder / "checkpoint"
     if not path.exists() or read_own(path).facts["token"] != result.token:

@@ -7,15 +7,17 @@ from typing import Any
 
 from purtensor.errors import InvalidOptionError
 from purtensor.outofcore.implied_zeros import ProvedZeros, without
-from purtensor.outofcore.result import StoredProjection
-from purtensor.outofcore.rows_project import RowProjection
+from purtensor.outofcore.result import SlabEvidence
+from purtensor.outofcore.rows_project import RowEvidence
 from purtensor.outofcore.verification_sources import misses_of, source_of, targets_of
+from purtensor.projection.result import Projection
+from purtensor.tables.store.table import StoredTable
 from purtensor.verification.stored import Profiles, Source, misses
 from purtensor.verification.stored_sums import Sums, add_piece, divergence_of, figures, fingerprint, joined
 from purtensor.verification.verify import Verification, unconfirmed
 
 
-def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = False) -> Verification:
+def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Verification:
     """Return a recomputation of everything that a projection on disk claims; what `verify` calls for those.
 
     The residuals are summed by label from its written table and the targets. The bound is proved by the witness that
@@ -31,11 +33,14 @@ def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = Fal
     """
     if exact:
         raise InvalidOptionError("exact=True is for small problems: verify the projection of table.to_table()")
-    domain, scopes = result.reference.domain, result.scopes
+    evidence = result.evidence
+    if not isinstance(evidence, SlabEvidence | RowEvidence):
+        raise InvalidOptionError(f"result must be a Projection of a stored table, got one of {type(evidence)}")
+    domain, scopes = result.reference.domain, evidence.scopes
     sums = Sums()
-    proved = ProvedZeros.claimed_by(result)
+    proved = ProvedZeros(result, evidence)
     emptied = 0
-    for piece in result.pieces():
+    for piece in evidence.pieces(result.table):
         empty = proved.of(piece)
         emptied += int(empty.sum())
         for one in without(piece, empty):
@@ -45,7 +50,7 @@ def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = Fal
     total = result.constraints[0].total
 
     def changed() -> Iterator[Profiles]:
-        for piece in result.pieces():
+        for piece in evidence.pieces(result.table):
             masses = add_piece(Sums(), piece, domain, scopes)
             yield piece.codes, masses * (total / sums.mass)
 
@@ -73,7 +78,7 @@ def verify_stored(result: StoredProjection | RowProjection, *, exact: bool = Fal
     )
 
 
-def _check_support(result: StoredProjection | RowProjection, sums: Sums) -> list[str]:
+def _check_support(result: Projection[StoredTable], sums: Sums) -> list[str]:
     failures = []
     reference = (0, 0)
     for codes, values in source_of(result.reference).profiles():

@@ -20,8 +20,7 @@ from purtensor.outofcore.part import read_part
 from purtensor.outofcore.partition import bucket_of, gather, write_scattered
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import opened_part
-from purtensor.outofcore.result import StoredProjection
-from purtensor.outofcore.rows_project import RowProjection
+from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.projection.result import Projection
@@ -41,7 +40,7 @@ def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
     Parameters
     ----------
     start
-        A StoredProjection, a RowProjection, a Projection, or a sequence of tables of potentials.
+        A Projection, on disk or in memory, or a sequence of tables of potentials.
 
     Raises
     ------
@@ -74,7 +73,8 @@ def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
 
 def _brought(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[FloatArray, list[Path | None]]:
     """Return the potentials of the rows that couple the parts, and the folders that have those of the others."""
-    tables = _tables(start)
+    slabs = start.evidence if isinstance(start, Projection) and isinstance(start.evidence, SlabEvidence) else None
+    tables = _tables(start) if slabs is None else list(slabs.coupling_potentials)
     outer = np.zeros(len(store.outer_targets))
     brought: list[Path | None] = [None] * len(store.scopes)
     part_of = read_packed(store.folder / "cut").arrays["part_of"]
@@ -88,8 +88,8 @@ def _brought(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tupl
             made_folders(folder, (f"{k}",))
             if table is not None:
                 _scatter_rows(store, domain, k, *_rows(table, domain.select(scope)), folder / f"{k}" / "given", part_of)
-            elif isinstance(start, StoredProjection):
-                _scatter_parts(store, domain, k, start, folder / f"{k}", part_of)
+            elif slabs is not None:
+                _scatter_parts(store, domain, k, slabs, folder / f"{k}", part_of)
     outer[~np.isfinite(outer)] = 0.0
     return outer, brought
 
@@ -104,13 +104,10 @@ def _state(space: PartsSpace, domain: Domain, token: str, outer: FloatArray) -> 
 
 def _tables(start: Any) -> list[Table]:
     """Return the potentials that are in memory."""
-    if isinstance(start, StoredProjection):
-        return list(start.coupling_potentials)
-    tables = start.potentials if isinstance(start, Projection | RowProjection) else start
+    tables = start.potentials if isinstance(start, Projection) else start
     if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
         raise InvalidOptionError(
-            "start is a StoredProjection, a RowProjection, a Projection or a sequence of tables of potentials, one a "
-            "constraint"
+            f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
         )
     return list(tables)
 
@@ -154,7 +151,7 @@ def _scatter_rows(
 
 
 def _scatter_parts(
-    store: SlabStore, domain: Domain, k: int, start: StoredProjection, folder: Path, part_of: IntArray
+    store: SlabStore, domain: Domain, k: int, start: SlabEvidence, folder: Path, part_of: IntArray
 ) -> None:
     """Bring the potentials of an earlier run's parts to the parts of this one."""
     scope = store.scopes[k]

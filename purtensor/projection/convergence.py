@@ -12,6 +12,7 @@ from purtensor._options import is_count, is_number, items_of
 from purtensor._printing import Shown
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.result import Projection, require_projection
@@ -141,8 +142,7 @@ def convergence_rate(
     rates = distinct_rates(spectrum.eigenvalues)
     is_pair = len(rates) > 1 and rates[1] > (1.0 - _PAIR) * rates[0] and rates[0] > 0.0
     mode, share = _slowest(sweep, spectrum)
-    diagnosis = result.diagnosis
-    zeros = None if diagnosis is None or not diagnosis.implied_zeros.size else diagnosis.implied_zeros
+    zeros = result.diagnosis.implied_zeros if isinstance(result.diagnosis, Diagnosis) else None
     trace = result.trace
     return ConvergenceRate(
         sweeps_per_decade=rates[0],
@@ -153,7 +153,7 @@ def convergence_rate(
         mode=_on_profiles(labelled, mode, "mode"),
         share=_on_profiles(labelled, share, "share"),
         trend=trend_of(trace["iteration"].values, trace["residual"].values),
-        implied_zeros=zeros,
+        implied_zeros=zeros if zeros is not None and zeros.size else None,
     )
 
 

@@ -1,28 +1,37 @@
-"""What a projection can tell of how it was reached: worked out of the solver's arrays, or read from a file."""
+"""Where the numbers of a projection are: in the solver's arrays, in a file, or on disk; labels are made when needed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 import numpy as np
 import xarray as xr
 
 from purtensor._typing import Table
-from purtensor.projection.labels import in_units_given, tables_of_potentials
+from purtensor.projection.labels import in_units_given, table_of, tables_of_potentials
 from purtensor.projection.trace import trace_of
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
 
+TableT_co = TypeVar("TableT_co", covariant=True)
 
-class Evidence(Protocol):
-    """The potentials and the trace of a projection."""
+
+class Evidence(Protocol[TableT_co]):
+    """The table, the potentials and the trace of a projection: see `Projection` for each."""
+
+    @property
+    def table(self) -> TableT_co:
+        """The projection."""
+        ...
 
     @property
     def potentials(self) -> tuple[Table, ...]:
-        """One table a constraint: natural logarithms, zero on dependent rows, -inf on zero targets."""
+        """One table a constraint: natural logarithms."""
         ...
 
     @property
@@ -30,18 +39,55 @@ class Evidence(Protocol):
         """The recorded iterations."""
         ...
 
+    @property
+    def path(self) -> Path | None:
+        """The folder of a run on disk."""
+        ...
+
+    def chunks(self) -> Iterator[Table]:
+        """Yield the projection part by part."""
+        ...
+
+    def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the potentials part by part."""
+        ...
+
+
+class InMemory:
+    """What evidence in memory says of the disk."""
+
+    __slots__ = ()
+
+    @property
+    def path(self) -> None:
+        """No folder."""
+        return None
+
+    def chunks(self: Evidence[Table]) -> Iterator[Table]:
+        """Yield the whole table."""
+        yield self.table
+
+    def potential_chunks(self: Evidence[Table]) -> Iterator[tuple[Table, ...]]:
+        """Yield all potentials at once."""
+        yield self.potentials
+
 
 @dataclass(frozen=True, eq=False)
-class SolverEvidence:
-    """Evidence in the solver's arrays; labels are made when they are asked for."""
+class SolverEvidence(InMemory):
+    """Evidence in the solver's arrays."""
 
     labelled: LabelledProblem
     run: Run
     bound: float
 
     @cached_property
+    def table(self) -> Table:
+        """The projection."""
+        return table_of(self.labelled, self.run.iterate.masses)
+
+    @cached_property
     def potentials(self) -> tuple[Table, ...]:
-        """One table a constraint."""
+        """One table a constraint: zero on dependent rows, -inf on zero targets."""
         given = in_units_given(self.labelled, self.run.iterate.potentials)
         return tables_of_potentials(self.labelled, canonical_potentials(self.labelled.arrays, given))
 
@@ -51,9 +97,10 @@ class SolverEvidence:
         return trace_of(self.run.lines, self.bound, float(-np.log(self.labelled.kept_share)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredEvidence:
-    """Evidence as it was saved."""
+@dataclass(frozen=True, eq=False)
+class LabelledEvidence(InMemory):
+    """Evidence that has its labels: as it was saved, or of a problem without a profile."""
 
+    table: Table
     potentials: tuple[Table, ...]
     trace: xr.Dataset

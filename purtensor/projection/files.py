@@ -13,8 +13,7 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose
-from purtensor.projection.evidence import StoredEvidence
-from purtensor.projection.outcome import Outcome
+from purtensor.projection.evidence import LabelledEvidence
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.projection.stored_general import KIND as GENERAL
@@ -32,9 +31,7 @@ from purtensor.tables.store.table import StoredTable, open_table
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 
 
-def save(
-    table_or_result: Table | Projection | Relaxation | StoredTable | Outcome, path: str | os.PathLike[str]
-) -> None:
+def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, path: str | os.PathLike[str]) -> None:
     """Write a table, a projection or a relaxation to a file, whole or not at all; the ending says which kind of file.
 
     Parameters
@@ -44,15 +41,15 @@ def save(
         that are no marginals with targets, coefficients and prices in numbers); or a
         relaxation, with its misses and multipliers, likewise. A verdict that it has is made again by `load`, from
         the same tables. Or a table, for .nc, .parquet, .csv or .csv.gz; NetCDF
-        and Parquet keep everything, a CSV profiles and values. Or what lies on disk: a StoredProjection, which later
-        runs then do not touch, or a stored table.
+        and Parquet keep everything, a CSV profiles and values. Or what is on disk: a projection of a stored
+        table, which later runs then do not touch, or a stored table.
     path
         Where to; what was there is replaced in one step. For what lies on disk a new folder.
 
     Raises
     ------
     InvalidOptionError
-        Another ending, or something that is neither; or a RowProjection, of which the table can be saved.
+        Another ending, or something that is neither; or a projection by L-BFGS on disk: save its table.
     InvalidTableError
         Labels that this kind of file cannot keep.
     StoreError
@@ -69,14 +66,14 @@ def save(
     True
     """
     path_text(path)
+    if isinstance(table_or_result, Projection) and table_or_result.path is not None:
+        engine("save")(table_or_result, path)
+        return
     if isinstance(table_or_result, Projection | Relaxation):
         kind = type(table_or_result).__name__.lower()
         if ending(path) != ".nc":
             raise InvalidOptionError(f"a {kind} is saved as .nc, not as {os.fspath(path)!r}; save its .table there")
         write_dataset(_dataset_of(table_or_result), path)
-        return
-    if isinstance(table_or_result, Outcome):
-        engine("save")(table_or_result, path)
         return
     if isinstance(table_or_result, StoredTable):
         copy_store(table_or_result, path)
@@ -88,7 +85,7 @@ def save(
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return what `save` wrote: a table, a Projection or a Relaxation; of a folder a StoredTable or a StoredProjection.
+    """Return what `save` wrote: a table, a Projection or a Relaxation; of a folder what is there.
 
     Raises
     ------
@@ -158,7 +155,8 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
     count = int(facts["constraints"])
     trace = dataset[[name for name in dataset.variables if str(name).startswith("trace_")]]
     names = {name: str(name).removeprefix("trace_") for name in [*trace.data_vars, *trace.dims]}
-    stored = StoredEvidence(
+    evidence = LabelledEvidence(
+        dataset_to_table(dataset, "table_"),
         tuple(dataset_to_table(dataset, f"potential{k}_") for k in range(count)),
         trace.rename(names).set_coords("iteration").drop_attrs(deep=False),
     )
@@ -166,7 +164,6 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
     constraints = tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count))
     diagnosed = bool(facts.get("diagnosed", 0))  # files of earlier versions do not say
     return Projection(
-        table=dataset_to_table(dataset, "table_"),
         termination=Termination[facts["termination"]],
         certified=bool(facts["certified"]),
         iterations=int(np.asarray(facts["iterations"]).item()),
@@ -174,8 +171,13 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
         diagnosis=diagnose(reference, constraints) if diagnosed else None,
         reference=reference,
         constraints=constraints,
-        evidence=stored,
-        **{name: float(facts[name]) for name in _NUMBERS},
+        evidence=evidence,
+        residual=float(facts["residual"]),
+        residual_l1=float(facts["residual_l1"]),
+        divergence=float(facts["divergence"]),
+        bound=float(facts["bound"]),
+        tv_bound=float(facts["tv_bound"]),
+        seconds=float(facts["seconds"]),
     )
 
 

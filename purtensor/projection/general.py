@@ -15,6 +15,7 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.feasibility.mixed_verdict import MixedVerdict, implied_zeros, judge
 from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.evidence import InMemory
 from purtensor.solving.dual.answer import Answer, answer
 from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, build_question
 from purtensor.solving.dual.penalties import block_costs
@@ -26,11 +27,16 @@ from purtensor.verification.mixed import MixedStatement
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralEvidence:
+class GeneralEvidence(InMemory):
     """What a general projection knows of its rows, bounds and course."""
 
     labelled: LabelledQuestion
     answer: Answer
+
+    @cached_property
+    def table(self) -> Table:
+        """The projection."""
+        return self.labelled.table(self.answer.masses * self.labelled.signs, "projection")
 
     @cached_property
     def potentials(self) -> tuple[Table, ...]:

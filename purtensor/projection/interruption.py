@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from purtensor.errors import NotConvergedError
-from purtensor.projection.outcome import Outcome
 from purtensor.projection.relaxation import Relaxation
+from purtensor.projection.result import Projection
 from purtensor.solving.termination import Termination
 
-_Result = TypeVar("_Result", bound=Outcome | Relaxation)
+_Result = TypeVar("_Result", bound=Projection[Any] | Relaxation)
 
 
 def is_interrupted(result: object) -> bool:

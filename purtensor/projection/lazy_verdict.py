@@ -9,7 +9,9 @@ import numpy as np
 
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
-from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnosis import Diagnosis
+from purtensor.feasibility.memory_witness import finding_of
 from purtensor.feasibility.verdict import Verdict, restricted
 from purtensor.solving.problem import LabelledProblem
 
@@ -35,7 +37,7 @@ class Feasibility:
     def face(self, labelled: LabelledProblem) -> LabelledProblem:
         """Return the problem without its implied zeros: what is left has a positive solution."""
         diagnosis = self.diagnosed()
-        keep = ~diagnosis.finding.zeros[labelled.profiles]
+        keep = ~finding_of(diagnosis).zeros[labelled.profiles]
         arrays = restricted(labelled.arrays, np.asarray(keep))
         return replace(labelled, profiles=labelled.profiles[keep], arrays=arrays)
 

@@ -20,7 +20,7 @@ from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import Feasibility, explained
 from purtensor.projection.options import check_telling, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.result import Projection, empty_projection, make_projection
+from purtensor.projection.result import Projection, empty_projection, general_projection, make_projection
 from purtensor.solving.certificate import Certificate, DualCertifier, certify
 from purtensor.solving.convergence.trend import SweepsToGo
 from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
@@ -117,7 +117,7 @@ def project(
     Returns
     -------
     Projection
-        The table with its evidence, in the layout of the reference; a StoredProjection where that is on disk.
+        The table with its evidence, in the layout of the reference; on disk where that is.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def project(
                 tell=None if told is None else _telling(told),
             )
         return delivered(
-            Projection.of_general(reference, run_found.labelled, run_found.answer, run_found.verdict), on_failure
+            general_projection(reference, run_found.labelled, run_found.answer, run_found.verdict), on_failure
         )
     flat = as_constraints(given)
     with engine_for(reference.size * len(flat)) as note:
@@ -290,7 +290,9 @@ def _without_support(
 def _warm_start(labelled: LabelledProblem, start: Projection | Sequence[Table]) -> FloatArray:
     tables = start.potentials if isinstance(start, Projection) else start
     if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
-        raise InvalidOptionError("start is a Projection or a sequence of tables of potentials, one a constraint")
+        raise InvalidOptionError(
+            f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
+        )
     if not isinstance(start, Projection):
         _check_scopes(tables, labelled.full.scopes)
         _check_potentials(tables)

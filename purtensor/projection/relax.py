@@ -15,7 +15,8 @@ from purtensor.constraints.marginals import Constraints, Marginal, as_constraint
 from purtensor.constraints.positions import soft_positions
 from purtensor.constraints.soft import soft as made_soft
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
-from purtensor.feasibility.diagnose import Diagnosis, diagnose
+from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.general import run_general
 from purtensor.projection.lazy_verdict import explained

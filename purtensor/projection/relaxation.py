@@ -11,7 +11,7 @@ from purtensor._printing import Shown
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.rows import RowBlock
-from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.general import GeneralRun
 from purtensor.projection.result import washed_out
 from purtensor.solving.dual.labelled import LabelledQuestion

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 import xarray as xr
 
-from purtensor._printing import draw
-from purtensor._typing import Table
+from purtensor._lazy_field import lazy_field
+from purtensor._printing import Shown, draw
+from purtensor._typing import Table, TableT
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError
-from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.mixed_verdict import MixedVerdict
 from purtensor.kernels.divergence import divergence_sum
-from purtensor.projection.evidence import Evidence, SolverEvidence, StoredEvidence
+from purtensor.projection.evidence import Evidence, LabelledEvidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
-from purtensor.projection.labels import table_of
-from purtensor.projection.outcome import Outcome
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.dual.answer import Answer
@@ -34,34 +34,66 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Projection(Outcome):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Projection(Shown, Generic[TableT]):
     """An information projection, how it was reached, and how far it can be from the exact one.
-
-    As every outcome it has `termination`, `converged`, `certified`, `residual`, `residual_l1`, `divergence`, `bound`,
-    `tv_bound`, `iterations`, `seconds` and `notes`, too.
 
     Attributes
     ----------
+    termination
+        How it ended.
+    certified
+        Whether `bound` and `tv_bound` are proved (they are inf and 1 otherwise).
+    residual, residual_l1
+        The largest miss over all constrained profiles, and the sum of misses in the worst constraint, of the projection
+        divided by its total.
+    divergence
+        KL divergence of the projection from the reference, in nats.
+    bound, tv_bound
+        Proved: the exact projection q has D(q || table) <= bound nats and lies within tv_bound of `table` in total
+        variation.
+    iterations, seconds
+        Of the solver: sweeps of IPF, steps of Newton; without the time of the certificate.
+    notes
+        What was done that a reader should know: the solver's choices, and categories left out of the problem.
     table
-        The projection, in the layout and with the profiles of the reference; its total is that of the targets.
+        The projection, in the layout and with the profiles of the reference; its total is that of the targets. Of a
+        stored reference it is a StoredTable, written when it is first asked for.
     diagnosis
         The verdict on feasibility where one was asked for, or was needed.
     reference, constraints
         What was projected onto what; not copied.
+    evidence
+        Where the numbers are: in memory or on disk.
     """
 
-    table: Table = field(repr=False)
-    diagnosis: Diagnosis | None = field(repr=False)
-    reference: Table = field(repr=False)
-    constraints: tuple[Marginal, ...] = field(repr=False)
-    evidence: Evidence = field(repr=False)
+    termination: Termination
+    certified: bool
+    residual: float
+    residual_l1: float
+    divergence: float
+    bound: float
+    tv_bound: float
+    iterations: int
+    seconds: float
+    notes: tuple[str, ...]
+    diagnosis: Diagnosis[TableT] | MixedVerdict | None
+    reference: TableT
+    constraints: tuple[Any, ...]
+    evidence: Evidence[TableT]
+    table: TableT = lazy_field()
+
+    @property
+    def converged(self) -> bool:
+        """Whether every constraint is met to the tolerance."""
+        return self.termination.converged
 
     @property
     def potentials(self) -> tuple[Table, ...]:
         """The dual variables, natural logarithms, one table a constraint: table = reference * exp(C^T potentials).
 
-        Zero on dependent rows, -inf on zero targets.
+        Zero on dependent rows, -inf on zero targets. Those of a stored table are as its solver left them, without the
+        rows of zero targets; where they are on disk they are read, see `potential_chunks`.
         """
         return self.evidence.potentials
 
@@ -70,29 +102,21 @@ class Projection(Outcome):
         """What was measured on the way, over the dimension `record`; each variable tells its unit in its attributes."""
         return self.evidence.trace
 
-    @classmethod
-    def of_general(
-        cls, reference: Table, labelled: LabelledQuestion, found: Answer, verdict: MixedVerdict | None
-    ) -> Projection:
-        """Return the labelled answer of a question with rows of any kind."""
-        diagnosis: Any = verdict
-        return cls(
-            table=labelled.table(found.masses * labelled.signs, "projection"),
-            termination=found.termination,
-            certified=found.certified and found.termination.converged,
-            residual=found.residual,
-            residual_l1=found.residual_l1,
-            divergence=found.divergence,
-            bound=found.bound,
-            tv_bound=found.tv_bound,
-            iterations=found.iterations,
-            seconds=found.seconds,
-            notes=found.notes,
-            diagnosis=diagnosis,
-            reference=reference,
-            constraints=labelled.constraints,
-            evidence=GeneralEvidence(labelled, found),
-        )
+    @property
+    def path(self) -> Path | None:
+        """The folder of a run on disk: slabs, potentials, checkpoint, from which `resume` goes on. None in memory."""
+        return self.evidence.path
+
+    def chunks(self) -> Iterator[Table]:
+        """Yield the projection part by part, slabs whole, without writing it; in memory there is one part."""
+        return self.evidence.chunks()
+
+    def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the potentials part by part: a table for each constraint, on the rows that have a profile there.
+
+        In memory there is one part. Rows that couple the parts are in each of them.
+        """
+        return self.evidence.potential_chunks()
 
     @property
     def is_general(self) -> bool:
@@ -101,28 +125,30 @@ class Projection(Outcome):
 
     @property
     def rows(self) -> xr.Dataset:
-        """What each row of the constraints comes to, over `row`.
+        """What each row of the constraints comes to, over `row`; of tables in memory.
 
         Variables are `value`, `lower`, `upper`, `miss`, `potential` and `state`, which is "met", "missed", or for an
         interval "lower", "upper" or "inside"; the coordinates `constraint` and `label` say which row it is.
         """
         if isinstance(self.evidence, GeneralEvidence):
             return self.evidence.rows
-        return plain_rows(self.reference, self.constraints, self.table, self.potentials)
+        return plain_rows(
+            self._in_memory(self.reference), self.constraints, self._in_memory(self.table), self.potentials
+        )
 
     @property
     def at_bound(self) -> Table:
-        """-1 where a profile is at its lower bound, 1 where it is at its upper one, else 0."""
+        """-1 where a profile is at its lower bound, 1 where it is at its upper one, else 0; of tables in memory."""
         if isinstance(self.evidence, GeneralEvidence):
             return self.evidence.at_bound
-        return xr.zeros_like(self.table).rename("at_bound")
+        return xr.zeros_like(self._in_memory(self.table)).rename("at_bound")
 
     @property
     def bound_potentials(self) -> Table:
         """What a bound takes off the sum of the potentials of a profile, in nats; 0 between the bounds."""
         if isinstance(self.evidence, GeneralEvidence):
             return self.evidence.bound_potentials
-        return xr.zeros_like(self.table).rename("bound_potential")
+        return xr.zeros_like(self._in_memory(self.table)).rename("bound_potential")
 
     @property
     def objective(self) -> float:
@@ -133,8 +159,27 @@ class Projection(Outcome):
         """Return axes with what changed, and how the misses fell; see `purtensor.plots.plot_projection`."""
         return draw("plot_projection", self, title=title)
 
-    def _washed_out(self) -> str:
-        return washed_out(self.reference)
+    def summary(self) -> dict[str, str]:
+        """Return the facts about this answer as text, one line each."""
+        return {
+            "ending": self.termination.value,
+            "residual": f"{self.residual:.2e} (largest), {self.residual_l1:.2e} (L1)",
+            "divergence": f"{self.divergence:.9g} nats",
+            "proved": f"D <= {self.bound:.2e} nats, TV <= {self.tv_bound:.2e}" if self.certified else "nothing",
+            "washed out": washed_out(self.reference) if isinstance(self.reference, Table) else "",
+            "iterations": f"{self.iterations} in {self.seconds:.3g} s",
+            "notes": "; ".join(self.notes),
+            "on disk": "" if self.path is None else str(self.path),
+        }
+
+    @staticmethod
+    def _in_memory(table: object) -> Table:
+        if isinstance(table, Table):
+            return table
+        raise InvalidOptionError(
+            "this is of projections in memory; that of a stored table is on disk: read result.table chunk by chunk, or "
+            "project its to_table()"
+        )
 
 
 def washed_out(reference: Table) -> str:
@@ -149,7 +194,6 @@ def make_projection(
     """Return the labelled answer of a run."""
     bound = certificate.bound if certificate else float("inf")
     return Projection(
-        table=table_of(labelled, run.iterate.masses),
         termination=run.termination,
         certified=bool(certificate and certificate.certified),
         residual=run.residual.largest,
@@ -176,7 +220,6 @@ def empty_projection(reference: Table, constraints: Sequence[Marginal], diagnosi
         target.copy(data=np.where(target.values > 0, 0.0, -np.inf)).rename("potential") for target in targets
     )
     return Projection(
-        table=xr.zeros_like(reference, dtype=np.float64).rename("projection"),
         termination=Termination.INFEASIBLE,
         certified=False,
         residual=largest,
@@ -190,7 +233,33 @@ def empty_projection(reference: Table, constraints: Sequence[Marginal], diagnosi
         diagnosis=diagnosis,
         reference=reference,
         constraints=tuple(constraints),
-        evidence=StoredEvidence(potentials, trace_of([TraceLine(nothing, 0, 0.0)], float("inf"))),
+        evidence=LabelledEvidence(
+            xr.zeros_like(reference, dtype=np.float64).rename("projection"),
+            potentials,
+            trace_of([TraceLine(nothing, 0, 0.0)], float("inf")),
+        ),
+    )
+
+
+def general_projection(
+    reference: Table, labelled: LabelledQuestion, found: Answer, verdict: MixedVerdict | None
+) -> Projection:
+    """Return the labelled answer of a question with rows of any kind."""
+    return Projection(
+        termination=found.termination,
+        certified=found.certified and found.termination.converged,
+        residual=found.residual,
+        residual_l1=found.residual_l1,
+        divergence=found.divergence,
+        bound=found.bound,
+        tv_bound=found.tv_bound,
+        iterations=found.iterations,
+        seconds=found.seconds,
+        notes=found.notes,
+        diagnosis=verdict,
+        reference=reference,
+        constraints=labelled.constraints,
+        evidence=GeneralEvidence(labelled, found),
     )
 
 
@@ -207,11 +276,14 @@ def divergence_of(labelled: LabelledProblem, run: Run) -> float:
 
 
 def require_projection(result: object) -> None:
-    """Refuse what is no Projection: a table, a relaxation, or the result of a run on disk."""
+    """Refuse what is no Projection of a table in memory."""
     if not isinstance(result, Projection):
         raise InvalidOptionError(
-            "result is a Projection, as purtensor.project returns one of tables in memory, this is "
-            f"{type(result).__qualname__}"
+            f"result must be a Projection, as purtensor.project returns one, got {type(result).__qualname__}"
+        )
+    if result.path is not None:
+        raise InvalidOptionError(
+            "result must be a Projection of a table in memory, got one of a stored table; project its to_table()"
         )
     if result.is_general:
         raise InvalidOptionError(

@@ -13,7 +13,7 @@ from scipy import sparse
 from purtensor.constraints.rows import Cells, RowBlock, Softness
 from purtensor.feasibility.mixed_verdict import judge
 from purtensor.projection.general import GeneralEvidence
-from purtensor.projection.result import Projection
+from purtensor.projection.result import Projection, general_projection
 from purtensor.solving.dual.answer import Answer
 from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, coded_with_signs
 from purtensor.solving.dual.question import Question
@@ -132,7 +132,7 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
     constraints = tuple(StoredRows(block) for block in blocks[: int(np.asarray(facts["asked"]).item())])
     labelled = LabelledQuestion(question, coded, constraints, options)
     verdict = judge(question, str(facts["words"])) if int(facts["diagnosed"]) else None
-    return Projection.of_general(reference, labelled, found, verdict)
+    return general_projection(reference, labelled, found, verdict)
 
 
 def _block_facts(block: RowBlock) -> dict[str, Any]:

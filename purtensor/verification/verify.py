@@ -113,7 +113,7 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
     True
     """
     check_flag("exact", exact)
-    if hasattr(result, "pieces"):  # on disk: what reads it is a layer above, and is found by its name
+    if getattr(result, "path", None) is not None:  # on disk: what reads it is a layer above, and is found by its name
         told: Verification = import_module("purtensor.outofcore.verify").verify_stored(result, exact=exact)
         return told
     if not hasattr(result, "potentials"):

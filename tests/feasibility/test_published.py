@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import purtensor as pt
 from purtensor._typing import FloatArray
-from purtensor.feasibility.diagnose import Diagnosis
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.farkas import spread_whole
 from purtensor.problems.named import NamedProblem, numbered_domain
 from purtensor.problems.pur import pur_targets

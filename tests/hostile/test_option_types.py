@@ -255,7 +255,7 @@ def test_results__of_stored_tables_are_refused_where_memory_is_needed():
     pytest.importorskip("dask")
     stored = pt.project(plain().chunk(x=2), PUR)
     for name in ("convergence_rate", "best_order", "standard_errors", "evaluate", "log_linear_parameters"):
-        with pytest.raises(pt.InvalidOptionError, match="StoredProjection"):
+        with pytest.raises(pt.InvalidOptionError, match="of a table in memory"):
             RESULTS_ONLY[name](stored)
 
 

@@ -169,7 +169,7 @@ def test_project__a_face_that_only_memory_finds(tmp_path, monkeypatch):
     monkeypatch.setattr(diagnose, "coarse_contradiction", lambda *_: None)
     table, constraints = forced_case(TWO_PROOFS)
     result = pt.project(stored(table, tmp_path), constraints)
-    assert result.diagnosis.settled is not None
+    assert result.diagnosis.evidence.settled is not None
     assert_as_in_memory(result, pt.project(table, constraints, solver=pt.Newton()))
     assert pt.verify(result).passed
 

@@ -37,7 +37,7 @@ pytest.importorskip("zarr")
 
 def rows_of(result):
     """The potentials of every row by label, of all pieces."""
-    found = [{} for _ in result.scopes]
+    found = [{} for _ in result.evidence.scopes]
     for tables in result.potential_chunks():
         for own, table in zip(found, tables, strict=True):
             own.update(table.to_series().to_dict())
@@ -201,7 +201,7 @@ def test_resume__after_the_driver_was_killed_on_the_face(tmp_path):
 
 
 def proofs_of(result):
-    return sorted((result.store.folder / "proof").iterdir())
+    return sorted((result.evidence.store.folder / "proof").iterdir())
 
 
 def test_verify__zeros_without_their_proof_are_not_confirmed(tmp_path):
@@ -235,10 +235,10 @@ def test_verify__parts_that_weigh_a_row_that_couples_them_differently(tmp_path):
     """The row has no profile in the part where its weight is changed: it empties none, but the proofs are two."""
     table, constraints = forced_case(10)
     result = pt.project(stored(table, tmp_path), constraints)
-    number = result.store.parts[-1]
-    part = read_part(result.store.part(number), result.store.kept)
+    number = result.evidence.store.parts[-1]
+    part = read_part(result.evidence.store.part(number), result.evidence.store.kept)
     unused = set(part.outer_rows()) - {row for k in part.outside for row in part.index[k]}
-    path = result.store.folder / "proof" / f"{number:06d}"
+    path = result.evidence.store.folder / "proof" / f"{number:06d}"
     weights = read_packed(path).arrays["weights"]
     weights[0, min(unused)] += 1
     write_packed(path, {"weights": weights}, {})
@@ -250,7 +250,7 @@ def test_resume__a_face_that_is_gone_or_named_wrongly(tmp_path):
     result = pt.project(stored(table, tmp_path), constraints)
     place = result.path / "checkpoint"
     packed = read_packed(place)
-    for name in ("../" + result.store.folder.name, ".", 3, "0" * 16):
+    for name in ("../" + result.evidence.store.folder.name, ".", 3, "0" * 16):
         options = {**packed.facts["options"], "face": {"folder": name, "iterations": 1, "seconds": 0.0}}
         write_packed(place, packed.arrays, {**packed.facts, "options": options})
         with pytest.raises(pt.StoreError):
@@ -292,7 +292,7 @@ def test_project__zeros_of_targets_alone_leave_the_problem_as_it_is(tmp_path, mo
     with pytest.raises(StopError):
         pt.project(place, constraints, solver=pt.Newton(warm_up=0), tolerance=1e-13, callback=stopping_at(1))
     result = pt.resume(place.workspace)
-    assert result.store.folder == result.path
+    assert result.evidence.store.folder == result.path
     assert_as_in_memory(result, expected)
     assert result.termination is ON_FACE
     assert "after 2 iterations" in result.notes[1]

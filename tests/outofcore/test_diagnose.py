@@ -63,7 +63,7 @@ def test_diagnose__verdict_and_zeros_are_those_in_memory(tmp_path, seed):
     expected = pt.diagnose(table, constraints)
     found = diagnose_stored(stored(table, tmp_path), constraints, in_memory=0)
     assert found.verdict is expected.verdict
-    zeros = None if found.implied_zeros is None else found.implied_zeros.to_table()
+    zeros = found.implied_zeros.to_table() if found.implied_zeros.profiles else None
     assert profiles_of(zeros) == profiles_of(expected.implied_zeros)
     assert found.verify()
     if zeros is not None:
@@ -82,7 +82,7 @@ def test_diagnose__an_interior_has_a_solution(tmp_path):
     found = pt.diagnose(stored(table, tmp_path), constraints)
     assert found.verdict is Verdict.INTERIOR
     assert found.certificate == ()
-    assert found.implied_zeros is None
+    assert found.implied_zeros.profiles == 0
     solution = found.solution.to_table()
     assert profiles_of(solution) == profiles_of(table)
     for constraint in constraints:
@@ -118,8 +118,8 @@ def test_diagnose__slabs_alone_refute(tmp_path, name, slabs_alone):
     assert found.verdict is Verdict.INFEASIBLE
     assert found.verify()
     assert found.solution is None
-    if found.steps:
-        assert len(found.steps) == 1
+    if found.evidence.steps:
+        assert len(found.evidence.steps) == 1
         assert refuted(found, problem.reference, problem.constraints)
 
 
@@ -137,7 +137,7 @@ def test_diagnose__weights_on_disk_refute_by_label(tmp_path, slabs_alone):
     assert pt.diagnose(table, constraints).verdict is Verdict.INFEASIBLE
     found = diagnose_stored(stored(table, tmp_path), constraints, in_memory=0)
     assert found.verdict is Verdict.INFEASIBLE
-    assert len(found.steps[0].store.parts) > 3
+    assert len(found.evidence.steps[0].store.parts) > 3
     assert refuted(found, table, constraints)
     assert found.verify()
     assert found.certificate[0].sizes["profile"] == 4
@@ -151,8 +151,8 @@ def test_diagnose__a_coarser_question_tells_why(tmp_path):
     constraints = pt.pur(counts, response="y", protected="s")
     found = diagnose_stored(stored(counts, tmp_path), constraints)
     assert found.verdict is Verdict.INFEASIBLE
-    assert found.settled is not None
-    assert "x" not in found.settled.reference.indexes["profile"].names or counts.sizes["profile"] < 100
+    assert found.evidence.settled is not None
+    assert "x" not in found.evidence.settled.reference.indexes["profile"].names or counts.sizes["profile"] < 100
     assert refuted(found, counts, constraints)
     assert found.verify()
     assert "It can only lie in" in str(found)
@@ -188,7 +188,7 @@ def test_diagnose__a_relation_of_rows_that_targets_break(tmp_path, slabs_alone):
     assert pt.diagnose(table, loose).verdict is Verdict.INFEASIBLE
     found = diagnose_stored(pt.open_table(tmp_path / "t.zarr"), loose, in_memory=0)
     assert found.verdict is Verdict.INFEASIBLE
-    assert found.steps[0].proven.store.kept.all()  # all rows are weighed, also those that others imply
+    assert found.evidence.steps[0].proven.store.kept.all()  # all rows are weighed, also those that others imply
     assert found.verify()
     assert refuted(found, table, loose)
 
@@ -224,7 +224,7 @@ def test_diagnose__leaves_a_run_its_states(tmp_path):
 def test_diagnose__damage_is_no_proof(tmp_path, slabs_alone):
     table = far_from_parity(30)
     found = diagnose_stored(stored(table, tmp_path), pt.pur(table, response="y", protected="s"), in_memory=0)
-    (step,) = found.steps
+    (step,) = found.evidence.steps
     worse = type(step)(
         step.domain,
         step.folder,

@@ -96,13 +96,13 @@ def steps_made(monkeypatch):
 
 
 def weights_of(found):
-    return [[part[2] for part in step.parts()] for step in found.steps]
+    return [[part[2] for part in step.parts()] for step in found.evidence.steps]
 
 
 def assert_same(found, expected):
     assert found.verdict is expected.verdict is Verdict.BOUNDARY
     assert str(found) == str(expected)
-    assert len(found.steps) == len(expected.steps)
+    assert len(found.evidence.steps) == len(expected.evidence.steps)
     for mine, its in zip(weights_of(found), weights_of(expected), strict=True):
         assert all(np.array_equal(one, other) for one, other in zip(mine, its, strict=True))
     for name in ("implied_zeros", "solution"):

@@ -53,7 +53,7 @@ def test_diagnose__steps_are_summed_to_one_proof_on_all_profiles(tmp_path, monke
     found = diagnose_stored(stored(table, tmp_path), constraints, in_memory=0)
     assert seen == [(2, "Proven")]
     assert found.verdict is pt.diagnose(table, constraints).verdict is Verdict.INFEASIBLE
-    (step,) = found.steps
+    (step,) = found.evidence.steps
     assert step.store.profiles == table.size
     assert found.verify()
     assert refuted(found, table, constraints)
@@ -129,13 +129,17 @@ def test_diagnose__two_of_one_table_keep_their_own_zeros(tmp_path, monkeypatch, 
     assert first.verify()
 
 
+def with_steps(diagnosis, steps):
+    return replace(diagnosis, evidence=replace(diagnosis.evidence, steps=steps))
+
+
 def test_verify__steps_that_do_not_follow_each_other_are_no_proof(tmp_path):
     table, constraints = forced_case(TWO_PROOFS)
     found = pt.diagnose(stored(table, tmp_path), constraints)
-    assert len(found.steps) == 2
+    assert len(found.evidence.steps) == 2
     assert found.verify()
-    assert not replace(found, steps=found.steps[:1]).verify()
-    assert not replace(found, steps=found.steps[::-1]).verify()
+    assert not with_steps(found, found.evidence.steps[:1]).verify()
+    assert not with_steps(found, found.evidence.steps[::-1]).verify()
 
 
 def test_verify__other_zeros_than_those_proved(tmp_path):
@@ -155,7 +159,8 @@ def test_diagnose__leaves_no_states_but_those_of_the_solution(tmp_path):
     (whole,) = place.workspace.glob("[!.]*")
     assert [one.name for one in (whole / "verdict").iterdir()] == ["proof"]
     (face,) = (whole / "faces").iterdir()
-    assert {one.name for one in (face / "verdict").iterdir()} == {found.found.stand.token, found.found.change.token}
+    kept = found.evidence.found
+    assert {one.name for one in (face / "verdict").iterdir()} == {kept.stand.token, kept.change.token}
     assert not any((face / "states").iterdir())
 
 

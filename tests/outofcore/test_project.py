@@ -176,7 +176,7 @@ def test_project__stops_on_the_certificate(tmp_path):
     stored = pt.store_table(table, tmp_path / "t.zarr")
     with dask.config.set({"purtensor.part-profiles": 100}):
         result = pt.project(stored, constraints, stop_on="tv_bound", tolerance=1e-8)
-    assert len(result.store.parts) >= 4
+    assert len(result.evidence.store.parts) >= 4
     assert result.tv_bound <= 1e-8
     exact = pt.project(table, constraints, tolerance=1e-14, on_failure="return")
     away = np.abs(by_profile(result.table.to_table()).values - by_profile(exact.table).values).sum()
@@ -191,7 +191,7 @@ def test_project__coupling_potentials_and_chunks(tmp_path):
     pieces = list(result.chunks())
     assert len(pieces) > 3
     assert sum(float(piece.sum()) for piece in pieces) == pytest.approx(whole.sum(), rel=1e-14)
-    (parity,) = result.coupling_potentials
+    (parity,) = result.evidence.coupling_potentials
     assert parity.sizes["profile"] == 12
     # potentials of slabs cancel in the cross ratio within one slab; those of the coupling stay
     ratio = np.log(whole / by_profile(table)).unstack("x")

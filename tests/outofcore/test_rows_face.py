@@ -69,7 +69,7 @@ def test_lbfgs__where_zeros_are_forced_ends_on_the_face(tmp_path, seed, doubting
     table, constraints = forced_case(seed)
     result = pt.project(stored(table, tmp_path), constraints, **SOLVING)
     assert_on_the_face(result, table, constraints)
-    assert len(result.proofs) == len(result.diagnosis.steps) > 0
+    assert len(result.evidence.proofs) == len(result.diagnosis.evidence.steps) > 0
     began = int(next(note for note in result.notes if "force zeros" in note).split("after ")[1].split()[0])
     assert result.iterations > began
     assert began % loop.PATIENCE == 0
@@ -92,8 +92,9 @@ def test_lbfgs__zeros_of_targets_and_zeros_forced_by_them(tmp_path, doubting):
 def test_verify__zeros_need_proofs_that_hold(tmp_path, doubting):
     table, constraints = forced_case(10)
     result = pt.project(stored(table, tmp_path), constraints, **SOLVING)
-    for proofs in ((), tuple(-proof for proof in result.proofs), tuple(proof + 1 for proof in result.proofs)):
-        verification = pt.verify(replace(result, proofs=proofs))
+    given = result.evidence.proofs
+    for proofs in ((), tuple(-proof for proof in given), tuple(proof + 1 for proof in given)):
+        verification = pt.verify(replace(result, evidence=replace(result.evidence, proofs=proofs)))
         assert not verification.passed
         assert "profiles that the constraints were not found to empty" in " ".join(verification.failures)
 

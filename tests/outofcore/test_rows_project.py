@@ -8,7 +8,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.outofcore import rows_space
-from purtensor.outofcore.rows_project import RowProjection
+from purtensor.outofcore.rows_project import RowEvidence
 from tests.outofcore.test_project import SETS, assert_equal, by_profile, people, targets
 
 pytest.importorskip("zarr")
@@ -30,7 +30,7 @@ def both(tmp_path, table, constraints, **options):
 def test_lbfgs__equals_the_answer_in_memory(tmp_path, scopes):
     table = people(101, share=0.8)
     found, expected = both(tmp_path, table, targets(table, scopes), tolerance=1e-12)
-    assert isinstance(found, RowProjection)
+    assert isinstance(found.evidence, RowEvidence)
     assert found.converged
     assert_equal(found, expected, 1e-10)
     assert found.divergence == pytest.approx(expected.divergence, rel=1e-9)

@@ -88,7 +88,7 @@ def test_verify__does_not_believe_a_better_figure(tmp_path, name):
 
 def test_verify__no_witness_no_proof(tmp_path):
     result, _, _ = projected(tmp_path, 96, SETS["PUR"])
-    shutil.rmtree(result.store.witness(result.token))
+    shutil.rmtree(result.evidence.store.witness(result.evidence.token))
     found = pt.verify(result)
     assert found.tv_bound == 1.0
     assert {failure.split()[0] for failure in found.failures} == {"tv_bound", "bound"}
@@ -105,11 +105,11 @@ def test_verify__the_proof_that_ended_the_run_is_made_once(tmp_path, monkeypatch
 
     monkeypatch.setattr(parts_space, "certify", counted)
     result, _, _ = projected(tmp_path, 98, SETS["PUR"], stop_on="tv_bound", tolerance=1e-4)
-    assert proved.count(result.token) == 1
+    assert proved.count(result.evidence.token) == 1
     assert 0 < result.tv_bound <= 1e-4
     assert result.trace["tv_bound"].values[-1] == result.tv_bound
     assert pt.verify(result).passed
-    assert [folder.name for folder in (result.path / "witness").iterdir()] == [result.token]
+    assert [folder.name for folder in (result.path / "witness").iterdir()] == [result.evidence.token]
 
 
 def test_verify__a_table_that_was_changed(tmp_path):
@@ -148,7 +148,7 @@ def test_table__of_another_run_in_the_same_place_is_not_taken(tmp_path):
     newton = pt.project(stored, constraints, solver=pt.Newton(warm_up=0), max_iterations=2, on_failure="return")
     sweeps = pt.project(stored, constraints, solver=pt.IPF(), max_iterations=2, on_failure="return")
     assert newton.path == sweeps.path
-    assert newton.token != sweeps.token
+    assert newton.evidence.token != sweeps.evidence.token
     with pytest.raises(pt.StoreError):
         newton.table  # noqa: B018
     assert sweeps.table.total == pytest.approx(float(table.sum()), rel=1.0)

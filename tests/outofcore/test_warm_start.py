@@ -103,7 +103,7 @@ def test_start__goes_on_after_resume(tmp_path):
 def test_start__refuses_what_is_no_start(tmp_path):
     table = people(86, (2, 2, 9))
     stored = pt.store_table(table, tmp_path / "t.zarr")
-    with pytest.raises(pt.InvalidOptionError, match="start is a StoredProjection"):
+    with pytest.raises(pt.InvalidOptionError, match="start must be a Projection"):
         pt.project(stored, targets(table, SETS["PUR"]), start=3)
     huge = [pt.marginal(table, "y") * 0 + 1e4 for _ in range(1)]
     with pytest.raises(pt.InvalidOptionError, match="total mass"):

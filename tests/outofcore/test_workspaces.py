@@ -75,7 +75,7 @@ def test_lbfgs__the_same_face_again_reads_what_is_there(tmp_path, monkeypatch, d
     table, constraints = forced_case(10)
     stored = pt.store_table(table, tmp_path / "t.zarr", chunk=13)
     first = pt.project(stored, constraints, **SOLVING)
-    assert first.problem.folder.parent == first.path
+    assert first.evidence.problem.folder.parent == first.path
     monkeypatch.setattr(row_face, "restrict_chunk", lambda *_: pytest.fail("what a result reads is written anew"))
     again = pt.project(stored, constraints, **SOLVING)
     assert np.array_equal(first.table.to_table().values, again.table.to_table().values)

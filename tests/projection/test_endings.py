@@ -163,7 +163,7 @@ def test_project__on_failure_warn_and_return():
         ({"max_iterations": -1}, "max_iterations is a count"),
         ({"max_seconds": 0.0}, "max_seconds is a positive time"),
         ({"solver": "ipf"}, "solver is an object with a step"),
-        ({"start": [1.0, 2.0]}, "start is a Projection or a sequence of tables"),
+        ({"start": [1.0, 2.0]}, "start must be a Projection or a sequence of tables"),
     ],
 )
 def test_project__refuses_options_that_mean_nothing(options, told):

@@ -1,0 +1,175 @@
+"""The verdict on a reference and constraints, with the witness that proves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, Protocol, TypeVar
+
+from purtensor._lazy_field import lazy_field
+from purtensor._typing import Table, TableT
+from purtensor.constraints.marginals import Marginal
+from purtensor.constraints.positions import soft_positions
+from purtensor.errors import InvalidOptionError
+from purtensor.feasibility.explanation import Explanation
+from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.violation import Violation
+
+TableT_co = TypeVar("TableT_co", covariant=True)
+
+
+class Witness(Protocol[TableT_co]):
+    """What a verdict rests on, in memory or on disk: see `Diagnosis` for each."""
+
+    @property
+    def implied_zeros(self) -> TableT_co:
+        """The profiles that are empty in every solution."""
+        ...
+
+    @property
+    def solution(self) -> TableT_co | None:
+        """A table that meets the constraints."""
+        ...
+
+    @property
+    def explanation(self) -> Explanation:
+        """The verdict in words."""
+        ...
+
+    def certificate_chunks(self, diagnosis: Diagnosis[Any]) -> Iterator[tuple[Table, ...]]:
+        """Yield the whole proof, part by part."""
+        ...
+
+    def verify(self, diagnosis: Diagnosis[Any]) -> bool:
+        """Return whether the verdict is proved."""
+        ...
+
+    def smallest_miss(self) -> Violation | None:
+        """Return the smallest sum of all misses."""
+        ...
+
+    def smallest_violation(self, positions: list[int]) -> Violation | None:
+        """Return the smallest sum of the misses of some constraints while all others are met."""
+        ...
+
+    def zeros_beyond_targets(self) -> TableT_co:
+        """Return the implied zeros that only the constraints together tell."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Diagnosis(Generic[TableT]):
+    """Whether constraints can be met on the support of a reference, with a witness that can be checked.
+
+    Attributes
+    ----------
+    verdict
+        "interior", "boundary", "infeasible" or "open"; `verdict.sentence` says it in words. Open where nothing decides.
+    implied_zeros
+        A sparse table of the profiles that are empty in every solution although the reference has mass there; its
+        values are the reference's. A target of zero empties its profiles, too.
+    certificate
+        A table of whole numbers t for each constraint. For every profile the sum of its entries, C^T t, is not
+        negative; summed against the targets, b.t, they give less than 0 (infeasible), or 0 while C^T t is positive at
+        exactly the implied zeros (boundary). Empty where the verdict is interior. Of a stored table these may be the
+        weights of the constraints that couple its slabs only; `certificate_chunks` yields all.
+    solution
+        A table that meets the constraints to rounding, with mass on every profile but the implied zeros; None where
+        there is none. Of a stored table it is written when it is first asked for.
+    exact
+        Which arithmetic proved it: "rational" where the targets are whole multiples of one unit, or products of such
+        marginals; "interval" where they are floats, known to rounding; then a boundary is a "boundary to rounding".
+        "nothing" where the verdict is open.
+    reference, constraints
+        What was diagnosed; not copied.
+    evidence
+        What the verdict rests on, in memory or on disk.
+    """
+
+    verdict: Verdict
+    certificate: tuple[Table, ...]
+    exact: str
+    reference: TableT
+    constraints: tuple[Any, ...]
+    evidence: Witness[TableT]
+    implied_zeros: TableT = lazy_field()
+    solution: TableT | None = lazy_field()
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """The verdict in words; for a contradiction the smallest set of attributes and constraints that show it."""
+        return self.evidence.explanation
+
+    def __repr__(self) -> str:
+        return f"Diagnosis(verdict={self.verdict!r}, exact={self.exact!r})"
+
+    def __str__(self) -> str:
+        return f"{self.verdict}\n{self.explanation}"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{self.verdict}</b></p>{self.explanation._repr_html_()}"
+
+    def certificate_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the whole proof: for each step and part a table of weights for each constraint; one part in memory."""
+        return self.evidence.certificate_chunks(self)
+
+    def smallest_miss(self) -> Violation | None:
+        """Return the smallest sum of the misses of all targets (L1, total mass 1); None where the program fails.
+
+        Raises
+        ------
+        InvalidOptionError
+            The reference is a stored table.
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> problem = pt.problems.load("cut_3x3")
+        >>> str(pt.diagnose(problem.reference, problem.constraints).smallest_miss().proved)
+        '2/3'
+        """
+        return self.evidence.smallest_miss()
+
+    def smallest_violation(self, soft: int | Marginal | Iterable[int | Marginal] = 0) -> Violation | None:
+        """Return the smallest sum of the misses of some constraints while all others are met (L1, total mass 1).
+
+        Parameters
+        ----------
+        soft
+            The constraints that may be missed: one or more Marginals, or their positions; in PUR the first is parity.
+            With two responses the answer for parity is a maximum flow, and exact; else it is a linear program, with
+            an exact lower bound.
+
+        Raises
+        ------
+        InvalidOptionError
+            No constraint of these, or none; or the reference is a stored table.
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> problem = pt.problems.load("proxy")
+        >>> pt.diagnose(problem.reference, problem.constraints).smallest_violation().value
+        0.4
+        """
+        return self.evidence.smallest_violation(list(soft_positions(self.constraints, soft)))
+
+    @property
+    def zeros_beyond_targets(self) -> TableT:
+        """The implied zeros that no target of zero tells at once: only the constraints together empty them."""
+        return self.evidence.zeros_beyond_targets()
+
+    def verify(self) -> bool:
+        """Return whether the witness proves the verdict; checked again from the tables in rational arithmetic.
+
+        The targets are taken as the exact numbers that their floats round, the same that the verdict is about; an
+        exact solution is summed label by label. Of a stored table whole numbers are summed exactly, and the solution is
+        summed from its table, by code that the search does not share. An open verdict has no witness.
+        """
+        return self.evidence.verify(self)
+
+
+def refuse_stored(what: str) -> InvalidOptionError:
+    """Return why something is not known of a stored table."""
+    return InvalidOptionError(f"{what} is worked out in memory: diagnose the to_table() of the reference")
