@@ -56,7 +56,6 @@ from .fairness.pur import realism as realism
 from .fairness.pur import utility as utility
 from .fairness.rate_comparisons import monotone as monotone
 from .fairness.rate_comparisons import ratio_parity as ratio_parity
-from .feasibility.diagnose import diagnose as diagnose
 from .inference.delta_method import standard_errors as standard_errors
 from .information import entropy as entropy
 from .information import kl_divergence as kl_divergence
@@ -66,6 +65,7 @@ from .outofcore.project import resume as resume
 from .projection.closed_form import closed_form as closed_form
 from .projection.convergence import ConvergenceRate as ConvergenceRate
 from .projection.convergence import convergence_rate as convergence_rate
+from .projection.diagnose import diagnose as diagnose
 from .projection.evaluate import evaluate as evaluate
 from .projection.files import load as load
 from .projection.files import save as save
@@ -80,6 +80,7 @@ from .projection.tuning import BestOrder as BestOrder
 from .projection.tuning import BestRelaxation as BestRelaxation
 from .projection.tuning import best_order as best_order
 from .projection.tuning import best_relaxation as best_relaxation
+from .projection.verify import verify as verify
 from .records.inspection import Inspection as Inspection
 from .records.inspection import inspect as inspect
 from .records.tabulate import tabulate as tabulate
@@ -107,6 +108,5 @@ from .tables.regularize import uniform as uniform
 from .tables.store.open_store import StoredTable as StoredTable
 from .tables.store.open_store import open_table as open_table
 from .tables.store.open_store import store_table as store_table
-from .verification.verify import verify as verify
 
 __version__: str

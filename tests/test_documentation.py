@@ -81,7 +81,7 @@ MADE_BY_OURS = {
     "constraints.soft.Soft",
     "constraints.totals.Total",
     "fairness.rate_comparisons.RateComparison",
-    "feasibility.diagnose.Diagnosis",
+    "feasibility.diagnosis.Diagnosis",
     "feasibility.explanation.Explanation",
     "feasibility.verdict.Verdict",
     "inference.delta_method.StandardErrors",

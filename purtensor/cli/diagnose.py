@@ -13,9 +13,9 @@ from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_table
 from purtensor.cli.question import read_question
 from purtensor.cli.stored_question import is_stored, stored_question
-from purtensor.feasibility.diagnose import diagnose
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.diagnose import diagnose
 from purtensor.tables.store.table import StoredTable
 
 _MOST_ROWS = 40

@@ -17,8 +17,8 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.parity_violation import least_violating
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles, roles_of
-from purtensor.feasibility.diagnose import diagnose
 from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.diagnose import diagnose
 from purtensor.projection.interruption import interrupting, what_is_missing
 from purtensor.projection.project import project
 from purtensor.tables.coded import encode

@@ -37,6 +37,11 @@ class Witness(Protocol[TableT_co]):
         """The verdict in words."""
         ...
 
+    @property
+    def has_face(self) -> bool:
+        """Whether what the implied zeros leave can be solved where the numbers are."""
+        ...
+
     def certificate_chunks(self, diagnosis: Diagnosis[Any]) -> Iterator[tuple[Table, ...]]:
         """Yield the whole proof, part by part."""
         ...

@@ -29,6 +29,11 @@ class MemoryWitness:
         """The verdict in words."""
         return explain(self.finding)
 
+    @property
+    def has_face(self) -> bool:
+        """Always."""
+        return True
+
     def certificate_chunks(self, diagnosis: Diagnosis) -> Iterator[tuple[Table, ...]]:
         """Yield the whole proof at once."""
         if diagnosis.certificate:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from purtensor.constraints.marginals import Marginal
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.targets import Constraint
@@ -34,7 +34,7 @@ def coarse_contradiction(
     """
     for attributes in _questions(reference.domain, outer, key):
         coarse = [found for c in constraints if (found := _summed(c, attributes)) is not None]
-        diagnosis = diagnose(stored_marginal(reference, attributes), coarse)
+        diagnosis = diagnose_table(stored_marginal(reference, attributes), coarse)
         if diagnosis.verdict is Verdict.INFEASIBLE:
             return diagnosis
     return None

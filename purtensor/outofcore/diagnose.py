@@ -13,7 +13,7 @@ import numpy as np
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import NoSlabsError
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.verdict import Verdict
@@ -165,7 +165,7 @@ def _without_slabs(
 
 def _in_memory(reference: StoredTable, constraints: Sequence[Constraint]) -> Diagnosis:
     alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
-    return diagnose(reference.to_table(), alike)
+    return diagnose_table(reference.to_table(), alike)
 
 
 def _searched(store: SlabStore, domain: Domain) -> _Search:

@@ -20,7 +20,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import Violation
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_packed
-from purtensor.outofcore.check_certificate import Proven, spread_weights
+from purtensor.outofcore.check_certificate import LARGEST, Proven, spread_weights
 from purtensor.outofcore.face_parts import Piece, labelled_codes, written, written_table
 from purtensor.outofcore.part import Part, read_part
 from purtensor.outofcore.passes import opened_part
@@ -158,6 +158,13 @@ class StoredWitness:
             change = np.empty_like(masses)
             spread(part.index, part.offsets, made, change)
             yield [code[:count] for code in codes], np.ldexp(masses * (1.0 + change), store.target_exponent)
+
+    @property
+    def has_face(self) -> bool:
+        """Whether floats tell the weights of a diagnosis in memory apart, which are as large as they need to be."""
+        if self.settled is None:
+            return True
+        return all(int(np.abs(table.values).max(initial=0)) <= LARGEST for table in self.settled.certificate)
 
     def certificate_chunks(self, diagnosis: Diagnosis[StoredTable]) -> Iterator[tuple[Table, ...]]:
         """Yield the whole proof: for each step and part a table of weights for each constraint."""

@@ -12,7 +12,7 @@ import numpy as np
 from purtensor._typing import IntArray, Table
 from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import write_packed
-from purtensor.outofcore.check_certificate import LARGEST, spread_weights
+from purtensor.outofcore.check_certificate import spread_weights
 from purtensor.outofcore.checkpoint import PartsPoint, keep, recalled
 from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
@@ -26,16 +26,6 @@ from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.loop import State, begin
 from purtensor.tables.domain import Domain
 from purtensor.tables.values_at import looked_up
-
-
-def has_face(found: StoredWitness) -> bool:
-    """Tell whether what a diagnosis of the boundary leaves can be solved on disk.
-
-    It cannot where the weights of one in memory are so large that floats do not tell them apart.
-    """
-    if found.settled is None:
-        return True
-    return all(int(np.abs(table.values).max(initial=0)) <= LARGEST for table in found.settled.certificate)
 
 
 def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore:

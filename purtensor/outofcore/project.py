@@ -24,7 +24,7 @@ from purtensor.outofcore.face import (
     notes_of,
     recalled_on,
 )
-from purtensor.outofcore.feasibility_check import Doubts, doubts_of_slabs
+from purtensor.outofcore.feasibility_check import verdict_on_slabs
 from purtensor.outofcore.locks import locked
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.prepare import slab_store_of
@@ -36,9 +36,10 @@ from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.outofcore.targets import Constraint, stored_problem
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.outofcore.warm_start import begun_from
+from purtensor.projection.deliver import deliver
+from purtensor.projection.lazy_verdict import FaceVerdict
 from purtensor.projection.options import check_telling, iterations_of, stopping_of
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.project import delivered
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import UNPROVED
@@ -101,7 +102,7 @@ def project_stored(
             if isinstance(solver, LBFGS):
                 with progress_callback(progress, callback, stopping.residual) as told:
                     found = project_by_rows(stored, flat, solver, stopping, start, told)
-                return delivered(found, on_failure)
+                return deliver(found, on_failure)
             options = _options(solver, len(flat), stopping, certificate)
             store = slab_store_of(stored, flat, part_profiles)
             space, state = _begin(PartsSpace(store, options), stored, start, joins=waited)
@@ -228,7 +229,7 @@ def _carried_on(
     callback: Any,
 ) -> Projection[StoredTable]:
     """Go on with a run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
-    verdict = PartsVerdict(doubts_of_slabs(root, reference, constraints), root, reference.domain, space)
+    verdict = PartsVerdict(verdict_on_slabs(root, reference, constraints), root, reference.domain, space)
     before = before_face(space.options) if is_on_face(space.options) else None
     stopping = Stopping(**space.options["stopping"])
     with progress_callback(progress, callback, stopping.residual) as told:
@@ -260,11 +261,11 @@ def _carried_on(
         notes=notes_of(root, space.store, space.options),
         reference=reference,
         constraints=constraints,
-        diagnosis=verdict.doubts.diagnosis,
+        diagnosis=verdict.lazily.diagnosis,
         evidence=evidence,
     )
     keep_result(result, evidence)
-    return delivered(result, on_failure)
+    return deliver(result, on_failure)
 
 
 def _stage(space: PartsSpace, state: State[PartsPoint]) -> Stage[PartsPoint]:
@@ -277,24 +278,15 @@ def _stage(space: PartsSpace, state: State[PartsPoint]) -> Stage[PartsPoint]:
 
 
 @dataclass(slots=True, eq=False)
-class PartsVerdict:
+class PartsVerdict(FaceVerdict[StoredTable]):
     """The verdict on a problem cut into parts; `space` becomes that of its face when the run goes on there."""
 
-    doubts: Doubts
     root: SlabStore
     domain: Domain
     space: PartsSpace
 
-    def is_hopeless(self) -> bool:
-        """Tell whether it is proved that no positive solution exists."""
-        return self.doubts.is_hopeless()
-
-    def is_refuted(self) -> bool:
-        """Tell whether there is no solution at all."""
-        return self.doubts.is_refuted()
-
     def face(self, state: State[PartsPoint]) -> Stage[PartsPoint]:
         """Return the problem that the implied zeros leave, where a run begins anew."""
-        face = face_of(self.root, self.domain, witness_of(self.doubts.diagnosed()))
+        face = face_of(self.root, self.domain, witness_of(self.lazily.diagnosed()))
         self.space, begun = begun_on(face, self.space, self.domain, state)
         return _stage(self.space, begun)

@@ -18,13 +18,14 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.diagnosis import witness_of
 from purtensor.outofcore.face_parts import Piece as Profiles
 from purtensor.outofcore.face_parts import written
-from purtensor.outofcore.feasibility_check import Doubts, doubts_of_rows
+from purtensor.outofcore.feasibility_check import verdict_on_rows
 from purtensor.outofcore.names import identity_of, problem_name
 from purtensor.outofcore.result import ProvenRows
 from purtensor.outofcore.rows_face import face_of_rows, proofs_of
 from purtensor.outofcore.rows_problem import RowProblem, refuse_rows_without_profiles, row_problem_of
 from purtensor.outofcore.rows_space import RowsPoint, RowsSpace, masses_on
 from purtensor.outofcore.targets import Constraint
+from purtensor.projection.lazy_verdict import FaceVerdict
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
 from purtensor.solving.loop import Callback, Stage, State, begin
@@ -152,9 +153,9 @@ def project_by_rows(
     found_there = space.sums(potentials)
     refuse_rows_without_profiles(problem, found_there.sums["rows"], reference.domain)
     point = space.measured(potentials, found_there) if start is None else space.at(_started(problem, start))
-    verdict = RowsVerdict(doubts_of_rows(reference, constraints), solver, space)
+    verdict = RowsVerdict(verdict_on_rows(reference, constraints), solver, space)
     outcome = solve(verdict.stage(begin(space, point)), stopping, verdict, callback)
-    point, problem, found = outcome.iterate, verdict.space.problem, verdict.doubts.diagnosis
+    point, problem, found = outcome.iterate, verdict.space.problem, verdict.lazily.diagnosis
     notes = [_NOTE, *outcome.notes]
     if found is not None and found.verdict is Verdict.OPEN:
         notes.append(" ".join(found.explanation.sentences))
@@ -184,7 +185,7 @@ def project_by_rows(
 
 
 @dataclass(slots=True, eq=False)
-class RowsVerdict:
+class RowsVerdict(FaceVerdict[StoredTable]):
     """The verdict on a problem by its rows; `space` becomes that of its face when the run goes on there.
 
     Attributes
@@ -193,22 +194,13 @@ class RowsVerdict:
         What empties the zeros of the face: see `RowEvidence`.
     """
 
-    doubts: Doubts
     solver: LBFGS
     space: RowsSpace
     proofs: tuple[IntArray, ...] = ()
 
-    def is_hopeless(self) -> bool:
-        """Tell whether it is proved that no positive solution exists."""
-        return self.doubts.is_hopeless()
-
-    def is_refuted(self) -> bool:
-        """Tell whether there is no solution at all."""
-        return self.doubts.is_refuted()
-
     def face(self, state: State[RowsPoint]) -> Stage[RowsPoint]:
         """Return the problem that the implied zeros leave, where a run begins anew."""
-        self.proofs = proofs_of(self.space.problem, witness_of(self.doubts.diagnosed()))
+        self.proofs = proofs_of(self.space.problem, witness_of(self.lazily.diagnosed()))
         self.space = RowsSpace(face_of_rows(self.space.problem, self.proofs))
         return self.stage(begin(self.space, self.space.start()))
 

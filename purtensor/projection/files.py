@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+import purtensor.outofcore as outofcore
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import FileFormatError, InvalidOptionError
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.projection.evidence import LabelledEvidence
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
@@ -20,7 +21,6 @@ from purtensor.projection.stored_general import KIND as GENERAL
 from purtensor.projection.stored_general import general_dataset, general_projection_of
 from purtensor.projection.stored_relaxation import KIND, relaxation_dataset, relaxation_of
 from purtensor.solving.termination import Termination
-from purtensor.tables.dispatch import engine
 from purtensor.tables.io.files import ending, load_table, save_table, table_of
 from purtensor.tables.io.netcdf import read_dataset, write_dataset
 from purtensor.tables.io.path_checks import path_text, require_file
@@ -67,7 +67,7 @@ def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, pa
     """
     path_text(path)
     if isinstance(table_or_result, Projection) and table_or_result.path is not None:
-        engine("save")(table_or_result, path)
+        outofcore.save_stored(table_or_result, path)
         return
     if isinstance(table_or_result, Projection | Relaxation):
         kind = type(table_or_result).__name__.lower()
@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     name = path_text(path)
     if os.path.isdir(name):
         is_run = os.path.exists(os.path.join(name, "problem"))
-        return engine("load")(path) if is_run else open_table(path)
+        return outofcore.load_stored(path) if is_run else open_table(path)
     if name.lower().endswith(".zarr"):
         return open_table(path)
     require_file(name, "a table or a result")
@@ -168,7 +168,7 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
         certified=bool(facts["certified"]),
         iterations=int(np.asarray(facts["iterations"]).item()),
         notes=tuple(line for line in str(facts["notes"]).split("\n") if line),
-        diagnosis=diagnose(reference, constraints) if diagnosed else None,
+        diagnosis=diagnose_table(reference, constraints) if diagnosed else None,
         reference=reference,
         constraints=constraints,
         evidence=evidence,

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic
 
-import numpy as np
-
-from purtensor._typing import Table
-from purtensor.constraints.marginals import Marginal
-from purtensor.feasibility.diagnose import diagnose
+from purtensor._typing import TableT
 from purtensor.feasibility.diagnosis import Diagnosis
-from purtensor.feasibility.memory_witness import finding_of
-from purtensor.feasibility.verdict import Verdict, restricted
-from purtensor.solving.problem import LabelledProblem
+from purtensor.feasibility.verdict import Verdict
 
 
-@dataclass(slots=True)
-class Feasibility:
+@dataclass(slots=True, eq=False)
+class LazyVerdict(Generic[TableT]):
     """The verdict on one problem, found at most once, when it is asked for."""
 
-    reference: Table
-    constraints: Sequence[Marginal]
-    diagnosis: Diagnosis | None = None
+    diagnose: Callable[[], Diagnosis[TableT]]
+    diagnosis: Diagnosis[TableT] | None = None
 
-    def diagnosed(self) -> Diagnosis:
+    def diagnosed(self) -> Diagnosis[TableT]:
         """Return the diagnosis, made on the first call."""
         if self.diagnosis is None:
-            self.diagnosis = diagnose(self.reference, self.constraints)
+            self.diagnosis = self.diagnose()
         return self.diagnosis
+
+
+@dataclass(slots=True, eq=False)
+class FaceVerdict(Generic[TableT]):
+    """What a run asks of the verdict: see `purtensor.solving.solve.Verdict`; each space has its own way to the face."""
+
+    lazily: LazyVerdict[TableT]
 
     def is_hopeless(self) -> bool:
         """Tell whether it is proved that no positive solution exists, so that the potentials diverge."""
-        return self.diagnosed().verdict in (Verdict.BOUNDARY, Verdict.INFEASIBLE)
+        found = self.lazily.diagnosed()
+        return found.verdict is Verdict.INFEASIBLE or (found.verdict is Verdict.BOUNDARY and found.evidence.has_face)
 
-    def face(self, labelled: LabelledProblem) -> LabelledProblem:
-        """Return the problem without its implied zeros: what is left has a positive solution."""
-        diagnosis = self.diagnosed()
-        keep = ~finding_of(diagnosis).zeros[labelled.profiles]
-        arrays = restricted(labelled.arrays, np.asarray(keep))
-        return replace(labelled, profiles=labelled.profiles[keep], arrays=arrays)
+    def is_refuted(self) -> bool:
+        """Tell whether there is no solution at all."""
+        return self.lazily.diagnosed().verdict is Verdict.INFEASIBLE
 
 
-def explained(diagnosis: Diagnosis | None) -> str:
+def explained(diagnosis: object) -> str:
     """Return why a problem has no solution, as one text."""
-    return Verdict.INFEASIBLE.sentence if diagnosis is None else str(diagnosis.explanation)
+    return Verdict.INFEASIBLE.sentence if diagnosis is None else str(getattr(diagnosis, "explanation", diagnosis))

@@ -15,7 +15,7 @@ from purtensor.constraints.marginals import Constraints, Marginal, as_constraint
 from purtensor.constraints.positions import soft_positions
 from purtensor.constraints.soft import soft as made_soft
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.general import run_general
@@ -144,7 +144,7 @@ def diagnosis_of_hard(
         return None
     labelled = relaxed_question(reference, constraints, soft, penalty, 1.0)
     keep, _ = emptied(labelled.question)
-    return diagnose(labelled.coded.rebuild(np.where(keep, labelled.coded.values, 0.0)), hard)
+    return diagnose_table(labelled.coded.rebuild(np.where(keep, labelled.coded.values, 0.0)), hard)
 
 
 def _check_options(

@@ -10,9 +10,9 @@ import pandas as pd
 
 from purtensor.calibration.result import Calibration
 from purtensor.errors import InvalidOptionError
+from purtensor.projection.verify import verify
 from purtensor.report.density import density_svg
 from purtensor.report.page import Exhibit, Part, Report, write_report
-from purtensor.verification.verify import verify
 
 _PACKAGES = ("purtensor", "numpy", "scipy")
 _DIGITS = 9

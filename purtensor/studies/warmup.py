@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from purtensor.fairness.pur import pur
-from purtensor.feasibility.diagnose import diagnose
 from purtensor.inference.delta_method import standard_errors
 from purtensor.problems.registry import generate, load
 from purtensor.projection.convergence import convergence_rate
+from purtensor.projection.diagnose import diagnose
 from purtensor.projection.interruption import ended
 from purtensor.projection.project import project
 from purtensor.projection.relax import relax

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from purtensor._options import check_flag
 from purtensor._printing import Shown
 from purtensor._typing import BoolArray
-from purtensor.errors import InvalidOptionError
 from purtensor.verification.bounds import prove
 from purtensor.verification.evidence import Claims, Evidence, LongArray, gather
 from purtensor.verification.exact import Figures, enclose
@@ -84,46 +81,8 @@ class Verification(Shown):
         }
 
 
-def verify(result: Claims, *, exact: bool = False) -> Verification:
-    """Return a recomputation of everything that a projection claims, from its labelled tables alone.
-
-    It shares no code with the solvers, the coefficient builder or the kernels.
-
-    Parameters
-    ----------
-    result
-        A Projection; one of a stored table is verified piece by piece, its bound by the witness that the run left.
-    exact
-        Whether to enclose every number in rational arithmetic: proof to the last digit, for small problems.
-
-    Raises
-    ------
-    InvalidOptionError
-        `exact` was asked for on a problem that is too large for it.
-    UnknownAttributeError, UnknownCategoryError, InvalidTableError
-        The tables of the result do not fit together, or are no tables.
-
-    Examples
-    --------
-    >>> import purtensor as pt
-    >>> reference = pt.tabulate({"sex": ["f", "m", "f"], "age": ["old", "old", "young"]})
-    >>> half = pt.tabulate({"sex": ["f", "m"]})
-    >>> result = pt.project(reference, pt.Marginal(half))
-    >>> pt.verify(result).passed
-    True
-    """
-    check_flag("exact", exact)
-    if getattr(result, "path", None) is not None:  # on disk: what reads it is a layer above, and is found by its name
-        told: Verification = import_module("purtensor.outofcore.verify").verify_stored(result, exact=exact)
-        return told
-    if not hasattr(result, "potentials"):
-        raise InvalidOptionError(
-            f"what is verified is the result of purtensor.project, this is {type(result).__qualname__}"
-        )
-    if getattr(result, "is_general", False):
-        if exact:
-            raise InvalidOptionError("exact=True takes projections onto marginals with targets, without bounds")
-        return _verify_mixed(result)
+def verify_tables(result: Claims, *, exact: bool = False) -> Verification:
+    """Return a recomputation of what a projection in memory claims, from its labelled tables alone."""
     evidence = gather(result)
     members = _family(evidence)
     support, failures = _check_support(evidence, members)
@@ -143,7 +102,7 @@ def verify(result: Claims, *, exact: bool = False) -> Verification:
     )
 
 
-def _verify_mixed(result: Any) -> Verification:
+def verify_rows(result: Any) -> Verification:
     """Return the recomputation of a projection with rows of any kind, bounds or another distance."""
     found = measure_mixed(result.evidence.statement)
     failures = [] if result.converged else [f"the result itself says: {result.termination.value}"]

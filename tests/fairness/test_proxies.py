@@ -10,7 +10,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.fairness import proxies as module
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.projection.diagnose import diagnose
 from tests.strategies import table_from
 
 ADULT = {"response": "income", "protected": ["gender", "race"]}

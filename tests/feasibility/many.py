@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.projection.diagnose import diagnose
 from tests.feasibility.drawn import KINDS, drawn
 from tests.feasibility.oracle import decide
 

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.projection.diagnose import diagnose
 from tests.feasibility.drawn import KINDS, drawn
 from tests.feasibility.many import faults
 from tests.feasibility.oracle import decide

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.projection.diagnose import diagnose
 from tests import oracles
 
 

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.projection.diagnose import diagnose
 
 PREDICTORS = ["income", "gender", "race", "age_group", "workclass", "education"]
 

@@ -11,6 +11,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import diagnose
 from purtensor.outofcore import feasibility_check as doubts
 from purtensor.outofcore.project import project_stored
+from purtensor.projection.lazy_verdict import FaceVerdict
 from purtensor.solving import loop
 from tests.outofcore.test_kills import assert_same_bits
 from tests.outofcore.test_project import SETS, by_profile, pools  # noqa: F401
@@ -175,7 +176,7 @@ def test_project__a_face_that_only_memory_finds(tmp_path, monkeypatch):
 
 
 def test_project__without_the_face_it_would_not_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubts.Doubts, "is_hopeless", lambda _: False)
+    monkeypatch.setattr(FaceVerdict, "is_hopeless", lambda _: False)
     table, constraints = forced_case(10)
     result = pt.project(stored(table, tmp_path), constraints, max_iterations=40, on_failure="return")
     assert not result.certified

@@ -295,7 +295,7 @@ def test_project__ctrl_c_while_a_verdict_is_sought_keeps_the_state_so_far(monkey
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("purtensor.projection.lazy_verdict.diagnose", interrupt)
+    monkeypatch.setattr("purtensor.projection.marginal_question.diagnose_table", interrupt)
     result = returned(solver=Standing())
     assert result.termination is pt.Termination.INTERRUPTED
     assert not result.certified  # whoever pressed it waits

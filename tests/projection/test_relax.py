@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import purtensor as pt
-from purtensor.feasibility.diagnose import diagnose
+from purtensor.projection.diagnose import diagnose
 from tests import oracles
 from tests.strategies import COSTLY, random_case, random_masses, table_from
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.projection.verify import verify
 from purtensor.verification.evidence import Block, Evidence
 from purtensor.verification.implied_zeros import unproved_zeros
-from purtensor.verification.verify import verify
 from tests.strategies import table_from
 from tests.verification.claimed import Claimed, potential_table
 

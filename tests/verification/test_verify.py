@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import purtensor as pt
-from purtensor.verification.verify import verify
+from purtensor.projection.verify import verify
 from tests import oracles
 from tests.strategies import Case, cases, table_from
 from tests.verification.claimed import Ending, after_sweeps, exact_shares, staircase, with_mass

@@ -78,6 +78,11 @@ class StoredTable:
         return sparse_table(self.domain, codes, values)
 
 
+def is_chunked(table: object) -> bool:
+    """Tell whether a table is of chunks of dask, which may not fit in memory."""
+    return isinstance(table, Table) and table.chunks is not None
+
+
 def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str] | None = None) -> StoredTable:
     """Return the table that `store_table` wrote, without reading its profiles.
 

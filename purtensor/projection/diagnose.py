@@ -1,0 +1,73 @@
+"""The verdict on a reference and constraints, wherever the reference is."""
+
+from __future__ import annotations
+
+from typing import Any, cast, overload
+
+import purtensor.outofcore as outofcore
+from purtensor._typing import Table, TableT
+from purtensor.constraints.marginals import Constraints, as_constraints
+from purtensor.errors import InvalidOptionError
+from purtensor.feasibility.diagnose import diagnose_table
+from purtensor.feasibility.diagnosis import Diagnosis
+from purtensor.feasibility.mixed_verdict import MixedVerdict, judge
+from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
+from purtensor.tables.store.table import StoredTable, is_chunked
+
+
+@overload
+def diagnose(reference: TableT, constraints: Constraints) -> Diagnosis[TableT]: ...
+@overload
+def diagnose(
+    reference: TableT,
+    constraints: Any,
+    *,
+    ratio_bounds: Bounds = None,
+    cell_bounds: Bounds = None,
+    total: str | float = "constrained",
+    signed: bool = False,
+) -> Diagnosis[TableT] | MixedVerdict: ...
+def diagnose(
+    reference: TableT,
+    constraints: Any,
+    *,
+    ratio_bounds: Bounds = None,
+    cell_bounds: Bounds = None,
+    total: str | float = "constrained",
+    signed: bool = False,
+) -> Diagnosis[TableT] | MixedVerdict:
+    """Return whether the constraints can be met on the support of the reference, proved and explained.
+
+    Parameters
+    ----------
+    reference
+        A table; only where it has mass matters. A stored table, or one of chunks of dask, is diagnosed slab by slab,
+        and what proves the verdict stays on disk.
+    constraints
+        A constraint of any kind, or an iterable of them, flattened one level.
+    ratio_bounds, cell_bounds, total, signed
+        As in `project`. With them, or with constraints other than Marginals with targets, the answer is a MixedVerdict:
+        its `explanation` says how far rows can reach within the bounds.
+
+    Raises
+    ------
+    InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError
+        Naming what does not fit.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> f = pt.tabulate({"hired": ["no", "yes", "no"], "sex": ["f", "m", "m"], "team": ["a", "b", "b"]})
+    >>> diagnosis = pt.diagnose(f, pt.pur(f, response="hired", protected="sex"))
+    >>> str(diagnosis.verdict), diagnosis.verify()
+    ('infeasible', True)
+    """
+    options = GeneralOptions(ratio_bounds, cell_bounds, "kl", total, None, signed)
+    if isinstance(reference, StoredTable) or is_chunked(reference):
+        if not options.plain:
+            raise InvalidOptionError("tables on disk are diagnosed with marginals only, without bounds or totals")
+        return cast("Diagnosis[TableT]", outofcore.diagnose_stored(reference, constraints))
+    table, given = cast(Table, reference), general_constraints(constraints)
+    if not is_plain(given, options):
+        return judge(build_question(table, given, options).question, options.in_words())
+    return cast("Diagnosis[TableT]", diagnose_table(table, as_constraints(given)))

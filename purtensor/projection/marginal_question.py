@@ -1,0 +1,155 @@
+"""Projections onto marginals with targets, of tables in memory: the problem, the run, the proof, and the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.errors import InfeasibleError, InvalidOptionError
+from purtensor.feasibility.diagnose import diagnose_table
+from purtensor.feasibility.memory_witness import finding_of
+from purtensor.feasibility.verdict import restricted
+from purtensor.projection.labels import potentials_from
+from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
+from purtensor.projection.result import Projection, empty_projection, make_projection
+from purtensor.solving.certificate import Certificate, DualCertifier, certify
+from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
+from purtensor.solving.loop import Progress, Run, Stage, State, begin, run, step_on_arrays
+from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.solving.solve import interrupt, solve
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.spaces.arrays import ArraySpace
+from purtensor.solving.stopping import Stopping
+from purtensor.solving.termination import Termination
+from purtensor.tables.coded import domain_of
+
+_WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
+
+
+@dataclass(slots=True, eq=False)
+class MarginalQuestion:
+    """What is projected onto what, by which solver, and when it stops."""
+
+    reference: Table
+    constraints: tuple[Marginal, ...]
+    solver: Solver
+    stopping: Stopping
+    lazily: LazyVerdict[Table] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lazily = LazyVerdict(lambda: diagnose_table(self.reference, self.constraints))
+
+    def answer(
+        self,
+        start: Projection[Any] | Sequence[Table] | None,
+        told: Callable[[Progress], Any] | None,
+        *,
+        certificate: bool,
+        on_failure: str,
+        note: str = "",
+    ) -> Projection:
+        """Return the projection, whatever its ending; `note` is the first of its notes.
+
+        Raises
+        ------
+        InfeasibleError
+            A target has no profile, and `on_failure` is "raise".
+        """
+        try:
+            labelled = build_problem(self.reference, self.constraints)
+        except InfeasibleError as error:
+            if on_failure == "raise":
+                raise InfeasibleError(str(error), self.lazily.diagnosed()) from None
+            return self._without_support()
+        warm = None if start is None else _warm_start(labelled, start)
+        verdict = _MarginalVerdict(self.lazily, labelled, self.solver)
+        outcome = solve(_stage(labelled, self.solver, warm), self.stopping, verdict, told)
+        proof = None
+        if certificate and not outcome.hurried:
+            try:
+                proof = _proof(verdict.labelled, outcome)
+            except KeyboardInterrupt:
+                outcome = interrupt(outcome, _WITHOUT_PROOF)
+        if note:
+            outcome = replace(outcome, notes=[note, *outcome.notes])
+        return make_projection(self.reference, verdict.labelled, outcome, proof, self.lazily.diagnosis)
+
+    def _without_support(self) -> Projection:
+        """Return how far the reference itself is from targets of which one has no profile: no iteration is made."""
+        try:
+            labelled = build_problem(self.reference, self.constraints, bare_rows=True)
+        except InfeasibleError:  # not one profile is left
+            return empty_projection(self.reference, self.constraints, self.lazily.diagnosed())
+        outcome = run(labelled.arrays, IPF(), replace(self.stopping, max_iterations=0))
+        outcome = replace(outcome, termination=Termination.INFEASIBLE)
+        return make_projection(self.reference, labelled, outcome, None, self.lazily.diagnosed())
+
+
+def _stage(labelled: LabelledProblem, solver: Solver, warm: FloatArray | None = None) -> Stage[Iterate]:
+    """Return what the loop works on: it begins at the reference, or at the potentials of a warm start."""
+    space = ArraySpace(labelled.arrays)
+    point = space.start() if warm is None else iterate_at(labelled.arrays, warm)
+    state = begin(space, point, at_reference=warm is None)
+    return Stage(
+        space, state, step_on_arrays(space, solver), lambda at: certify(space, iterate_at(space.problem, at.potentials))
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _MarginalVerdict(FaceVerdict[Table]):
+    """The verdict on a labelled problem, which becomes its face when the run goes on there."""
+
+    labelled: LabelledProblem
+    solver: Solver
+
+    def face(self, state: State[Iterate]) -> Stage[Iterate]:
+        """Return the problem without its implied zeros, where a run begins anew."""
+        zeros = finding_of(self.lazily.diagnosed()).zeros[self.labelled.profiles]
+        keep = np.asarray(~zeros)
+        arrays = restricted(self.labelled.arrays, keep)
+        self.labelled = replace(self.labelled, profiles=self.labelled.profiles[keep], arrays=arrays)
+        return _stage(self.labelled, self.solver)
+
+
+def _warm_start(labelled: LabelledProblem, start: Projection[Any] | Sequence[Table]) -> FloatArray:
+    tables = start.potentials if isinstance(start, Projection) else start
+    if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
+        raise InvalidOptionError(
+            f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
+        )
+    if not isinstance(start, Projection):
+        _check_scopes(tables, labelled.full.scopes)
+        _check_potentials(tables)
+    return scaled_to_total(labelled.arrays, potentials_from(labelled, tables))
+
+
+def _check_scopes(tables: Sequence[Table], scopes: Sequence[tuple[str, ...]]) -> None:
+    """Refuse potentials of other constraints than those at hand."""
+    given = [domain_of(table).attributes for table in tables]
+    if sorted(map(sorted, given)) != sorted(map(sorted, scopes)):
+        came, wanted = (" | ".join(", ".join(scope) for scope in some) or "none" for some in (given, scopes))
+        raise InvalidOptionError(f"start is one table of potentials a constraint, over {wanted}, these are over {came}")
+
+
+def _check_potentials(tables: Sequence[Table]) -> None:
+    """Refuse potentials that are no numbers; -inf says that a target is zero."""
+    for table in tables:
+        values = np.asarray(table.values)
+        if values.dtype.kind not in "buif":
+            raise InvalidOptionError(f"the potentials of start are integers or floats, these are {values.dtype}")
+        if np.isnan(values).any() or np.isposinf(values).any():
+            raise InvalidOptionError(
+                f"start has a potential over {', '.join(map(str, domain_of(table).attributes))} that is NaN or infinite"
+            )
+
+
+def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
+    """Return the certificate of the returned table; None where its numbers are not finite."""
+    if outcome.termination is Termination.NOT_FINITE:
+        return None
+    return DualCertifier(labelled.arrays).certify(outcome.iterate)
