@@ -35,8 +35,7 @@ from purtensor.outofcore.passes import (
     raised_pass,
     sweep_pass,
 )
-from purtensor.outofcore.proof import StoredBasis, forest_pair, stored_basis, stored_sums
-from purtensor.outofcore.proof_passes import At
+from purtensor.outofcore.proof import StoredBasis, start_at, stored_basis, stored_sums
 from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
@@ -264,14 +263,11 @@ class PartsSpace:
         return self._pass(certificate_pass, point.token, point.outer, scale, solved, tokens, raised)
 
     def sums(self, point: PartsPoint, change: PartsChange) -> Sums | None:
-        pair = forest_pair(self.store)
-        if pair is None:
-            return None
-        at = At(self.store, pair, point.token, point.outer, change.scale, change.token)
         if self._basis is None or self._basis[0] is not point:
+            at = start_at(self.store, point.token, point.outer, change.scale, change.token)
             self._basis = point, stored_basis(at)
         basis = self._basis[1]
-        return None if basis is None else stored_sums(at, basis, self.total)
+        return None if basis is None else stored_sums(basis, change.token, self.total)
 
     def divergence(self, point: PartsPoint) -> float:
         """Return the divergence of a point, scaled, from the reference; a certificate has summed it on its way."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import BoolArray, FloatArray
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.outofcore.engine import map_each, map_reduce
-from purtensor.outofcore.proof_passes import At, Closings, Met, grow, joined, move, prove
+from purtensor.outofcore.proof_passes import At, Closings, Grown, Met, grow, joined, move, prove
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots, verified_inverse
 from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
@@ -23,65 +23,82 @@ _LITTLE = 2.0**-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBasis:
-    """The profiles of all parts that close cycles, and the inverse of what these sum to in the coupling rows."""
+    """The profiles of all parts that close cycles, and the inverse of what these sum to in the rows that they meet.
 
+    Those rows are the ones beside the forests, and of those that couple the parts the independent ones: `kept` marks
+    them among all of both.
+    """
+
+    at: At
+    kept: BoolArray
     closings: Closings
     inverse: FloatArray
     sizes: FloatArray
 
 
-def forest_pair(store: SlabStore) -> tuple[int, ...] | None:
-    """Return one or two constraints within the parts that imply all others there; None where it takes more.
-
-    The rows of three are no graph, and have no forest.
-    """
+def start_at(store: SlabStore, token: str, outer: FloatArray, scale: float, change: str) -> At:
+    """Return a point with the constraints of its forests, before it is known which rows these leave."""
     scopes = {k: set(store.scopes[k]) for k in store.inside}
-    widest = [
+    widest = tuple(
         k for k, own in scopes.items()
         if not any(own < other or (own == other and n < k) for n, other in scopes.items())
-    ]  # fmt: skip
-    return tuple(widest) if 1 <= len(widest) <= 2 else None
+    )  # fmt: skip
+    return At(store, widest[:2], widest[2:], {}, 0, token, outer, scale, change)
 
 
 def stored_basis(at: At) -> StoredBasis | None:
     """Return a basis of heavy profiles, the forests of the parts being written; None where none is found."""
-    store, wanted = at.store, int(np.count_nonzero(at.store.kept))
-    if wanted > MOST_CLOSING:
-        return None
-    most = 4 * wanted + 64
+    store = at.store
+    most = 4 * len(store.outer_targets) + 64
     while True:
-        found = map_each(grow, store.parts, at, most)
-        weights = np.concatenate([one[0] for one in found])
-        profiles = np.concatenate([one[1] for one in found])
-        vectors = np.concatenate([one[2] for one in found])
-        numbers = np.repeat(np.array(store.parts), [len(one[0]) for one in found])
-        if not wanted:
-            return StoredBasis({}, np.empty((0, 0)), np.empty((0, 0)))
-        if len(weights) >= wanted:
-            chosen = pivots(np.asarray(vectors * weights[:, None], dtype=np.float64))
-            inverted = verified_inverse(vectors[chosen].T.astype(np.float64))
-            if inverted is not None:
-                return StoredBasis(_by_part(numbers[chosen], profiles[chosen]), *inverted)
-        if all(one[3] for one in found):
+        grown = map_each(grow, store.parts, at, most)
+        ends = np.cumsum([0, *(len(one.extras) for one in grown)])
+        extras = {n: (int(begin), one.extras) for n, begin, one in zip(store.parts, ends[:-1], grown, strict=True)}
+        at = at._replace(extras=extras, extra_count=int(ends[-1]))
+        kept = np.concatenate([np.ones(at.extra_count, dtype=bool), store.kept])
+        wanted = int(np.count_nonzero(kept))
+        if wanted > MOST_CLOSING:
             return None
+        if not wanted:
+            return StoredBasis(at, kept, {}, np.empty((0, 0)), np.empty((0, 0)))
+        basis = _inverted(at, kept, grown)
+        if basis is not None or all(one.is_all for one in grown):
+            return basis
         most *= 8
 
 
-def _by_part(numbers: IntArray, profiles: IntArray) -> Closings:
-    return {int(n): (profiles[numbers == n], np.flatnonzero(numbers == n)) for n in np.unique(numbers)}
+def _inverted(at: At, kept: BoolArray, grown: list[Grown]) -> StoredBasis | None:
+    """Return the basis of the best of these profiles; None where no inverse is verified."""
+    wanted = int(np.count_nonzero(kept))
+    vectors = np.zeros((sum(len(one.weights) for one in grown), wanted))
+    end = 0
+    for number, one in zip(at.store.parts, grown, strict=True):
+        begin, extras = at.extras[number]
+        own = slice(end, end := end + len(one.weights))
+        vectors[own, begin : begin + len(extras)] = one.vectors[:, : len(extras)]
+        vectors[own, at.extra_count :] = one.vectors[:, len(extras) :]
+    if len(vectors) < wanted:
+        return None
+    chosen = pivots(vectors * np.concatenate([one.weights for one in grown])[:, None])
+    inverted = verified_inverse(np.ascontiguousarray(vectors[chosen].T))
+    if inverted is None:
+        return None
+    numbers = np.repeat(np.array(at.store.parts), [len(one.weights) for one in grown])[chosen]
+    profiles = np.concatenate([one.profiles for one in grown])[chosen]
+    closings = {int(n): (profiles[numbers == n], np.flatnonzero(numbers == n)) for n in np.unique(numbers)}
+    return StoredBasis(at, kept, closings, *inverted)
 
 
-def stored_sums(at: At, basis: StoredBasis, total: float) -> Sums:
-    """Return what the change of a point proves, the basis taking what it leaves of the misses."""
-    store = at.store
-    met = map_reduce(move, joined, store.parts, at, None, basis.closings)
+def stored_sums(basis: StoredBasis, change: str, total: float) -> Sums:
+    """Return what a change of the basis's point proves, the basis taking what it leaves of the misses."""
+    at = basis.at._replace(change=change)
+    met = map_reduce(move, joined, at.store.parts, at, None, basis.closings)
     found = _proved(at, basis, met, total)
     for _ in range(_MOST_ROUTED):
         if found.feasible and found.rest <= _LITTLE * found.distance:
             break
-        missed, _ = _outer_misses(at, met)
-        values = basis.inverse @ (missed - met.next)[store.kept]
-        met = map_reduce(move, joined, store.parts, at, values, basis.closings)
+        values = basis.inverse @ (_coupled_misses(at, met)[0] - met.next)[basis.kept]
+        met = map_reduce(move, joined, at.store.parts, at, values, basis.closings)
         better = _proved(at, basis, met, total)
         if not better.rest < found.rest:
             break
@@ -89,27 +106,27 @@ def stored_sums(at: At, basis: StoredBasis, total: float) -> Sums:
     return found
 
 
-def _outer_misses(at: At, met: Met) -> tuple[FloatArray, FloatArray]:
-    """Return what the rows that couple the parts miss, and no less than the sizes of that."""
-    high = at.store.outer_targets + met.high
-    back = high - at.store.outer_targets
-    lost = (at.store.outer_targets - (high - back)) + (met.high - back)
+def _coupled_misses(at: At, met: Met) -> tuple[FloatArray, FloatArray]:
+    """Return what the rows that cycles meet are missing, and no less than the sizes of that."""
+    targets = np.concatenate([np.zeros(at.extra_count), at.store.outer_targets])
+    high = targets + met.high
+    back = high - targets
+    lost = (targets - (high - back)) + (met.high - back)
     missed = high + (lost + met.low)
     unsure = met.unsure + 4.0 * UNIT * (np.abs(missed) + np.abs(lost) + np.abs(met.low))
     return missed, (np.abs(missed) + unsure) * UPWARD
 
 
 def _proved(at: At, basis: StoredBasis, met: Met, total: float) -> Sums:
-    store = at.store
-    missed, sizes = _outer_misses(at, met)
-    bounds = basis.sizes @ (sizes + met.reach)[store.kept] * UPWARD
+    missed, sizes = _coupled_misses(at, met)
+    bounds = basis.sizes @ (sizes + met.reach)[basis.kept] * UPWARD
     away = -met.moved / met.mass
-    found = np.array(map_each(prove, store.parts, at, bounds, basis.closings, away))
+    found = np.array(map_each(prove, at.store.parts, at, bounds, basis.closings, away))
     upper, gap, distance, rest = (math.fsum(found[:, n].tolist()) * UPWARD / total for n in range(4))
     distance = 0.5 * (distance + 2.0 * rest + 2.0**-40 * (distance + abs(met.moved) / total))
-    l1 = met.l1.copy()
-    for k, rows in store.outer_blocks.items():
-        l1[k] = np.abs(missed[rows]).sum()
+    l1, outer = met.l1.copy(), missed[at.extra_count :]
+    for k, rows in at.store.outer_blocks.items():
+        l1[k] = np.abs(outer[rows]).sum()
     # the scaling to the total rounds once more than the potentials say
     gap = (math.sqrt(gap) + UNIT) ** 2 if gap >= 0.0 else gap
     feasible = not found[:, 5].any() and float(l1.max()) <= NEGLIGIBLE * total

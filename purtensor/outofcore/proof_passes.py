@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof
@@ -19,8 +20,9 @@ from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, 
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.part import Part
 from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.slab_layout import structure_of
 from purtensor.outofcore.slab_store import SlabStore, made_folders
-from purtensor.solving.basis import UPWARD, pivots
+from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots
 
 BASIS, MOVES = "change.basis", "change.moves"
 """The states in which a part's forest lies, and where the moves of its masses."""
@@ -32,26 +34,63 @@ Closings = Mapping[int, tuple[IntArray, IntArray]]
 class At(NamedTuple):
     """A point, scaled to the targets' total, and the state of the change that is made to it.
 
-    `pair` are the constraints within parts, one or two, that imply all others there.
+    Attributes
+    ----------
+    pair, others
+        The one or two constraints within parts whose graph has the forests, and those that these do not imply.
+    extras, extra_count
+        For each part the rows of `others` that are to be met beside its forest, from which place on they count among
+        all such rows, and how many these are.
     """
 
     store: SlabStore
     pair: tuple[int, ...]
+    others: tuple[int, ...]
+    extras: Mapping[int, tuple[int, IntArray]]
+    extra_count: int
     token: str
     outer: FloatArray
     scale: float
     change: str
 
+    def coupled(self, number: int, part: Part, rows: FloatArray) -> FloatArray:
+        """Return what a part says of the rows that cycles meet: of those beside all forests, and that couple parts."""
+        found = np.zeros(self.extra_count)
+        begin, own = self.extras[number]
+        found[begin : begin + len(own)] = rows[own]
+        return np.concatenate([found, rows[part.outer_rows()]])
+
+
+class Grown(NamedTuple):
+    """What a part has beside its forest.
+
+    Attributes
+    ----------
+    extras
+        The rows within the part that the forest does not meet.
+    weights, profiles, vectors
+        Profiles that close cycles: their masses, their numbers, and what the cycles sum to in the extra rows and in
+        the kept rows that couple the parts.
+    is_all
+        Whether there are no others to choose from.
+    """
+
+    extras: IntArray
+    weights: FloatArray
+    profiles: IntArray
+    vectors: IntArray
+    is_all: bool
+
 
 class Met(NamedTuple):
-    """What moves leave on the rows that couple the parts, over some parts.
+    """What moves leave on the rows that cycles meet, over some parts.
 
     Attributes
     ----------
     l1
         The misses within the parts, one a constraint.
     high, low, unsure
-        Minus the sums of the rows that couple the parts, in twice the digits, and by how much they can be off.
+        In twice the digits, and by how much they can be off: the misses within the parts, minus the sums of the others.
     next, reach
         What the forests' own answer to the misses within the parts adds to these rows, and no less than its sizes.
     moved, mass
@@ -133,17 +172,16 @@ def _graph(part: Part, pair: tuple[int, ...]) -> tuple[IntArray, IntArray, int, 
     return first, second, sizes[0], sizes[0] + (sizes[1] if len(sizes) > 1 else 1)
 
 
-def grow(number: int, at: At, most: int) -> tuple[FloatArray, IntArray, IntArray, bool]:
-    """Write a part's heaviest forest; return profiles beside it: their masses, numbers and cycles' sums, and if all.
+def grow(number: int, at: At, most: int) -> Grown:
+    """Write a part's heaviest forest; return profiles beside it.
 
-    Of the `most` heaviest those are returned that elimination takes first, as many as rows couple the parts.
+    Of the `most` heaviest those are returned that elimination takes first, as many as there are rows to meet.
     """
     part, potentials = opened_part(at.store, number, at.token, at.outer)
     masses = at.scale * part.masses(potentials)
     first, second, first_rows, nodes = _graph(part, at.pair)
     inside, edges, leader = np.zeros(len(masses), dtype=bool), np.empty(len(masses), dtype=np.int64), np.arange(nodes)
-    slab_ptr = part.form.slabs.slab_ptr
-    count = heaviest_edges(masses, first, second, first_rows, slab_ptr, leader, inside, edges)
+    count = heaviest_edges(masses, first, second, first_rows, part.form.slabs.slab_ptr, leader, inside, edges)
     is_root: BoolArray = leader == np.arange(nodes)
     if len(at.pair) == 1:
         is_root = np.arange(nodes) == nodes - 1
@@ -151,25 +189,42 @@ def grow(number: int, at: At, most: int) -> tuple[FloatArray, IntArray, IntArray
     edge, leaf, other = (np.zeros(count, dtype=np.int64) for _ in range(3))
     list_leaves(first, second, first_rows, edges[:count], is_root, degree, links, edge, leaf, other)
     _write(at.store, number, BASIS, {"edge": edge, "leaf": leaf, "other": other})
-    wanted = int(np.count_nonzero(at.store.kept))
+    beside = [np.arange(part.block(k).start, part.block(k).stop) for k in at.others]
+    rows = np.concatenate([*beside, part.outer_rows()[at.store.kept]])
     weight = np.where(inside, 0.0, masses)
-    tried = min(int(np.count_nonzero(weight)), most)
-    if not wanted or not tried:
-        return np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, wanted), dtype=np.int32), True
+    left, within = int(np.count_nonzero(weight)), sum(map(len, beside))
+    tried = min(left, most) if within <= MOST_CLOSING else 0
+    if not len(rows) or not tried:
+        extras = rows[: within if left else 0]  # where all profiles are in the forest, no further row is free
+        return Grown(extras, np.empty(0), rows[:0], np.empty((0, len(rows)), dtype=np.int32), True)
     profiles = np.sort(np.argpartition(-weight, tried - 1)[:tried])
     parent, via, depth = (np.zeros(nodes, dtype=np.int64) for _ in range(3))
     tree_parents(edge, leaf, other, parent, via, depth)
     places = np.full(len(part.targets), -1, dtype=np.int64)
-    places[part.outer_rows()[at.store.kept]] = np.arange(wanted)
-    vectors = np.empty((tried, wanted), dtype=np.int32)
-    outside = list(part.outside)
-    cycle_vectors(profiles, first, second, first_rows, parent, via, depth, places, part.index[outside],
-                  part.offsets[outside], vectors)  # fmt: skip
-    all_tried = tried == int(np.count_nonzero(weight))
-    if tried > wanted:
+    places[rows] = np.arange(len(rows))
+    vectors = np.empty((tried, len(rows)), dtype=np.int32)
+    met = [*at.others, *part.outside]
+    cycle_vectors(profiles, first, second, first_rows, parent, via, depth, places, part.index[met],
+                  part.offsets[met], vectors)  # fmt: skip
+    extras = _extra_rows(part, vectors[:, :within], count)
+    vectors = np.concatenate([vectors[:, extras], vectors[:, within:]], axis=1)
+    if tried > vectors.shape[1]:
         chosen = pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
         profiles, vectors = profiles[chosen], vectors[chosen]
-    return weight[profiles], profiles, vectors, all_tried
+    return Grown(rows[extras], weight[profiles], profiles, vectors, tried == left)
+
+
+def _extra_rows(part: Part, vectors: IntArray, edges: int) -> IntArray:
+    """Return which of the rows beside a forest are to be met: as many as the exact rank has beside the forest's.
+
+    That they are independent is proved later, by the inverse.
+    """
+    if not vectors.shape[1]:
+        return np.empty(0, dtype=np.int64)
+    independent = structure_of(part.index, part.offsets, part.form.slabs)[0]
+    independent[part.outer_rows()] = False
+    wanted = int(np.count_nonzero(independent)) - edges
+    return np.sort(scipy.linalg.qr(vectors.astype(np.float64), mode="r", pivoting=True)[1][:wanted]).astype(np.int64)
 
 
 def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> Met:
@@ -197,13 +252,15 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
     missed = high + low
     sizes = np.abs(missed) + unsure + 2.0 * UNIT * np.abs(missed)
     _write(at.store, number, MOVES, {"moves": moves, "missed": missed, "sizes": sizes})
-    outer = part.outer_rows()
     l1 = np.zeros(len(part.offsets) - 1)
     for k in part.inside:
         l1[k] = np.abs(missed[part.block(k)]).sum()
-    following = part.sums(forest.routed(forest.missed(part, at.pair, missed)))[outer]
-    reached = part.sums(forest.reached(forest.missed(part, at.pair, sizes)))[outer] * UPWARD
-    return Met(l1, high[outer], low[outer], unsure[outer], following, reached, float(moves.sum()), float(masses.sum()))
+    following = part.sums(forest.routed(forest.missed(part, at.pair, missed)))
+    reached = part.sums(forest.reached(forest.missed(part, at.pair, sizes))) * UPWARD
+    high, low, unsure, following, reached = (
+        at.coupled(number, part, rows) for rows in (high, low, unsure, following, reached)
+    )
+    return Met(l1, high, low, unsure, following, reached, float(moves.sum()), float(masses.sum()))
 
 
 def _missed(part: Part, masses: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
