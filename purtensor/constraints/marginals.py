@@ -13,7 +13,7 @@ from purtensor._options import items_of
 from purtensor._typing import Table
 from purtensor.constraints.ends import incidence, place_rows, read_ends
 from purtensor.constraints.labelled import labelled_of_table
-from purtensor.constraints.rows import Cells, RowBlock
+from purtensor.constraints.rows import Cells, RowBlock, RowConstraint
 from purtensor.constraints.scopes import Scopes, read_scopes
 from purtensor.errors import InvalidOptionError
 from purtensor.tables.coded import CodedTable, domain_of, encode
@@ -281,6 +281,11 @@ def _not_a_constraint(item: Any) -> InvalidOptionError:
         return InvalidOptionError(
             "a target on disk goes with a reference on disk, store_table(reference, path), in purtensor.project and "
             "diagnose; for others take its in_memory(), and to_table() of tables on disk"
+        )
+    if isinstance(item, RowConstraint):
+        return InvalidOptionError(
+            f"only Marginals with a target are taken here, as for tables on disk, not {item!r}, which goes into "
+            "purtensor.project of a table in memory"
         )
     return InvalidOptionError(
         f"a constraint is a purtensor.Marginal, this is {type(item).__qualname__}; wrap a table as Marginal(table)"

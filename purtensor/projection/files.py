@@ -80,7 +80,9 @@ def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, pa
         return
     if not isinstance(table_or_result, xr.DataArray):
         told = type(table_or_result).__qualname__
-        raise InvalidOptionError(f"what is saved is a table, a Projection or a Relaxation, not {told}")
+        kept = isinstance(getattr(table_or_result, "result", None), Projection)
+        advice = "; save its .result, and write its .weights beside the records" if kept else ""
+        raise InvalidOptionError(f"what is saved is a table, a Projection or a Relaxation, not {told}{advice}")
     save_table(table_or_result, path)
 
 

@@ -1,0 +1,61 @@
+"""Calibrations that are kept: pickled, copied, and their evidence saved; masses below 0 that go nowhere else."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import purtensor as pt
+
+PEOPLE = pd.DataFrame({"sex": list("ffffmmmmmm"), "x": [3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3.5]})
+SEX = pt.total(1, by="sex", target={"f": 5.2, "m": 4.8})
+
+
+@pytest.mark.parametrize("through", [copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))], ids=["copy", "pickle"])
+def test_calibration__comes_back_whole(through):
+    c = pt.calibrate(PEOPLE, [SEX, pt.total("x", target=42.0)], bounds=(0.5, 2.0))
+    again = through(c)
+    pd.testing.assert_series_equal(again.weights, c.weights)
+    assert str(again) == str(c)
+    np.testing.assert_array_equal(again.refitted(np.ones((10, 1)) * 1.1), c.refitted(np.ones((10, 1)) * 1.1))
+
+
+def test_result__is_saved_with_its_proof(tmp_path):
+    c = pt.calibrate(PEOPLE, [SEX, pt.soft(pt.total("x", target=42.0), sd=1.0)])
+    pt.save(c.result, tmp_path / "weights.nc")
+    loaded = pt.load(tmp_path / "weights.nc")
+    np.testing.assert_array_equal(loaded.table.values, c.result.table.values)
+    assert loaded.certified
+    assert pt.verify(loaded).passed
+    with pytest.raises(pt.InvalidOptionError, match=r"not Calibration; save its \.result"):
+        pt.save(c, tmp_path / "calibration.nc")
+
+
+def test_negative_weights__of_the_linear_distance_are_no_table_of_masses():
+    counts = pt.tabulate({"a": [0, 1, 2], "b": [0, 1, 2]})
+    rows = [pt.total(1, target=3.0), pt.total("a", target=-2.0)]
+    table = pt.project(counts, rows, distance="linear").table
+    assert table.values.min() < -1
+    bounded = pt.project(counts, [rows[0], pt.total("a", target=1.0)], distance="linear", ratio_bounds=(0, None)).table
+    assert bounded.values.min() >= 0
+    for use in (
+        pt.entropy,
+        lambda p: pt.kl_divergence(p, counts),
+        lambda p: pt.sample(p, 3, seed=1),
+        lambda p: pt.predict(p, p, response="a"),
+        lambda p: pt.round_counts(p, total=3, seed=1),
+    ):
+        with pytest.raises(pt.InvalidTableError, match=r"a=2, b=2.*not negative"):
+            use(table)
+
+
+def test_rows_of_other_kinds__are_refused_for_tables_on_disk_by_name():
+    pytest.importorskip("dask")
+    table = pt.to_dense(pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}))
+    for constraint in (pt.total("a", target=1.0), pt.soft(pt.Marginal(table.sum("b"))), pt.mean("a", target=0.5)):
+        with pytest.raises(pt.InvalidOptionError, match=r"tables on disk, not <.*of a table in memory"):
+            pt.project(table.chunk(a=1), constraint)
