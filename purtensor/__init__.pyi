@@ -81,6 +81,7 @@ from .projection.tuning import BestRelaxation as BestRelaxation
 from .projection.tuning import best_order as best_order
 from .projection.tuning import best_relaxation as best_relaxation
 from .projection.verify import verify as verify
+from .records.as_table import as_table as as_table
 from .records.inspection import Inspection as Inspection
 from .records.inspection import inspect as inspect
 from .records.tabulate import tabulate as tabulate

@@ -126,8 +126,8 @@ def domain_of(table: Table) -> Domain:
     if not isinstance(table, xr.DataArray):
         package = type(table).__module__.partition(".")[0]
         raise InvalidTableError(
-            f"a table is an xarray.DataArray, this is {package}.{type(table).__qualname__}; make one of records with "
-            "purtensor.tabulate"
+            f"a table is an xarray.DataArray, this is {package}.{type(table).__qualname__}; make one of counts "
+            "with purtensor.as_table, of records with purtensor.tabulate"
         )
     if is_sparse(table):
         index = table.indexes[PROFILE]
