@@ -17,7 +17,7 @@ from purtensor.calibration.units import Units
 from purtensor.errors import InvalidOptionError
 
 _MARGIN = 1e-6
-"""By how much the first bounds are wider than the tightest, on which no potentials are unique."""
+"""By how much bounds are wider than the tightest, on which no potentials are unique, and than any that are active."""
 
 
 def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.D
     unbounded = solve_groups(free, replace(merged, limits=open_limits))
     scale = _scale(asked, merged)
     ratios = np.asarray(unbounded.table.values) / (merged.weights * scale)
-    widest = float(max(ratios.max(), 1.0 / max(ratios.min(), 1e-12)))
+    widest = float(max(ratios.max(), 1.0 / max(ratios.min(), 1e-12))) * (1.0 + _MARGIN)
     tightest = tightest_bounds(asked, merged, lower=None, upper=None).upper * (1.0 + _MARGIN)
     lines = []
     start = unbounded.potentials

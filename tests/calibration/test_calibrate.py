@@ -409,3 +409,23 @@ def test_faults_of_others__no_cross_table_is_built():
     c = pt.calibrate(records, controls)
     assert c.result.certified
     assert c.result.residual < 1e-10
+
+
+def test_bound_curve__goes_from_the_tightest_bounds_to_where_none_is_active():
+    controls = [pt.total(1, by="sex", target={"f": 6, "m": 7}), pt.total(1, of={"age": "y"}, target=6.5)]
+    c = pt.calibrate(SURVEY, controls, weights="w")
+    curve = c.bound_curve(5)
+    assert curve["upper"].iloc[0] == pytest.approx(c.tightest_bounds().upper, rel=2e-6)
+    np.testing.assert_allclose(curve["lower"] * curve["upper"], 1.0, rtol=1e-12)
+    assert (np.diff(curve["objective"]) < 0).all()  # less room costs more
+    assert (np.diff(curve["share at a bound"]) <= 0).all()
+    assert curve["share at a bound"].iloc[-1] == 0.0
+    assert curve["objective"].iloc[-1] == pytest.approx(c.result.objective, rel=1e-9)
+    one = pt.calibrate(SURVEY, controls, weights="w", bounds=(curve["lower"].iloc[2], curve["upper"].iloc[2]))
+    assert curve["design effect"].iloc[2] == pytest.approx(one.deff, rel=1e-9)
+    with pytest.raises(pt.InvalidOptionError, match="logit distance is another one"):
+        pt.calibrate(SURVEY, controls, weights="w", distance="logit", bounds=(0.3, 3)).bound_curve()
+    before, after = c.spread["design effect"]
+    d = np.array(SURVEY["w"])
+    assert before == pytest.approx(1 + np.var(d) / np.mean(d) ** 2, rel=1e-12)
+    assert after == pytest.approx(c.deff, rel=1e-12)
