@@ -196,7 +196,8 @@ def grow(number: int, at: At, most: int) -> Grown:
     tried = min(left, most) if within <= MOST_CLOSING else 0
     if not len(rows) or not tried:
         extras = rows[: within if left else 0]  # where all profiles are in the forest, no further row is free
-        return Grown(extras, np.empty(0), rows[:0], np.empty((0, len(rows)), dtype=np.int32), True)
+        columns = len(extras) + len(rows) - within
+        return Grown(extras, np.empty(0), rows[:0], np.empty((0, columns), dtype=np.int32), True)
     profiles = np.sort(np.argpartition(-weight, tried - 1)[:tried])
     parent, via, depth = (np.zeros(nodes, dtype=np.int64) for _ in range(3))
     tree_parents(edge, leaf, other, parent, via, depth)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from purtensor.errors import InvalidOptionError
 from purtensor.outofcore.implied_zeros import ProvedZeros, without
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.rows_project import RowEvidence
-from purtensor.outofcore.verification_sources import misses_of, source_of, targets_of
+from purtensor.outofcore.verification_sources import gathered_from, misses_of, source_of
 from purtensor.projection.result import Projection
+from purtensor.tables.memory import available_memory
 from purtensor.tables.store.table import StoredTable
-from purtensor.verification.stored import Profiles, Source, misses
-from purtensor.verification.stored_sums import Sums, add_piece, divergence_of, figures, fingerprint, joined
+from purtensor.verification.bounds import prove_with
+from purtensor.verification.exact import Figures
+from purtensor.verification.stored_sums import Sums, add_piece, divergence_of, fingerprint, joined
 from purtensor.verification.verify import Verification, unconfirmed
+
+_BYTES_OF_A_PROFILE, _BYTES_OF_A_ROW = 1000, 64
 
 
 def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Verification:
     """Return a recomputation of everything that a projection on disk claims; what `verify` calls for those.
 
-    The residuals are summed by label from its written table and the targets. The bound is proved by the witness that
-    the run left: potentials m whose change C^T m makes the table feasible, which is summed by label as well. So are the
-    whole numbers that prove zeros which the constraints force.
+    The residuals are summed by label from its written table and the targets, and so are the whole numbers that prove
+    zeros which the constraints force. The bound is proved from the witness that the run left, potentials m whose change
+    C^T m makes the table all but feasible, by the code for tables in memory: this takes about a kilobyte a profile.
+    Where so much is not there, nothing is proved, and a bound that is claimed is told as not confirmed.
 
     Raises
     ------
@@ -47,19 +53,9 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
             add_piece(sums, one, domain, scopes)
     if emptied and not proved.hold():
         sums.lost += emptied
-    total = result.constraints[0].total
-
-    def changed() -> Iterator[Profiles]:
-        for piece in evidence.pieces(result.table):
-            masses = add_piece(Sums(), piece, domain, scopes)
-            yield piece.codes, masses * (total / sums.mass)
-
-    feasible = Source(domain, changed)
     reached = [misses_of(result.table, constraint) for constraint in result.constraints]
-    after = [
-        misses(feasible, targets_of(c), c.scope)[1] if result.certified else float("inf") for c in result.constraints
-    ]
-    found = figures(sums, reached, after)
+    residual, residual_l1 = (max(one[n] for one in reached) for n in (0, 1))
+    found = Figures(residual, residual_l1, sums.membership, *_bounds(result, evidence))
     failures = _check_support(result, sums)
     support = not failures
     claims: Any = result  # with all that is read there; its tables are elsewhere
@@ -76,6 +72,20 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
         exact=False,
         failures=tuple(failures),
     )
+
+
+def _bounds(result: Projection[StoredTable], evidence: SlabEvidence | RowEvidence) -> tuple[float, float]:
+    """Return what the witness proves; inf and 1 where there is none, or too little memory."""
+    profiles = sum(len(piece.masses) for piece in evidence.pieces(result.table)) if result.certified else 0
+    need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.scopes))
+    if not profiles or need > available_memory():
+        return float("inf"), 1.0
+    gathered, witness = gathered_from(list(evidence.pieces(result.table)), result, evidence.scopes)
+    if all(np.isnan(own).all() for own in witness):
+        return float("inf"), 1.0
+    with np.errstate(all="ignore"):
+        proof = prove_with(gathered, witness)
+    return proof.bound, proof.tv_bound
 
 
 def _check_support(result: Projection[StoredTable], sums: Sums) -> list[str]:

@@ -10,14 +10,15 @@ that is proved hangs on the rank that rounding left to A, and the best of severa
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from purtensor._typing import BoolArray
-from purtensor.verification.evidence import Evidence, LongArray
+from purtensor._typing import BoolArray, FloatArray
+from purtensor.verification.evidence import Block, Evidence, LongArray
 from purtensor.verification.exact_sums import EPS, Rows
-from purtensor.verification.least_norm import Solver, solvers
+from purtensor.verification.least_norm import MOST_DENSE, Solver, solvers
 from purtensor.verification.repair import Repair, Repaired, repair_of
 
 _MOST_REFINEMENTS = 8
@@ -89,18 +90,50 @@ class Point:
 
 def prove(evidence: Evidence) -> Proof:
     """Return what points that meet the constraints prove of the table."""
+    problem = _Problem.of(evidence)
+    best = problem.nothing
+    if problem.repair is not None:
+        for solver in solvers(problem.rows, problem.point.masses, problem.heavy):
+            potentials = _least_change(problem.rows, problem.point.masses, problem.heavy, solver)
+            best = _better(best, _proved(problem, potentials, solver))
+    return best
+
+
+def prove_with(evidence: Evidence, witness: Sequence[FloatArray]) -> Proof:
+    """Return what is proved by potentials that are given, one array a constraint: no equations are solved.
+
+    Any potentials serve; those of rows without a number count as 0.
+    """
+    problem = _Problem.of(evidence)
     on = evidence.masses > 0
-    rows, point = _stacked(evidence, on), Point.of(evidence)
-    nothing = Proof(float("inf"), 1.0, point.masses, np.zeros_like(rows.targets), rows)
-    repair = repair_of(rows, evidence.masses[on]) if on.any() else None
-    if repair is None:
-        return nothing
-    heavy = np.asarray(point.masses > _LIGHT * point.masses.sum())
-    best = None
-    for solver in solvers(rows, point.masses, heavy):
-        proof = _proved(point, rows, heavy, repair, solver)
-        best = proof if best is None else _better(best, proof)
-    return nothing if best is None else best
+    given = [own[_kept(block, on)] for block, own in zip(evidence.blocks, witness, strict=True)]
+    potentials = np.nan_to_num(np.concatenate(given).astype(np.longdouble), nan=0.0)
+    if problem.repair is None:
+        return problem.nothing
+    small = len(potentials) * len(problem.heavy) <= MOST_DENSE  # then a fit of the dual to what meets the rows is cheap
+    solver = next(solvers(problem.rows, problem.point.masses, problem.heavy)) if small else None
+    return _proved(problem, potentials, solver)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """What is to be proved, on the profiles with mass; `heavy` are those that are not next to nothing."""
+
+    point: Point
+    rows: Rows
+    heavy: BoolArray
+    repair: Repair | None
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> _Problem:
+        on = evidence.masses > 0
+        rows, point = _stacked(evidence, on), Point.of(evidence)
+        heavy = np.asarray(point.masses > _LIGHT * point.masses.sum())
+        return cls(point, rows, heavy, repair_of(rows, evidence.masses[on]) if on.any() else None)
+
+    @property
+    def nothing(self) -> Proof:
+        return Proof(float("inf"), 1.0, self.point.masses, np.zeros_like(self.rows.targets), self.rows)
 
 
 def _better(one: Proof, other: Proof) -> Proof:
@@ -111,18 +144,22 @@ def _better(one: Proof, other: Proof) -> Proof:
     return Proof(bound, tv_bound, table.masses, table.potentials, table.rows)
 
 
-def _proved(point: Point, rows: Rows, heavy: BoolArray, repair: Repair, solver: Solver) -> Proof:
-    """Return what the least change of the table proves, what that misses being met too."""
-    potentials = _least_change(rows, point.masses, heavy, solver)
+def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> Proof:
+    """Return what the change p C^T potentials proves, what that misses being met too."""
+    point, rows, heavy, repair = problem.point, problem.rows, problem.heavy, problem.repair
+    assert repair is not None
     change = np.where(heavy, np.maximum(point.masses * rows.spread(potentials), -point.masses), 0)
     near = repair.complete(point.masses, change)
     best = Proof(float("inf"), 1.0, near.masses, potentials, rows)
     agree = near.left <= DISAGREEMENT * float(point.total)
     if not (agree and bool((near.masses >= near.rest * (1 + 4 * EPS)).all()) and point.is_member):
         return best
-    fitted = _tilted_onto(point, rows, heavy, near.masses, potentials, solver)
-    # where a mass vanishes next to another that appears, the dual is largest half way
-    for tilt in (potentials, fitted, np.asarray((potentials + fitted) / 2, dtype=np.longdouble)):
+    tilts = [potentials]
+    if solver is not None:
+        fitted = _tilted_onto(point, rows, heavy, near.masses, potentials, solver)
+        # where a mass vanishes next to another that appears, the dual is largest half way
+        tilts += [fitted, np.asarray((potentials + fitted) / 2, dtype=np.longdouble)]
+    for tilt in tilts:
         distances = _distances(point, near, rows.spread(tilt), rows.spread(np.abs(tilt)))
         best = _better(best, Proof(*distances, near.masses, tilt, rows))
     return best
@@ -210,14 +247,19 @@ def _stacked(evidence: Evidence, on: BoolArray) -> Rows:
     """Return the rows that have a positive target or a profile."""
     index, targets, constraint, offset = [], [], [], 0
     for number, block in enumerate(evidence.blocks):
-        kept = block.targets > 0
-        kept[block.row[on]] = True
+        kept = _kept(block, on)
         place = np.cumsum(kept) - 1 + offset
         index.append(place[block.row[on]])
         targets.append(block.targets[kept].astype(np.longdouble))
         constraint.append(np.full(int(kept.sum()), number))
         offset += int(kept.sum())
     return Rows(np.array(index), np.concatenate(targets), np.concatenate(constraint))
+
+
+def _kept(block: Block, on: BoolArray) -> BoolArray:
+    kept = block.targets > 0
+    kept[block.row[on]] = True
+    return np.asarray(kept)
 
 
 def _least_change(rows: Rows, masses: LongArray, heavy: BoolArray, solver: Solver) -> LongArray:

@@ -20,7 +20,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.verification.evidence import LongArray
 from purtensor.verification.exact_sums import Rows
 
-_MOST_DENSE = 500_000
+MOST_DENSE = 500_000
 _CUTS = (1e-11, 1e-8, 1e-5)
 
 
@@ -41,7 +41,7 @@ def solvers(rows: Rows, masses: LongArray, heavy: BoolArray) -> Iterator[Solver]
     root = np.sqrt(masses[heavy]).astype(np.float64)
     weight = 1.0 / np.sqrt(np.maximum(rows.targets, np.finfo(np.float64).tiny).astype(np.float64))
     scaled = sp.csr_array(sp.diags_array(weight) @ rows.matrix(heavy) @ sp.diags_array(root))
-    if math.prod(scaled.shape) > _MOST_DENSE:
+    if math.prod(scaled.shape) > MOST_DENSE:
         yield _Scaled(_Lanczos(scaled, scaled.T.tocsr()), weight, root)
         return
     for one in _triangles(scaled.toarray()):

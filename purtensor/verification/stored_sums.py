@@ -1,7 +1,7 @@
 """The figures of a projection on disk, added up piece by piece in extended precision.
 
-What proves the bound is a witness: potentials m whose w = C^T m makes p (1 + w) feasible. Any that does proves it
-(notes/verification.md, equations 2 to 4), so it is checked here, and not solved for again.
+What proves the bound is a witness: potentials m whose w = C^T m makes p (1 + w) all but feasible. Any potentials prove
+something (notes/verification.md, equations 5 to 9), so they are taken, and no equations are solved again.
 """
 
 from __future__ import annotations
@@ -14,16 +14,10 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
-from purtensor.verification.bounds import excess, gap_terms
 from purtensor.verification.evidence import LongArray
-from purtensor.verification.exact import Figures
-from purtensor.verification.exact_sums import EPS
 from purtensor.verification.stored import hashed
 
 _ZERO = np.longdouble(0)
-
-LARGEST_MISS = 1e-12
-"""What rounding may leave of a feasible point's misses in L1, total mass 1."""
 
 Fingerprint = tuple[int, int]
 """How many profiles have mass, and a hash of them that no order changes."""
@@ -68,31 +62,24 @@ class Sums:
     mass: np.longdouble = _ZERO
     reference_mass: np.longdouble = _ZERO
     weighed_logarithms: np.longdouble = _ZERO
-    member_mass: np.longdouble = _ZERO
-    apart: np.longdouble = _ZERO
     membership: float = 0.0
     largest_potential: float = 0.0
     strays: int = 0
     lost: int = 0
-    lowest: float = 0.0
-    upper: np.longdouble = _ZERO
-    gap: np.longdouble = _ZERO
-    moved: np.longdouble = _ZERO
     reference: Fingerprint = (0, 0)
 
 
-def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequence[str]]) -> LongArray:
-    """Add the profiles of a piece to the sums, and return the masses after the change that the witness says."""
-    exponents, change, listed = _spread(piece, domain, scopes)
+def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequence[str]]) -> None:
+    """Add the profiles of a piece to the sums."""
+    exponents, listed = _spread(piece, domain, scopes)
     masses = piece.masses.astype(np.longdouble)
     with np.errstate(over="ignore", under="ignore"):
         members = piece.reference.astype(np.longdouble) * np.exp(exponents)
     sums.strays += int(np.count_nonzero(~listed & (masses > 0)))
     sums.lost += int(np.count_nonzero(listed & (masses == 0) & (members > np.longdouble(2.0) ** -1075)))
     on = listed & (masses > 0)
-    p, w, f = masses[on], change[on], members[on]
-    sums.mass, sums.member_mass = sums.mass + p.sum(), sums.member_mass + f.sum()
-    sums.apart += np.abs(p - f).sum()
+    p, f = masses[on], members[on]
+    sums.mass += p.sum()
     given = piece.reference.astype(np.longdouble)
     sums.reference_mass += given.sum()
     with np.errstate(divide="ignore"):
@@ -102,14 +89,7 @@ def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequenc
     sums.membership = max(sums.membership, farthest) if np.isfinite(farthest) else np.inf
     finite = [np.abs(rows.potentials[np.isfinite(rows.potentials)]).max(initial=0) for rows in piece.rows]
     sums.largest_potential = max(sums.largest_potential, *map(float, finite))
-    sums.lowest = min(sums.lowest, float(w.min(initial=0)))
-    sums.upper, sums.gap = (
-        sums.upper + (p * excess(w)).sum(),
-        sums.gap + (p * gap_terms(w, w, 4 * EPS * np.abs(w))).sum(),
-    )
-    sums.moved += (p * np.abs(w)).sum()
     sums.reference = joined(sums.reference, fingerprint(piece.codes, piece.reference))
-    return np.asarray(np.where(listed, masses * (1 + change), 0))
 
 
 def divergence_of(sums: Sums) -> float:
@@ -117,26 +97,6 @@ def divergence_of(sums: Sums) -> float:
     if not sums.mass > 0:
         return float("nan")
     return max(0.0, float(sums.weighed_logarithms / sums.mass - np.log(sums.mass / sums.reference_mass)))
-
-
-def figures(sums: Sums, reached: Sequence[tuple[float, float]], misses_after: Sequence[float]) -> Figures:
-    """Return what is recomputed of a result.
-
-    Parameters
-    ----------
-    reached
-        For each constraint the largest miss of the table, and the sum of its misses.
-    misses_after
-        For each constraint the sum of the misses that the witness leaves.
-    """
-    residual, residual_l1 = (max(one[i] for one in reached) for i in (0, 1))
-    miss = max(misses_after)
-    if not (miss <= LARGEST_MISS and sums.lowest >= -1 and sums.membership < 1):
-        return Figures(residual, residual_l1, sums.membership, float("inf"), 1.0)
-    drift = float((sums.apart + abs(sums.mass - sums.member_mass)) / (2 * sums.mass))
-    upper, gap, moved = (float(value / sums.mass) for value in (sums.upper, sums.gap, sums.moved))
-    tv = min(np.sqrt(max(upper, 0.0) / 2), moved / 2 + np.sqrt(max(gap, 0.0) / 2)) + drift + miss
-    return Figures(residual, residual_l1, sums.membership, upper + 2 * float(tv) * sums.membership, min(float(tv), 1.0))
 
 
 def fingerprint(codes: Sequence[IntArray], values: FloatArray) -> Fingerprint:
@@ -154,11 +114,10 @@ def joined(one: Fingerprint, other: Fingerprint) -> Fingerprint:
     return one[0] + other[0], (one[1] + other[1]) % 2**64
 
 
-def _spread(piece: Piece, domain: Domain, scopes: Sequence[Sequence[str]]) -> tuple[LongArray, LongArray, BoolArray]:
-    """Return C^T t, the change w, and which profiles have a row of every constraint, matched by label."""
+def _spread(piece: Piece, domain: Domain, scopes: Sequence[Sequence[str]]) -> tuple[LongArray, BoolArray]:
+    """Return C^T t, and which profiles have a row of every constraint, matched by label."""
     count = len(piece.masses)
-    exponents, change = np.zeros(count, dtype=np.longdouble), np.zeros(count, dtype=np.longdouble)
-    listed = np.ones(count, dtype=bool)
+    exponents, listed = np.zeros(count, dtype=np.longdouble), np.ones(count, dtype=bool)
     for scope, rows in zip(scopes, piece.rows, strict=True):
         own = [np.asarray(piece.codes[domain.position(name)], dtype=np.int64) for name in scope]
         joint = [
@@ -170,5 +129,4 @@ def _spread(piece: Piece, domain: Domain, scopes: Sequence[Sequence[str]]) -> tu
         row = place[group[:count]]
         listed &= row >= 0
         exponents += np.append(rows.potentials, 0.0).astype(np.longdouble)[row]
-        change += np.append(rows.witness, 0.0).astype(np.longdouble)[row]
-    return exponents, change, listed
+    return exponents, listed

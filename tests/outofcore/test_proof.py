@@ -32,8 +32,13 @@ def on_disk(tmp_path, reference, constraints, part_profiles=10, **options):
 )
 def test_bounds__on_disk_hold_where_tables_are_ill_conditioned(tmp_path, case, tolerance):
     result = on_disk(tmp_path, case.reference, case.constraints, tolerance=tolerance, max_iterations=40)
-    judge(case, result, result.table.to_table())
+    table = result.table.to_table()
+    judge(case, result, table)
     assert result.certified
+    checked = pt.verify(result)
+    judge(case, checked, table)
+    assert checked.bound == pytest.approx(result.bound, rel=0.01)
+    assert checked.passed == result.converged
 
 
 @pytest.mark.parametrize("scopes", [SETS["PUR"], SETS["two outside"], SETS["PU"], SETS["three inside"]])

@@ -65,7 +65,7 @@ def test_prove__dense_and_sparse_solves_agree(case):
     evidence = gather(after_sweeps(case, 2))
     dense = prove(evidence)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(least_norm, "_MOST_DENSE", 0)
+        patch.setattr(least_norm, "MOST_DENSE", 0)
         sparse = prove(evidence)
     assert sparse.bound == pytest.approx(dense.bound, rel=1e-8, abs=1e-26)
     assert sparse.tv_bound == pytest.approx(dense.tv_bound, rel=1e-6, abs=1e-13)
