@@ -224,6 +224,18 @@ def test_derivations__say_where_they_are_implemented_and_tested(note: Path) -> N
     assert "`tests/" in paragraph[1]
 
 
+@pytest.mark.parametrize("note", DERIVATIONS, ids=lambda note: note.stem)
+def test_derivations__say_who_did_it_first(note: Path) -> None:
+    paragraph = re.search(r"^\*\*Who did it first\*\* (.+?)\n\n", note.read_text(), re.M | re.S)
+    assert paragraph, f"{note.name} has equations, and does not say who did it first"
+    entries = " ".join((NOTES / "bibliography.md").read_text().split()).split(" - ")
+    told = " ".join(paragraph[1].split())
+    cited = re.findall(r"([^\W\d_][\w'-]+?)(?:'s)?(?:,? and [^\W\d_][\w'-]+)? \(?((?:18|19|20)\d\d)\)?", told)
+    assert cited, f"{note.name} cites nobody"
+    for name, year in cited:
+        assert any(name in entry and f"({year})" in entry for entry in entries), f"{name} ({year}) is in no bibliography"
+
+
 def test_derivations__are_those_with_equations() -> None:
     assert {"ipf", "newton", "certificate", "duality", "rates"} <= {note.stem for note in DERIVATIONS}
 

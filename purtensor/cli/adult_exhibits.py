@@ -93,7 +93,9 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         f"The share of each group that is decided to earn {POSITIVE} on the test split, on average where decisions are "
         "drawn, and how often decisions are right. The likeliest class of fair probabilities is not fair; draws, and "
         "the least-loss decisions at one rate for all groups, are. Accuracy is agreement with what was observed, "
-        "disparity included.",
+        "disparity included. Parity here is of the mean over a group: two people alike but for gender and race get "
+        "different probabilities, on purpose, and nothing is promised within subgroups, for attributes that were not "
+        "named, or about privacy. The page 'What is fair here, and what is not' of the documentation says more.",
         table=decision_rates(study).replace({"distribution": NAMES}),
         numbers=both("decisions"),
     )

@@ -18,7 +18,8 @@ class PURReweigher(ProjectingEstimator):
 
     Any estimator with `sample_weight` learns from the fair data then, and fairlearn's metrics take the same weights.
     Both f and q give unobserved responses their pseudo-counts, which no row carries: the weighted data meet the
-    conditions up to mass of their order.
+    conditions up to mass of their order. A model that learns from the weights has parity of its mean probability as far
+    as it learns q, and not of its decisions (notes/what_is_fair.md).
 
     Parameters
     ----------
