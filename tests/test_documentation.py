@@ -233,7 +233,7 @@ def test_derivations__say_who_did_it_first(note: Path) -> None:
     cited = re.findall(r"([^\W\d_][\w'-]+?)(?:'s)?(?:,? and [^\W\d_][\w'-]+)? \(?((?:18|19|20)\d\d)\)?", told)
     assert cited, f"{note.name} cites nobody"
     for name, year in cited:
-        assert any(name in entry and f"({year})" in entry for entry in entries), f"{name} ({year}) is in no bibliography"
+        assert any(name in entry and f"({year})" in entry for entry in entries), f"{name} ({year}) is not listed"
 
 
 def test_derivations__are_those_with_equations() -> None:

@@ -23,8 +23,8 @@ class PURResampler(ProjectingEstimator):
     """Draws fair synthetic rows from the projection of the data, as imbalanced-learn's samplers do.
 
     Each row is drawn with its response from q. Categories come as they are; a number that was binned is one of the
-    observed numbers of its bin, drawn at random. X and y keep their containers, columns and types. Drawn rows have parity
-    on average, and are not anonymous (notes/what_is_fair.md).
+    observed numbers of its bin, drawn at random. X and y keep their containers, columns and types. What is drawn
+    has parity on average, and is not anonymous (notes/what_is_fair.md).
 
     Parameters
     ----------
