@@ -31,7 +31,7 @@ def project_files() -> list[Path]:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         return [path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file()]
-    folders = ("purtensor", "tests", "benchmarks", "notes", ".ci")
+    folders = ("purtensor", "tests", "benchmarks", "notes", "paper", ".ci")
     inside = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     return [path for path in [*ROOT.glob("*.*"), *inside] if path.is_file() and "__pycache__" not in path.parts]
 
@@ -53,6 +53,13 @@ def public_objects() -> dict[str, object]:
         elif inspect.isfunction(thing) or inspect.isclass(thing):
             found[name] = thing
     return found
+
+
+def test_paper__cites_what_its_bibliography_has_and_nothing_more() -> None:
+    cited = set(re.findall(r"@(\w+)", (ROOT / "paper" / "paper.md").read_text()))
+    listed = re.findall(r"^@\w+\{(\w+),$", (ROOT / "paper" / "paper.bib").read_text(), flags=re.MULTILINE)
+    assert cited == set(listed)
+    assert len(listed) == len(set(listed)) >= 10
 
 
 def test_version__is_the_same_everywhere() -> None:
