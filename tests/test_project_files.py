@@ -209,7 +209,7 @@ OTHER_FIELDS = re.compile(
     r"sensitive attributes?|design matrix|control totals?|joint distributions?|lagrange|sample spaces?)\b",
     flags=re.IGNORECASE,
 )
-TRANSLATORS = ("calibration", "compat", "sklearn", "peers", "tutorials")
+TRANSLATORS = ("calibration", "compat", "sklearn", "peers", "tutorials", "paper")
 """Folders that speak to users and packages of other fields, in their words."""
 OF_WORDS = {"bibliography.md", "glossary.md", "first_steps.md", "validation.md", "README.md"}
 """Texts that tell a newcomer which of our words stands for theirs, or quote titles and other packages."""
