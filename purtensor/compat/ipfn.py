@@ -50,14 +50,14 @@ class ipfn:  # noqa: N801 - the name that users know
     dimensions
         For each target its axes, counted from 0, or its column names.
     weight_col
-        The column of weights of a data frame.
+        The column of weights of a data frame, by any name.
     convergence_rate
         The largest relative miss of a target that counts as converged.
     max_iteration
         Limit on the iterations of the solver.
     verbose
         0: the table is returned; 1: table and a flag, 1 for converged; 2: also a data frame with the largest miss
-        of each recorded iteration, as a share of the total.
+        of each recorded iteration, counted from 0, as a share of the total.
     rate_tolerance
         Taken for compatibility: a solver that no longer moves is not called converged here.
 
@@ -141,7 +141,9 @@ class ipfn:  # noqa: N801 - the name that users know
         columns = list(dict.fromkeys(name for entry in entries for name in entry))
         rows = frame_table(original, columns, self.weight_col)
         targets = [series_target(target, entry, rows) for target, entry in zip(self.aggregates, entries, strict=True)]
-        return original.assign(**{self.weight_col: rows.rescaled(self._project(rows.table, targets))})
+        fitted = original.copy()
+        fitted[self.weight_col] = rows.rescaled(self._project(rows.table, targets))  # any hashable may be its name
+        return fitted
 
     def _project(self, reference: Table, targets: list[Marginal]) -> Table:
         smallest = min(float(target.coded.values.min()) / target.total for target in targets)
@@ -161,4 +163,5 @@ class ipfn:  # noqa: N801 - the name that users know
         trace = projection.trace
         made = trace["iteration"].values
         misses = pd.DataFrame({"iteration": made, "conv": trace["residual"].values})
-        return misses[made > 0].set_index("iteration")
+        misses = misses[made > 0]
+        return misses.assign(iteration=misses["iteration"] - 1).set_index("iteration")  # ipfn counts from 0

@@ -36,23 +36,55 @@ def empirical(counts: Table) -> Table:
     return coded.rebuild(coded.values / exact_sum(coded.values), name="probability")
 
 
-def uniform(table: Table) -> Table:
-    """Return the uniform distribution on the support of a table: 1 / M on each of its M profiles.
+def uniform(table: Table, *, support: str | Table = "observed") -> Table:
+    """Return the uniform distribution on the profiles that may occur: 1 / M on each of M.
+
+    A profile outside of the support is a structural zero: no projection gives it mass. To fit a log-linear model to
+    counts in which a zero is only a combination that the sample lacks, take `support="product"`.
+
+    Parameters
+    ----------
+    table
+        Counts or probabilities.
+    support
+        "observed": the profiles with mass in the table; "product": all combinations of its categories with mass; or a
+        table: exactly its positive profiles.
 
     Raises
     ------
     InvalidTableError
-        `table` is no table: negative, not finite, or without mass.
+        `table` is no table: negative, not finite, or without mass; or it has mass outside of the support that is
+        declared.
+    InvalidOptionError
+        Another word for `support`.
+    TooLargeError
+        The support is beyond the memory that is available; nothing was allocated.
 
     Examples
     --------
     >>> import purtensor as pt
     >>> pt.uniform(pt.tabulate({"sex": ["f", "m", "m", "m"]})).values
     array([0.5, 0.5])
+
+    Independence in a table with a zero that is the sample's:
+
+    >>> counts = pt.as_table([[12, 8], [5, 0]], {"a": ["x", "y"], "b": ["u", "v"]})
+    >>> start = pt.uniform(counts, support="product")
+    >>> pt.project(start, pt.marginals_of(counts, "a | b")).table.values.round(6).tolist()
+    [[13.6, 6.4], [3.4, 1.6]]
     """
     coded = encode(table)
-    profiles = len(coded.values)
-    return coded.rebuild(np.full(profiles, 1.0 / profiles), name="probability")
+    if isinstance(support, str) and support == "observed":
+        profiles = len(coded.values)
+        return coded.rebuild(np.full(profiles, 1.0 / profiles), name="probability")
+    if isinstance(support, str):
+        domain, codes, observed = crossed_support(coded, (), support)
+    else:
+        domain, codes, observed = declared_support(coded, support)
+    if not is_sparse(table):
+        require_memory(8 * domain.size, f"a dense table of {domain.size} profiles")
+    values = np.full(len(observed), 1.0 / len(observed))
+    return like(table, domain, codes, values, name="probability")
 
 
 def regularize(

@@ -212,3 +212,21 @@ TABLE, ROWS = np.ones((2, 2)), np.ones(2)
 def test_ipfn__refuses(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         ipfn.ipfn(*arguments).iteration()
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of ipfn itself
+def test_iteration__takes_any_name_of_the_column_of_weights_as_ipfn_does():
+    frame = pd.DataFrame({"a": list("xxyy"), "b": list("uvuv"), 0: [1.0, 2, 3, 4]})
+    targets = [pd.Series({"x": 4.0, "y": 6.0}), pd.Series({"u": 5.0, "v": 5.0})]
+    found = ipfn.ipfn(frame, targets, [["a"], ["b"]], weight_col=0, convergence_rate=1e-9).iteration()
+    theirs = pytest.importorskip("ipfn.ipfn").ipfn(
+        frame.copy(), targets, [["a"], ["b"]], weight_col=0, convergence_rate=1e-9
+    )
+    assert found[0].to_numpy() == pytest.approx(theirs.iteration().sort_values(["a", "b"])[0].to_numpy(), rel=1e-6)
+    assert frame[0].tolist() == [1, 2, 3, 4]
+
+
+def test_iteration__the_trace_counts_from_0_as_that_of_ipfn():
+    table, targets = drawn(6, (4, 4), [[0], [1]])
+    *_, misses = ipfn.ipfn(table, targets, [[0], [1]], verbose=2).iteration()
+    assert misses.index[0] == 0

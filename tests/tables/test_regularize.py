@@ -238,3 +238,21 @@ def test_uniform__refuses_an_empty_table():
     with pytest.raises(pt.InvalidTableError, match="empty"):
         pt.empirical(empty)
     assert len(encode(COUNTS).values) == 3
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_uniform__over_all_combinations_or_a_declared_support(sparse):
+    counts = pt.as_table([[12, 8], [5, 0]], {"a": ["x", "y"], "b": ["u", "v"]})
+    counts = pt.to_sparse(counts) if sparse else counts
+    product = pt.uniform(counts, support="product")
+    assert product.values.reshape(-1).tolist() == [0.25] * 4
+    assert (product.ndim == 1) == sparse
+    fit = pt.project(product, pt.marginals_of(counts, "a | b"))
+    assert fit.table.values.reshape(-1) == pytest.approx([13.6, 6.4, 3.4, 1.6])
+    assert pt.degrees_of_freedom(product, fit.constraints) == 1
+    assert pt.uniform(pt.to_sparse(counts), support=counts).values.tolist() == pytest.approx([1 / 3] * 3)
+    assert pt.uniform(pt.empirical(counts), support=product).values.reshape(-1).tolist() == [0.25] * 4
+    with pytest.raises(pt.InvalidTableError, match="the support does not have it"):
+        pt.uniform(product, support=counts)
+    with pytest.raises(pt.InvalidOptionError, match="support is 'observed', 'product' or a table"):
+        pt.uniform(counts, support="all")
