@@ -12,6 +12,7 @@ from purtensor._options import is_number
 from purtensor._typing import FloatArray
 from purtensor.calibration.merging import Merged
 from purtensor.calibration.solve import Asked, wanted_total
+from purtensor.calibration.weak_dual import WeakDual, weak_dual
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
 
 _PROGRAM = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -31,19 +32,23 @@ class TightestBounds:
         Shape (groups,): ratios within them that meet the controls.
     binding
         The controls whose potentials say so, in words: to give way there would widen the bounds least.
+    proved
+        What the end that was looked for cannot pass, whatever the ratios: an upper end is at least this, a lower one at
+        most; of bounds 1/s and s it is said of s. Proved from the potentials, with all rounding counted.
     """
 
     lower: float
     upper: float
     ratios: FloatArray = field(repr=False)
     binding: tuple[str, ...]
+    proved: float
 
 
 def tightest_bounds(asked: Asked, merged: Merged, *, lower: float | None, upper: float | None) -> TightestBounds:
     """Return the tightest other end, or the least s of bounds 1/s and s where none is given.
 
     Each is the value of a linear program, to its tolerance of 1e-10; s solves s l(s) = 1, l(s) the largest lower end
-    that goes with the upper end s.
+    that goes with the upper end s. The program's potentials prove that nothing tighter can be met.
 
     Raises
     ------
@@ -59,24 +64,24 @@ def tightest_bounds(asked: Asked, merged: Merged, *, lower: float | None, upper:
             raise InvalidOptionError(f"{name} must be a finite ratio from 0 on, got {value!r}")
     program = _program(asked, merged)
     if lower is not None:
-        return program.least_upper(float(lower))
+        return program.least_upper(float(lower))[0]
     if upper is not None:
-        return program.largest_lower(float(upper))
-    widest = program.least_upper(0.0)  # refuses controls that contradict each other
+        return program.largest_lower(float(upper))[0]
+    widest, proved = program.least_upper(0.0)  # refuses controls that contradict each other
     low = max(widest.upper, 1.0)
-    if low * program.largest_lower(low).lower >= 1.0:
-        found = program.largest_lower(low)
-        return TightestBounds(1.0 / low, low, found.ratios, found.binding)
+    if low * program.largest_lower(low)[0].lower >= 1.0:
+        found, _ = program.largest_lower(low)
+        return TightestBounds(1.0 / low, low, found.ratios, found.binding, proved.least_upper(0.0))
     high = 2.0 * low
-    while high * program.largest_lower(high).lower < 1.0:
+    while high * program.largest_lower(high)[0].lower < 1.0:
         high *= 4.0
         if high > _WIDEST:
             raise InfeasibleError(
                 f"no bounds 1/s and s up to s = {_WIDEST:g} can be met: the controls leave some record no weight"
             )
-    s = float(brentq(lambda s: s * program.largest_lower(s).lower - 1.0, low, high, xtol=1e-13, rtol=1e-14))
-    found = program.largest_lower(s)
-    return TightestBounds(1.0 / s, s, found.ratios, found.binding)
+    s = float(brentq(lambda s: s * program.largest_lower(s)[0].lower - 1.0, low, high, xtol=1e-13, rtol=1e-14))
+    found, proved = program.largest_lower(s)
+    return TightestBounds(1.0 / s, s, found.ratios, found.binding, proved.least_symmetric())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,15 +94,15 @@ class _Program:
     names: tuple[str, ...]
     groups: int
 
-    def least_upper(self, low: float) -> TightestBounds:
-        best, ratios, binding = self._solved(np.inf, low, sign=1.0)
-        return TightestBounds(low, best, ratios, binding)
+    def least_upper(self, low: float) -> tuple[TightestBounds, WeakDual]:
+        best, ratios, binding, proof = self._solved(np.inf, low, sign=1.0)
+        return TightestBounds(low, best, ratios, binding, proof.least_upper(low)), proof
 
-    def largest_lower(self, high: float) -> TightestBounds:
-        best, ratios, binding = self._solved(high, 0.0, sign=-1.0)
-        return TightestBounds(best, high, ratios, binding)
+    def largest_lower(self, high: float) -> tuple[TightestBounds, WeakDual]:
+        best, ratios, binding, proof = self._solved(high, 0.0, sign=-1.0)
+        return TightestBounds(best, high, ratios, binding, proof.largest_lower(high)), proof
 
-    def _solved(self, high: float, low: float, sign: float) -> tuple[float, FloatArray, tuple[str, ...]]:
+    def _solved(self, high: float, low: float, sign: float) -> tuple[float, FloatArray, tuple[str, ...], WeakDual]:
         """Minimise the upper end (sign 1) above r, or maximise the lower end (sign -1) below r."""
         n = self.groups
         above, below = np.flatnonzero(np.isfinite(self.upper)), np.flatnonzero(np.isfinite(self.lower))
@@ -119,12 +124,14 @@ class _Program:
             )
         if solved.status != 0:
             raise NotConvergedError(f"no tightest bounds were found: {solved.message}")
-        force = np.zeros(self.rows.shape[0])
-        force[above] += np.abs(solved.ineqlin.marginals[n : n + len(above)])
-        force[below] += np.abs(solved.ineqlin.marginals[n + len(above) :])
+        potentials = np.zeros(self.rows.shape[0])
+        potentials[above] += solved.ineqlin.marginals[n : n + len(above)]
+        potentials[below] -= solved.ineqlin.marginals[n + len(above) :]
+        force = np.abs(potentials)
         strong = force > 1e-9 * force.max(initial=0.0)
         named = [self.names[row] for row in np.argsort(-force, kind="stable") if strong[row]]
-        return float(solved.x[n]), np.asarray(solved.x[:n]), tuple(named)
+        proof = weak_dual(self.rows, self.lower, self.upper, potentials)
+        return float(solved.x[n]), np.asarray(solved.x[:n]), tuple(named), proof
 
 
 def _program(asked: Asked, merged: Merged) -> _Program:
