@@ -6,16 +6,22 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.feasibility.mixed_explanation import PROGRAM, explained
+from purtensor._typing import FloatArray, IntArray
+from purtensor.feasibility.mixed_explanation import explained, told
+from purtensor.feasibility.row_programs import SmallestMiss, implied_bounds, smallest_miss
+from purtensor.feasibility.row_proofs import excess_of, refuted
+from purtensor.feasibility.row_reach import out_of_reach
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.dual.question import Question
 
-_DENOMINATORS = (1, 2, 6, 60, 5040, 10**6, 10**9, None)
 _MISSED = 1e-9
+_MOST_ROWS = 40
+_MOST_COEFFICIENTS = 10**6
+"""Conflicts of more rows, or on more coefficients, are told as they were found."""
+
+_NAMED = 5
+_FEW = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,217 +31,172 @@ class MixedVerdict:
     Attributes
     ----------
     verdict
-        Infeasible where the witness proves it; interior where a point was found that meets everything; else open.
+        Infeasible where the witness proves it; interior or boundary where a point was found that meets everything, and
+        by whether some cells are at a bound in every such point; else open.
     explanation
-        The verdict in words: which rows reach how far of what is asked.
+        The verdict in words: which rows reach how far of what is asked, and what would do.
+    conflict
+        The rows of the contradiction in words: leave one of them out, and the others can be met. It may have more than
+        it needs where rows are many.
+    bounds
+        The profiles in words whose bounds it needs, with the side.
     witness
         Shape (rows,): a fraction for each row; the rows so combined ask for more than the bounds allow. Empty
         otherwise.
     relaxation
         The smallest sum of misses of the hard rows, each over its largest coefficient.
+    relaxations
+        The rows that give way in it, in words, and by how much: positive where more is reached than asked.
+    at_bound
+        Shape (cells,): -1 and 1 for cells at their lower and upper bound in every solution.
     solution
         Masses that meet the rows to rounding; None where there are none.
     """
 
     verdict: Verdict
     explanation: str
-    witness: tuple[Fraction, ...] = field(repr=False)
-    relaxation: float
-    solution: FloatArray | None = field(repr=False)
+    question: Question = field(repr=False)
+    conflict: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    witness: tuple[Fraction, ...] = field(default=(), repr=False)
+    relaxation: float = float("nan")
+    relaxations: tuple[tuple[str, float], ...] = ()
+    at_bound: IntArray | None = field(default=None, repr=False)
+    solution: FloatArray | None = field(default=None, repr=False)
 
     @property
     def exact(self) -> str:
         """Which arithmetic proved it: "rational", of the floats as they are; "" where nothing is proved."""
         return "rational" if self.verdict is Verdict.INFEASIBLE else ""
 
+    def verify(self) -> bool:
+        """Tell whether the witness refutes the question, worked out again in fractions from the question's floats."""
+        question = self.question
+        if self.verdict is not Verdict.INFEASIBLE or len(self.witness) != question.rows:
+            return False
+        soft = any(y != 0 and not hard for y, hard in zip(self.witness, question.hard, strict=True))
+        return not soft and _excess(question, self.witness) > 0
+
     def __str__(self) -> str:
         return f"{self.verdict}\n{self.explanation}"
 
 
 def judge(question: Question, within: str = "") -> MixedVerdict:
-    """Return the verdict on the hard rows and the bounds; `within` says the bounds in words."""
-    hard = np.flatnonzero(question.hard)
-    c = question.coefficients[hard]
-    units = np.asarray(abs(c).max(axis=1).todense()).reshape(-1)
-    units = np.where(units > 0.0, units, 1.0)
-    lower, upper = question.row_lower[hard], question.row_upper[hard]
-    total = question.total
-    scaled = (sparse.diags_array(1.0 / units) @ c).tocsr()
-    found = _smallest_miss(
-        scaled, lower / units / total, upper / units / total, question.lower / total, question.upper / total
-    )
-    if found is None:
-        return MixedVerdict(Verdict.OPEN, Verdict.OPEN.sentence, (), float("nan"), None)
-    miss, weights, solution = found
-    if miss <= _MISSED:
-        return MixedVerdict(
-            Verdict.INTERIOR, "a point that meets the rows and the bounds exists", (), miss * total, solution * total
-        )
-    ray = refuted(c, lower, upper, question.lower, question.upper, weights / units)
-    if ray is None:
-        return MixedVerdict(Verdict.OPEN, Verdict.OPEN.sentence, (), miss * total, None)
-    witness = [Fraction(0)] * question.rows
-    for row, value in zip(hard.tolist(), ray, strict=True):
-        witness[row] = value
-    text = explained(question, hard, ray, within)
-    return MixedVerdict(Verdict.INFEASIBLE, text, tuple(witness), miss * total, None)
+    """Return the verdict on the hard rows and the bounds; `within` says the bounds in words.
 
-
-def _smallest_miss(
-    c: sparse.csr_array, lower: FloatArray, upper: FloatArray, low: FloatArray, high: FloatArray
-) -> tuple[float, FloatArray, FloatArray] | None:
-    """Return the smallest sum of misses, a weight for each row that proves it, and masses that reach it."""
-    rows, cells = c.shape
-    eye = sparse.eye_array(rows, format="csr")
-    wide = sparse.hstack([c, eye, -eye], format="csr")
-    above, below = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
-    if not len(above) + len(below):
-        return 0.0, np.zeros(rows), low
-    solved = linprog(
-        np.concatenate([np.zeros(cells), np.ones(2 * rows)]),
-        A_ub=sparse.vstack([wide[above], -wide[below]], format="csr"),
-        b_ub=np.concatenate([upper[above], -lower[below]]),
-        bounds=np.column_stack(
-            [np.concatenate([low, np.zeros(2 * rows)]), np.concatenate([high, np.full(2 * rows, np.inf)])]
-        ),
-        method="highs",
-        options=PROGRAM,
-    )
-    if solved.status != 0:
-        return None
-    weights = np.zeros(rows)
-    marginals = solved.ineqlin.marginals
-    weights[above] += marginals[: len(above)]
-    weights[below] -= marginals[len(above) :]
-    return float(solved.fun), weights, solved.x[:cells]
-
-
-def refuted(
-    c: sparse.csr_array,
-    lower: FloatArray,
-    upper: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    weights: FloatArray,
-) -> tuple[Fraction, ...] | None:
-    """Return fractions y near the weights for which y's rows ask for more than the bounds allow; None without any.
-
-    It is a proof in exact arithmetic of the floats as they are (notes/one_dual.md, 16): the sum of lower y+ - upper y-
-    is above that of high z+ - low z-, z = C^T y.
+    What one row reaches by the bounds and the total alone is looked at first: such a contradiction is the easiest to
+    mend. Then a program finds the smallest misses, and the rows that prove it.
     """
-    size = np.abs(weights).max(initial=0.0)
-    if not size > 0.0:
-        return None
-    used = np.flatnonzero(np.abs(weights) > 1e-9 * size)
-    columns = c[used].tocsc()
-    unbounded = np.flatnonzero(np.isinf(high))
-    for denominator in _DENOMINATORS:
-        ray = [_near(float(weights[r] / size), denominator) for r in used]
-        ray = [
-            Fraction(0) if (y > 0 and lower[r] == -np.inf) or (y < 0 and upper[r] == np.inf) else y
-            for y, r in zip(ray, used, strict=True)
-        ]
-        for lifted in _lifted(c, used, ray, upper, unbounded):
-            if _excess(columns, used, lifted, lower, upper, low, high) > 0:
-                full = [Fraction(0)] * c.shape[0]
-                for r, y in zip(used, lifted, strict=True):
-                    full[int(r)] = y
-                return tuple(full)
-    return None
-
-
-def _near(value: float, denominator: int | None) -> Fraction:
-    exact = Fraction(value)
-    return exact if denominator is None else exact.limit_denominator(denominator)
-
-
-def _lifted(
-    c: sparse.csr_array, used: IntArray, ray: list[Fraction], upper: FloatArray, unbounded: IntArray
-) -> list[list[Fraction]]:
-    """Return the ray, and those lowered by a row that is positive on all unbounded cells, until none rises there."""
-    tried = [ray]
-    if not len(unbounded):
-        return tried
-    columns = c[used].tocsc()
-    over = max((_combined(columns, int(i), ray) for i in unbounded), default=Fraction(0))
-    if over <= 0:
-        return tried
-    dense = c[used][:, unbounded]
-    for k, r in enumerate(used):
-        own = dense[[k]].toarray().reshape(-1)
-        if np.isfinite(upper[r]) and (own > 0.0).all():
-            lower = list(ray)
-            lower[k] -= over / Fraction(float(own.min()))
-            tried.append(lower)
-    return tried
-
-
-def _combined(columns: sparse.csc_array, cell: int, ray: list[Fraction]) -> Fraction:
-    own = slice(columns.indptr[cell], columns.indptr[cell + 1])
-    pairs = zip(columns.indices[own], columns.data[own], strict=True)
-    return sum((ray[int(k)] * Fraction(float(value)) for k, value in pairs), Fraction(0))
-
-
-def _excess(
-    columns: sparse.csc_array,
-    used: IntArray,
-    ray: list[Fraction],
-    lower: FloatArray,
-    upper: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-) -> Fraction:
-    """Return by how much the rows ask for more than the bounds allow; negative where the ray proves nothing."""
-    excess = Fraction(0)
-    for y, r in zip(ray, used, strict=True):
-        if y > 0:
-            excess += y * Fraction(float(lower[r]))
-        elif y < 0:
-            if upper[r] == np.inf:
-                return Fraction(-1)
-            excess += y * Fraction(float(upper[r]))
-    for cell in range(columns.shape[1]):
-        z = _combined(columns, cell, ray)
-        if z > 0:
-            if high[cell] == np.inf:
-                return Fraction(-1)
-            excess -= z * Fraction(float(high[cell]))
-        elif z < 0:
-            if low[cell] == -np.inf:
-                return Fraction(-1)
-            excess -= z * Fraction(float(low[cell]))
-    return excess
-
-
-def implied_zeros(question: Question, solution: FloatArray) -> BoolArray:
-    """Return the cells that are empty in every solution, by a program that gives as many as it can some mass."""
     hard = np.flatnonzero(question.hard)
-    total, cells = question.total, len(question.reference)
-    free = np.flatnonzero((question.lower == 0.0) & (question.upper > 0.0))
-    c = question.coefficients[hard]
-    # q = rest + least with 0 <= least <= 1e-3 of the mean mass: the sum of `least` is the largest
-    cap = 1e-3 * total / cells
-    own = c[:, free]
-    wide = sparse.hstack([c, own], format="csr")
-    lower, upper = question.row_lower[hard] / total, question.row_upper[hard] / total
-    above, below = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
-    slack = 1e-12
-    solved = linprog(
-        np.concatenate([np.zeros(cells), -np.ones(len(free))]),
-        A_ub=sparse.vstack([wide[above], -wide[below]], format="csr"),
-        b_ub=np.concatenate([upper[above] + slack, -lower[below] + slack]),
-        bounds=np.column_stack(
-            [
-                np.concatenate([question.lower / total, np.zeros(len(free))]),
-                np.concatenate([question.upper / total, np.full(len(free), cap / total)]),
-            ]
-        ),
-        method="highs",
-        options=PROGRAM,
+    alone = out_of_reach(question)
+    found = smallest_miss(question, hard)
+    ray = _refuted(question, alone[0].weights) if alone else None
+    if ray is not None:
+        asked = question.row_lower if alone[0].side > 0 else question.row_upper
+        words = [told(question.row_name(one.row), one.reach, float(asked[one.row])) for one in alone[:_NAMED]]
+        return _infeasible(question, ray, within + "; ".join(words), found, (question.row_name(alone[0].row),))
+    if found is None:
+        return MixedVerdict(Verdict.OPEN, Verdict.OPEN.sentence, question)
+    if found.miss <= _MISSED * question.total:
+        return _feasible(question, found)
+    ray = _refuted(question, _spread(question, hard, found.weights))
+    if ray is None:
+        return MixedVerdict(Verdict.OPEN, Verdict.OPEN.sentence, question, relaxation=found.miss)
+    ray = _smaller(question, ray)
+    names = tuple(question.row_name(row) for row, y in enumerate(ray) if y != 0)
+    misses = _spread(question, hard, found.misses)
+    return _infeasible(question, ray, within + explained(question, ray, misses), found, names)
+
+
+def _feasible(question: Question, found: SmallestMiss) -> MixedVerdict:
+    at = implied_bounds(question)
+    if not at.any():
+        text = "a point that meets the rows and the bounds exists"
+        return MixedVerdict(
+            Verdict.INTERIOR, text, question, relaxation=found.miss, at_bound=at, solution=found.solution
+        )
+    stuck = np.flatnonzero(at)
+    names = ", ".join(_bound_in_words(question, int(cell), int(at[cell])) for cell in stuck[:_NAMED])
+    more = f" and {len(stuck) - _NAMED} more" if len(stuck) > _NAMED else ""
+    text = f"points that meet the rows and the bounds exist; all of them are at these bounds: {names}{more}"
+    return MixedVerdict(Verdict.BOUNDARY, text, question, relaxation=found.miss, at_bound=at, solution=found.solution)
+
+
+def _infeasible(
+    question: Question, ray: tuple[Fraction, ...], text: str, found: SmallestMiss | None, names: tuple[str, ...]
+) -> MixedVerdict:
+    hard = np.flatnonzero(question.hard)
+    relaxations: list[tuple[str, float]] = []
+    if found is not None:
+        missed = np.flatnonzero(np.abs(found.misses) > _MISSED * question.total)
+        relaxations = [(question.row_name(int(hard[k])), float(found.misses[k])) for k in missed]
+        if 0 < len(relaxations) <= _FEW:
+            text += "; the least that must give way: " + ", ".join(f"{name} ({by:+.6g})" for name, by in relaxations)
+    pulls = _combined(question, ray)
+    bounds = tuple(
+        _bound_in_words(question, cell, 1 if pull > 0 else -1)
+        for cell, pull in enumerate(pulls)
+        if pull > 0 or (pull < 0 and question.lower[cell] > 0.0)
     )
-    zeros = np.zeros(cells, dtype=bool)
-    if solved.status == 0:
-        mass = solved.x[:cells].copy()
-        mass[free] += solved.x[cells:]
-        zeros[free] = mass[free] <= 1e-3 * cap / total
-    return zeros
+    return MixedVerdict(
+        Verdict.INFEASIBLE,
+        text,
+        question,
+        conflict=names,
+        bounds=bounds,
+        witness=ray,
+        relaxation=float("nan") if found is None else found.miss,
+        relaxations=tuple(relaxations),
+    )
+
+
+def _bound_in_words(question: Question, cell: int, side: int) -> str:
+    bound = question.upper[cell] if side > 0 else question.lower[cell]
+    words = "empty" if bound == 0.0 else f"at {'most' if side > 0 else 'least'} {bound:g}"
+    return f"{question.describe(cell)} {words}"
+
+
+def _spread(question: Question, rows: IntArray, weights: FloatArray) -> FloatArray:
+    whole = np.zeros(question.rows)
+    whole[rows] = weights
+    return whole
+
+
+def _refuted(question: Question, weights: FloatArray) -> tuple[Fraction, ...] | None:
+    q = question
+    return refuted(q.coefficients, q.row_lower, q.row_upper, q.lower, q.upper, weights)
+
+
+def _excess(question: Question, ray: tuple[Fraction, ...]) -> Fraction:
+    q = question
+    used = np.array([row for row, y in enumerate(ray) if y != 0], dtype=np.int64)
+    columns = q.coefficients[used].tocsc()
+    return excess_of(columns, used, [ray[r] for r in used], q.row_lower, q.row_upper, q.lower, q.upper)
+
+
+def _combined(question: Question, ray: tuple[Fraction, ...]) -> list[Fraction]:
+    """Return C^T y."""
+    pulls = [Fraction(0)] * len(question.reference)
+    c = question.coefficients
+    for row, y in enumerate(ray):
+        if y == 0:
+            continue
+        own = slice(c.indptr[row], c.indptr[row + 1])
+        for cell, value in zip(c.indices[own].tolist(), c.data[own].tolist(), strict=True):
+            pulls[cell] += y * Fraction(value)
+    return pulls
+
+
+def _smaller(question: Question, ray: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    """Return a ray on rows none of which can be left out, as far as the programs tell."""
+    rows = np.array([row for row, y in enumerate(ray) if y != 0], dtype=np.int64)
+    if not 1 < len(rows) <= _MOST_ROWS or question.coefficients.nnz > _MOST_COEFFICIENTS:
+        return ray
+    weights: FloatArray | None = None
+    for row in rows.tolist():
+        fewer = rows[rows != row]
+        found = smallest_miss(question, fewer)
+        if found is not None and found.miss > _MISSED * question.total:
+            rows, weights = fewer, found.weights
+    smaller = None if weights is None else _refuted(question, _spread(question, rows, weights))
+    return ray if smaller is None else smaller

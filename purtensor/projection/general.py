@@ -13,7 +13,7 @@ from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InfeasibleError, InvalidOptionError
-from purtensor.feasibility.mixed_verdict import MixedVerdict, implied_zeros, judge
+from purtensor.feasibility.mixed_verdict import MixedVerdict, judge
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.evidence import InMemory
 from purtensor.solving.dual.answer import Answer, answer
@@ -187,10 +187,12 @@ def run_general(
         return GeneralRun(labelled, found, None).ended_by(Termination.INTERRUPTED)
     if verdict.verdict is Verdict.INFEASIBLE:
         return GeneralRun(labelled, found, verdict).ended_by(Termination.INFEASIBLE)
-    if verdict.solution is None or question.distance != "kl":
+    if verdict.at_bound is None or not verdict.at_bound.any():
         return GeneralRun(labelled, found, verdict)
-    zeros: IntArray = np.flatnonzero(implied_zeros(question, verdict.solution))
-    if not len(zeros):
+    if question.distance == "logit":  # its ratios never are at a bound
+        return GeneralRun(labelled, found, verdict).ended_by(Termination.HOPELESS)
+    zeros: IntArray = np.flatnonzero((verdict.at_bound < 0) & (question.lower == 0.0))
+    if question.distance != "kl" or not len(zeros):
         return GeneralRun(labelled, found, verdict)
     upper = question.upper.copy()
     upper[zeros] = 0.0

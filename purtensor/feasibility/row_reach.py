@@ -1,0 +1,109 @@
+"""How far each row reaches by the bounds and the total alone, in one pass: what is out of reach needs no program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.solving.dual.question import Question
+
+_LACKING = 1e-9
+_LARGEST = 2 * 10**7
+"""Up to so many coefficients, zeros included, rows are looked at one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutOfReach:
+    """A row that bounds and total keep from what is asked.
+
+    Attributes
+    ----------
+    row, side
+        The row; 1 where it cannot come up to its lower end, -1 where it cannot come down to its upper one.
+    reach
+        What it comes to at most, or at least.
+    weights
+        Shape (rows,): the row, and the rows of the total, as they are to be combined to refute the question.
+    """
+
+    row: int
+    side: int
+    reach: float
+    weights: FloatArray
+
+
+def out_of_reach(question: Question) -> list[OutOfReach]:
+    """Return the hard rows that cannot be met alone, the furthest from what it can reach first.
+
+    They are all of one kind: those that fall short, unless those that cannot come down are much further off.
+    """
+    c = question.coefficients
+    if not question.hard.any() or c.shape[0] * c.shape[1] > _LARGEST:
+        return []
+    totals = total_weights(question)
+    total = None if totals is None else float(totals @ np.where(totals != 0.0, question.row_lower, 0.0))
+    found: list[tuple[float, OutOfReach]] = []
+    for row in np.flatnonzero(question.hard).tolist():
+        if not np.diff(c.indptr)[row]:
+            continue
+        values = c[[row]].toarray().reshape(-1)
+        for side, asked in ((1, question.row_lower[row]), (-1, question.row_upper[row])):
+            if not np.isfinite(asked):
+                continue
+            most, level = _most(side * values, question.lower, question.upper, total)
+            lack = (side * asked - most) / (np.abs(values).max() * question.total)
+            if lack > _LACKING:
+                weights = np.zeros(question.rows)
+                weights[row] = side
+                if totals is not None:
+                    weights -= level * totals
+                found.append((lack, OutOfReach(row, side, side * most, weights)))
+    largest = max((lack for lack, _ in found), default=0.0)
+    far = {one.side for lack, one in found if lack > 0.5 * largest}
+    found.sort(key=lambda pair: -pair[0])
+    return [one for _, one in found if one.side == max(far)]
+
+
+def total_weights(question: Question) -> FloatArray | None:
+    """Return weights of hard equalities that sum up to the total of all cells; None where no constraint fixes it."""
+    weights = np.zeros(question.rows)
+    cells = len(question.reference)
+    for k, block in enumerate(question.blocks):
+        own = question.block(k)
+        if block.softness is not None or not block.equalities.all():
+            continue
+        if block.is_marginal and question.signs is None:
+            weights[own] = 1.0
+            return weights
+    hard_equal = question.hard & (question.row_lower == question.row_upper)
+    c = question.coefficients
+    for row in np.flatnonzero(hard_equal).tolist():
+        data = c.data[c.indptr[row] : c.indptr[row + 1]]
+        if len(data) == cells and data[0] > 0.0 and np.all(data == data[0]):
+            weights[row] = 1.0 / data[0]
+            return weights
+    return None
+
+
+def _most(values: FloatArray, lower: FloatArray, upper: FloatArray, total: float | None) -> tuple[float, float]:
+    """Return the most that a sum of values comes to within the bounds, and the value at which the total ends it.
+
+    Cells are filled up in the order of their values; without a total, up to those of value 0.
+    """
+    with np.errstate(invalid="ignore"):
+        gains = np.where(values > 0.0, values * upper, np.where(values < 0.0, values * lower, 0.0))
+    alone = float(gains.sum()), 0.0
+    if total is None:
+        return alone
+    order: IntArray = np.argsort(-values, kind="stable")
+    room = (upper - lower)[order]
+    left = total - float(lower.sum())
+    last = int(np.searchsorted(np.cumsum(room), left))
+    if last >= len(values) or not left >= 0.0:  # the total itself is out of reach
+        return alone
+    level = float(values[order[last]])
+    before = order[:last]
+    most = float(values @ lower) + float(values[before] @ room[:last])
+    return min(alone, (most + level * (left - float(room[:last].sum())), level))
