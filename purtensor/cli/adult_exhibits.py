@@ -19,7 +19,7 @@ from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, 
 from purtensor.studies.adult_question import POSITIVE, REFERENCE
 from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, AdultStudy
 
-NAMES = {"f": "data, f", "P": "P", "PU": "P + U", "PUR": "P + U + R", "MaxEnt": "MaxEnt-PUR"}
+NAMES = {"f": "data, f", "P": "P", "PU": "PU", "PUR": "PUR", "MaxEnt": "MaxEnt-PUR"}
 PICTURES = {
     "test": (
         "disparities",

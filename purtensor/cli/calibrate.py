@@ -56,7 +56,11 @@ def run(arguments: argparse.Namespace) -> None:
         from purtensor.report.calibration import write_calibration_report  # needs jinja2, which weights do not
 
         title = f"Calibration of weights: {arguments.file.name}"
-        facts["report"] = str(write_calibration_report(found, arguments.report, title=title, curve=arguments.curve))
+        facts["report"] = str(
+            write_calibration_report(
+                found, arguments.report, title=title, curve=arguments.curve, command=arguments.typed
+            )
+        )
     show_facts("calibration", facts)
     _show_controls(found)
     return None

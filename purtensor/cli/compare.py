@@ -76,12 +76,13 @@ def _compare(arguments: argparse.Namespace, executor: Any) -> int:
     show_facts("comparison", dict(compared.settings))
     _show(compared)
     show_table(f"times as multiples of {baseline}: medians of paired ratios", *_rows(ratios))
-    show_facts(f"written to {arguments.out}", _written(compared, arguments.out, baseline))
+    show_facts(f"written to {arguments.out}", _written(compared, arguments, baseline))
     return INTERRUPTED if "interrupted" in compared.settings else DONE
 
 
-def _written(compared: Comparison, out: Path, baseline: str) -> dict[str, str]:
+def _written(compared: Comparison, arguments: argparse.Namespace, baseline: str) -> dict[str, str]:
     """Write everything and return what is where."""
+    out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     write_frame(compared.runs, out / "runs.csv")
     write_frame(compared.times, out / "times.csv")
@@ -92,7 +93,8 @@ def _written(compared: Comparison, out: Path, baseline: str) -> dict[str, str]:
     figures = {}
     for name, title, axes in _pictures(compared, baseline):
         figures[name], _ = save_figure(axes, out / _file_name(name), title=title)
-    report = write_report(comparison_report(compared, figures, baseline=baseline), out / "report.html")
+    page = comparison_report(compared, figures, baseline=baseline)
+    report = write_report(page, out / "report.html", command=arguments.typed)
     return {
         "report": report.name,
         "numbers": "runs.csv, times.csv, trace.csv, ratios.csv",

@@ -72,7 +72,7 @@ def write_fair(arguments: argparse.Namespace, executor: Any = None) -> int:
     table = fair_table(found)
     show_facts("fair predictions", facts)
     show_table("means over the divisions", tuple(table.columns), [tuple(row) for row in table.itertuples(index=False)])
-    show_facts(f"written to {arguments.out}", _written(found, table, facts, arguments.out))
+    show_facts(f"written to {arguments.out}", _written(found, table, facts, arguments))
     return DONE
 
 
@@ -99,13 +99,17 @@ def _data(arguments: argparse.Namespace) -> tuple[Table, str, tuple[str, ...]]:
     return counts_of(Path(arguments.fair), arguments), arguments.response, tuple(arguments.protected)
 
 
-def _written(found: Contest, table: pd.DataFrame, facts: Mapping[str, str], out: Path) -> dict[str, str]:
+def _written(
+    found: Contest, table: pd.DataFrame, facts: Mapping[str, str], arguments: argparse.Namespace
+) -> dict[str, str]:
     """Write everything and return what is where."""
+    out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
     write_frame(found.runs, out / "fair_runs.csv")
     write_frame(found.summary(), out / "fair_summary.csv")
     text = "; ".join(f"{HEADINGS[name]}: {meaning}" for name, meaning in MEASURES.items())
     exhibit = Exhibit("Methods", text + ".", table=table, numbers="fair_summary.csv, fair_runs.csv")
     part = Part(facts["data"], {name: fact for name, fact in facts.items() if fact}, (), [exhibit])
-    report = write_report(Report("Ways to fair predictions", SUMMARY, [part], versions=versions()), out / "fair.html")
+    page = Report("Ways to fair predictions", SUMMARY, [part], versions=versions())
+    report = write_report(page, out / "fair.html", command=arguments.typed)
     return {"report": report.name, "numbers": "fair_summary.csv, fair_runs.csv"}

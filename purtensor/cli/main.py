@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+import shlex
 import sys
 import warnings
 from collections import Counter
@@ -33,7 +34,7 @@ OUTPUTS = ("out", "report", "template", "weights_out")
 MOST_PATHS = 10
 """So many replaced files are told by name; of more, how many there are."""
 
-NO_PATHS = ("decimal", "delimiter", "encoding")
+NO_PATHS = ("decimal", "delimiter", "encoding", "typed")
 """Options whose words may happen to be paths, as the decimal point is."""
 
 
@@ -45,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         The words after the program's name; those of the process when None.
     """
-    parsed = build_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    parsed = build_parser().parse_args(words)
+    parsed.typed = shlex.join(["purtensor", *words])
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
         run = import_module(f"purtensor.cli.{parsed.command}").run

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
     show_costs(study)
     show_decisions(decision_rates(study))
     show_claims(verdicts)
-    report = write_report(as_report(study, verdicts, folder), folder / "report.html")
+    report = write_report(as_report(study, verdicts, folder), folder / "report.html", command=arguments.typed)
     told = {
         "files": ", ".join(path.name for path in written),
         "report": f"{report.name}; its pictures as .png and .svg",

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
         folder = out if arguments.cps is None else out / year
         folder.mkdir(exist_ok=True)
         study = _studied(arguments, counts, survey, folder, arguments.sets)
-        parts.append(_told(study, folder, source))
+        parts.append(_told(study, folder, source, where="" if folder == out else f"{year}/"))
         studies[year] = study
     if arguments.cps is None:
         sets = min(arguments.sets, SETS_OF_A_YEAR)
@@ -70,7 +70,8 @@ def run(arguments: argparse.Namespace) -> None:
         "groups": "; ".join(f"{name}: {asked}" for name, asked in groups.items()) or "the stated defaults",
     }
     report = Report("Wages without the pay gap: the study of arXiv 2309.17347", SUMMARY, parts, settings, versions())
-    show_facts(f"written to {out}", {"report": write_report(report, out / "report.html").name})
+    written = write_report(report, out / "report.html", command=arguments.typed)
+    show_facts(f"written to {out}", {"report": written.name})
 
 
 def _studied(arguments: argparse.Namespace, counts: Table, survey: str, folder: Path, sets: int) -> WageStudy:
@@ -89,7 +90,7 @@ def _studied(arguments: argparse.Namespace, counts: Table, survey: str, folder: 
         )
 
 
-def _told(study: WageStudy, folder: Path, source: Mapping[str, str]) -> Part:
+def _told(study: WageStudy, folder: Path, source: Mapping[str, str], *, where: str) -> Part:
     """Write and print what one survey gave, and return its part of the report."""
     numbers, verdicts = {**frames(study), "rest_by_size": rest_by_size(study)}, claims(study)
     for name, frame in numbers.items():
@@ -104,7 +105,7 @@ def _told(study: WageStudy, folder: Path, source: Mapping[str, str]) -> Part:
     show_disparities(numbers["disparities"])
     show_certificates(numbers["certificates"])
     show_claims(verdicts)
-    return Part(study.survey, told, verdicts, list(exhibits(study, numbers, folder)))
+    return Part(study.survey, told, verdicts, list(exhibits(study, numbers, folder)), where)
 
 
 def show_disparities(disparities: pd.DataFrame) -> None:

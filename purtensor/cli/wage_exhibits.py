@@ -24,8 +24,8 @@ NAMES = {
     "train": "training data",
     "f": "f (no condition)",
     "P": "P",
-    "PU": "P + U",
-    "PUR": "P + U + R",
+    "PU": "PU",
+    "PUR": "PUR",
     "MaxEnt": "MaxEnt-PUR",
 }
 ATTRIBUTES = {

@@ -22,8 +22,13 @@ _MOST = 400
 
 
 def write_calibration_report(
-    calibration: Calibration, path: Path | str, *, title: str = "Calibration of weights", curve: int = 0
-) -> Path:  # fmt: skip
+    calibration: Calibration,
+    path: Path | str,
+    *,
+    title: str = "Calibration of weights",
+    curve: int = 0,
+    command: str = "",
+) -> Path:
     """Write a report on a calibration as one HTML page, which needs no other file and no network, and return its path.
 
     It has the controls and what they came to, the weights before and after, their design effect, the verdict with its
@@ -39,6 +44,8 @@ def write_calibration_report(
         The heading.
     curve
         At how many bounds on the ratios to tell the cost in precision; 0 for none, as each is solved anew.
+    command
+        What was typed, if the report is a command's: told in it, with the date.
 
     Raises
     ------
@@ -57,7 +64,7 @@ def write_calibration_report(
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InvalidOptionError(f"a report is written as .html, got {Path(path).name!r}")
-    return write_report(calibration_report(calibration, title=title, curve=curve), Path(path))
+    return write_report(calibration_report(calibration, title=title, curve=curve), Path(path), command=command)
 
 
 def calibration_report(

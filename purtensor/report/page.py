@@ -6,7 +6,9 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -52,12 +54,16 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One data set of a study: what was computed from what, the verdicts, the exhibits."""
+    """One data set of a study: what was computed from what, the verdicts, the exhibits.
+
+    `folder` is where the files of its numbers are, as seen from the page, with a slash at its end; empty: beside it.
+    """
 
     title: str
     facts: Mapping[str, str]
     claims: Sequence[Claim]
     exhibits: Sequence[Exhibit]
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +87,8 @@ class Report:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def render(report: Report) -> str:
-    """Return the page as HTML.
-
-    The same report gives the same text: it carries no date.
+def render(report: Report, made: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the page as HTML; the same report and the same facts on how it was made give the same text.
 
     Examples
     --------
@@ -103,12 +107,18 @@ def render(report: Report) -> str:
     )
     environment.filters["data_uri"] = data_uri
     environment.filters["cell"] = as_cell
-    return environment.get_template("page.html.jinja").render(report=report)
+    return environment.get_template("page.html.jinja").render(report=report, made=made)
 
 
-def write_report(report: Report, path: Path) -> Path:
-    """Write the page and return its path; an interruption leaves no half of it."""
-    text = render(report)
+def write_report(report: Report, path: Path, *, command: str = "") -> Path:
+    """Write the page and return its path; an interruption leaves no half of it.
+
+    Parameters
+    ----------
+    command
+        What was typed: told in the page, with the date.
+    """
+    text = render(report, {"command": command, "date": date.today().isoformat()} if command else {})
     with replaced_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path

@@ -89,7 +89,9 @@ def test_reproduce__refuses_a_negative_strength(tmp_path: Path, capsys: pytest.C
 def test_reproduce__writes_a_report_with_every_figure_and_verdict(printed: str, out: Path) -> None:
     page = (out / "adult" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 4
-    assert not re.search(r"(src|href)=\"(?!data:|#)", page)
+    linked = re.findall(r"(?:src|href)=\"(?!data:|#)(.*?)\"", page)
+    assert linked
+    assert all((out / "adult" / name).is_file() for name in linked)
     assert sum(page.count(f'class="{verdict}"') for verdict in ("holds", "untold", "fails")) == 16
     (digest,) = re.findall(r"[0-9a-f]{64}", printed)
     assert digest in page

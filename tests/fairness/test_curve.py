@@ -219,7 +219,7 @@ def test_parity_curve__counts_what_no_profile_can_reach():
 
 
 def test_parity_curve__adult_ends_at_the_paper_s_projection():
-    # KL 0.039140317 of the train split, lambda 1e-4, P + U + R
+    # KL 0.039140317 of the train split, lambda 1e-4, PUR
     f = pt.regularize(pt.datasets.adult(split="train"), response="income")
     curve = pt.parity_curve(f, **ADULT, slacks=[0.0, 1e-6, 0.05, 0.1, 0.15, 0.2])
     assert curve.kl.values[0] == pytest.approx(0.039140317, abs=5e-10)

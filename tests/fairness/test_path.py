@@ -17,7 +17,7 @@ def counts():
 
 
 def test_strength_path__goes_through_the_paper_s_projections(counts):
-    # as the README says: P + U + R 0.039140317, MaxEnt-PUR 0.050539461 nats from f
+    # as the README says: PUR 0.039140317, MaxEnt-PUR 0.050539461 nats from f
     path = pt.strength_path(counts, [1e-4, math.inf, 1.0, 1e-8], **ADULT)
     assert path.strength.values.tolist() == [1e-4, math.inf, 1.0, 1e-8]
     assert path.kl_to_data.values[:2] == pytest.approx([0.039140317, 0.050539461], abs=5e-10)

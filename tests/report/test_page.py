@@ -47,12 +47,32 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_render__refers_to_nothing_outside_of_the_page(tmp_path: Path) -> None:
+def test_render__refers_to_its_numbers_and_otherwise_to_nothing_outside_of_the_page(tmp_path: Path) -> None:
     reader = Reader()
     reader.feed(render(report(tmp_path)))
     assert reader.open == []
     assert reader.references
-    assert all(reference.startswith(("data:", "#")) for reference in reader.references)
+    assert [where for where in reader.references if not where.startswith(("data:", "#"))] == ["disparities.csv"]
+
+
+def test_render__contents_lead_to_every_heading(tmp_path: Path) -> None:
+    page = render(report(tmp_path))
+    targets = re.findall(r'<li><a href="#([\w-]+)">', page)
+    assert targets == ["part1", "part1-1", "part1-2", "made"]
+    assert all(f'id="{target}"' in page for target in targets)
+
+
+def test_render__numbers_are_linked_where_they_are() -> None:
+    part = Part("1994", {}, [], [Exhibit("Numbers", "", numbers="a b.csv, c.csv")], folder="1994/")
+    links = re.findall(r'<a href="([^#"]+)">(.*?)</a>', render(Report("A study", "", [part])))
+    assert links == [("1994/a%20b.csv", "a b.csv"), ("1994/c.csv", "c.csv")]
+
+
+def test_write_report__tells_the_command_with_its_date(tmp_path: Path) -> None:
+    page = write_report(report(tmp_path), tmp_path / "page.html", command="purtensor compare 'a b'").read_text()
+    assert "<dt>command</dt><dd>purtensor compare &#39;a b&#39;</dd>" in page
+    assert re.search(r"<dt>date</dt><dd>\d{4}-\d\d-\d\d</dd>", page)
+    assert "<dt>date</dt>" not in render(report(tmp_path))
 
 
 def test_render__tells_claims_facts_settings_and_tables(tmp_path: Path) -> None:
