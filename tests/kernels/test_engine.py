@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def unpinned(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def agree(problem: pt.problems.NamedProblem, solver: object = None) -> None:
+def agree(problem: pt.problems.NamedProblem | SimpleNamespace, solver: object = None) -> None:
     found = []
     for plain in (False, True):
         with engine(plain=plain):
@@ -59,6 +60,13 @@ def test_engines__agree_on_named_problems(name: str, solver: object) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_engines__agree_on_drawn_problems(family: str) -> None:
     agree(pt.problems.generate(family, seed=3, **FAMILIES[family]))
+
+
+@pytest.mark.parametrize("conditions", ["P", "PU", "UR"])
+def test_engines__agree_where_no_rows_are_coupled(conditions: str) -> None:
+    f = pt.regularize(pt.datasets.adult(split="train"), response="income")
+    constraints = pt.pur(f, response="income", protected=["gender", "race"], conditions=conditions)
+    agree(SimpleNamespace(reference=f, constraints=constraints))
 
 
 def test_prefers_numpy__where_no_kernels_are_kept_up_to_a_size(unpinned: pytest.MonkeyPatch) -> None:

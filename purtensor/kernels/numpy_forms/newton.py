@@ -217,8 +217,7 @@ def _assemble_bipartite(
         if with_matrix:
             of_row = -(own_p.T @ own_q) * (rows[:, None] == rows[None, :])
             np.fill_diagonal(of_row, (own_p * s.rest[:, rows, columns]).sum(axis=0))
-            flat = solved.transpose(0, 2, 1).reshape(-1, len(cells)), coupled.transpose(0, 2, 1).reshape(-1, len(cells))
-            matrix += np.triu(of_row - flat[0].T @ flat[1])
+            matrix += np.triu(of_row - np.tensordot(solved, coupled, axes=([0, 2], [0, 2])))
 
 
 def _substitute_bipartite(
