@@ -12,11 +12,11 @@ from purtensor._printing import Shown
 from purtensor._typing import FloatArray
 from purtensor.convergence.prediction import number_text
 from purtensor.errors import InvalidOptionError
-from purtensor.projection.convergence import solved_arrays
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection, require_projection
+from purtensor.projection.solved import solved_arrays
 from purtensor.solving.convergence.forecast import linear_sweeps_left
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep
 from purtensor.solving.convergence.trend import likely_left, sweeps_left, trend_of

@@ -14,9 +14,9 @@ from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.constraints.system import System
 from purtensor.convergence.prediction import Prediction, WeakLink
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.projection.convergence import solved_arrays
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
+from purtensor.projection.solved import solved_arrays
 from purtensor.solving.convergence.bounds import gap_by_trace, gap_of_three
 from purtensor.solving.convergence.friedrichs import PairSpectrum, pair_spectrum
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue

@@ -10,11 +10,9 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.inference.dependence import Dependence
 from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.factored import Factored
+from purtensor.solving.hessian.refined import refined_solve
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.problem import Problem
-
-_MOST_REFINEMENTS = 30
-_RELATIVE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,18 +55,7 @@ class Influence:
 
     def _adjoint(self, gradient: FloatArray) -> FloatArray:
         """Return a with C diag(q) C^T a = C (q gradient), refined until rounding."""
-        wanted = row_sums(self.problem, self.q * gradient)
-        found = self.factored.solve(wanted)
-        goal = _RELATIVE * float(np.abs(wanted).max(initial=0.0))
-        before = np.inf
-        for _ in range(_MOST_REFINEMENTS):
-            left = wanted - row_sums(self.problem, self.q * self._spread(found))
-            miss = float(np.abs(left).max())
-            if miss <= goal or not miss < before:
-                break
-            before = miss
-            found = found + self.factored.solve(left)
-        return found
+        return refined_solve(self.problem, self.factored, self.q, row_sums(self.problem, self.q * gradient))
 
     def _spread(self, potentials: FloatArray) -> FloatArray:
         out = np.empty(len(self.q))

@@ -13,14 +13,12 @@ from purtensor._printing import Shown
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis
-from purtensor.projection.evidence import SolverEvidence
-from purtensor.projection.labels import potentials_from
 from purtensor.projection.result import Projection, require_projection
+from purtensor.projection.solved import solved_arrays
 from purtensor.solving.convergence.linear_sweep import LinearSweep
 from purtensor.solving.convergence.rates import Spectrum, distinct_rates, spectrum_of
 from purtensor.solving.convergence.trend import Trend, trend_of
-from purtensor.solving.iterate import iterate_at
-from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import encode
 from purtensor.tables.layouts import to_sparse
 
@@ -180,16 +178,6 @@ def sweep_of(
 def _is_permutation(order: object, count: int) -> bool:
     positions = items_of(order)
     return positions is not None and all(map(is_count, positions)) and sorted(positions) == list(range(count))
-
-
-def solved_arrays(result: Projection) -> tuple[LabelledProblem, FloatArray]:
-    """Return the problem that was solved, on its face where there is one, and the masses of the projection."""
-    evidence = result.evidence
-    if isinstance(evidence, SolverEvidence):
-        return evidence.labelled, evidence.run.iterate.masses
-    reference = result.reference.copy(data=np.where(result.table.values > 0, result.reference.values, 0))
-    labelled = build_problem(reference, result.constraints)
-    return labelled, iterate_at(labelled.arrays, potentials_from(labelled, result.potentials)).masses
 
 
 def _slowest(sweep: LinearSweep, spectrum: Spectrum) -> tuple[FloatArray, FloatArray]:

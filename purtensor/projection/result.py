@@ -18,8 +18,10 @@ from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.mixed_verdict import MixedVerdict
 from purtensor.kernels.divergence import divergence_sum
+from purtensor.projection.derivatives import Derivatives, Gradient
 from purtensor.projection.evidence import Evidence, LabelledEvidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
+from purtensor.projection.solved import solved_arrays
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.dual.answer import Answer
@@ -154,6 +156,62 @@ class Projection(Shown, Generic[TableT]):
     def objective(self) -> float:
         """What was minimised: the divergence, or another distance, and what soft rows cost, in nats."""
         return self.evidence.objective if isinstance(self.evidence, GeneralEvidence) else self.divergence
+
+    def jvp(self, targets: Sequence[Table | None] | None = None, log_reference: Table | None = None) -> Table:
+        """Return the change of the projection for small changes of its targets and its reference, to first order.
+
+        Parameters
+        ----------
+        targets
+            One table of changes a constraint, in the units of its target, or None where it does not change. They must
+            agree on what constraints share.
+        log_reference
+            A table of changes of the logarithms of the reference's masses; what it does not list does not change.
+
+        Returns
+        -------
+        Table
+            Like the reference, in the units of `table`; 0 on profiles without mass.
+
+        Raises
+        ------
+        InconsistentTargetsError
+            Changes that no table can follow.
+        InvalidOptionError
+            A projection that has not converged, or has rows of other kinds or bounds; targets on a face that leave it.
+        InvalidTableError
+            Tables over other attributes, or with values that are not finite.
+        """
+        return self._derivatives().forward(targets, log_reference)
+
+    def vjp(self, gradient: Table) -> Gradient:
+        """Return the derivatives of a number h of the projection with respect to its targets and its reference.
+
+        One solve with the matrix of Newton's method, whatever the number of targets (notes/derivatives.md).
+
+        Parameters
+        ----------
+        gradient
+            dh/dq, profile by profile; profiles that it does not list have derivative 0.
+
+        Returns
+        -------
+        Gradient
+            `targets`, a table a constraint, and `log_reference`, a table like the reference.
+
+        Raises
+        ------
+        InvalidOptionError, InvalidTableError
+            As `jvp`.
+        """
+        return self._derivatives().backward(gradient)
+
+    def _derivatives(self) -> Derivatives:
+        require_projection(self)
+        if not self.converged:
+            raise InvalidOptionError(f"the projection has not converged ({self.termination.value}): no derivative")
+        self._in_memory(self.reference)
+        return Derivatives.at(*solved_arrays(self))
 
     def plot(self, *, title: str = "") -> Axes:
         """Return axes with what changed, and how the misses fell; see `purtensor.plots.plot_projection`."""

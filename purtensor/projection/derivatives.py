@@ -1,0 +1,166 @@
+"""Derivatives of a projection with respect to its targets and its reference (notes/derivatives.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from purtensor._typing import FloatArray, Table
+from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
+from purtensor.kernels.spread import spread
+from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.hessian.factored import Factored
+from purtensor.solving.hessian.refined import refined_solve
+from purtensor.solving.iterate import row_sums
+from purtensor.solving.problem import LabelledProblem
+from purtensor.tables.coded import dense_table, domain_of, encode, is_sparse, sparse_table
+from purtensor.tables.values_at import looked_up
+
+_CONSISTENT = 1e-9
+"""Of the largest change: what changes of the targets may miss that rows imply of each other."""
+
+
+class Gradient(NamedTuple):
+    """The derivatives of a number with respect to what a projection is made of.
+
+    Attributes
+    ----------
+    targets
+        One table a constraint, like its target: zero on rows that others imply, which leaves nothing out: targets
+        can only change together with these.
+    log_reference
+        A table like the reference: with respect to the logarithms of its masses. Its sum is 0, for their scale does not
+        matter.
+    """
+
+    targets: tuple[Table, ...]
+    log_reference: Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Derivatives:
+    """The linear map from changes of targets and reference to changes of the projection, and its transpose.
+
+    Attributes
+    ----------
+    labelled
+        The problem, on its face where there is one.
+    q
+        Shape (M,): the projection, of total 1.
+    """
+
+    labelled: LabelledProblem
+    q: FloatArray
+    _factored: Factored
+
+    @classmethod
+    def at(cls, labelled: LabelledProblem, masses: FloatArray) -> Derivatives:
+        """Return the derivatives at the masses of a projection."""
+        q = masses / masses.sum()
+        _, factored = hessian_of(labelled.arrays).factor_and_solve(q, np.zeros(labelled.arrays.system.rows))
+        return cls(labelled, q, factored)
+
+    def forward(self, targets: Sequence[Table | None] | None, log_reference: Table | None) -> Table:
+        """Return the change of the projection that first-order changes of targets and reference make."""
+        problem, total = self.labelled.arrays, self.labelled.total
+        change = np.zeros(problem.system.rows) if targets is None else self._rows_of(targets) / total
+        direct = np.zeros_like(self.q) if log_reference is None else self._profiles_of(log_reference)
+        right = change - row_sums(problem, self.q * direct)
+        potentials = refined_solve(problem, self._factored, self.q, right)
+        moved = self.q * (direct + self._spread(potentials))
+        if targets is not None:
+            self._require_consistent(row_sums(problem, moved) - change, float(np.abs(right).max()))
+        return self.labelled.table(total * moved, name="change")
+
+    def backward(self, gradient: Table) -> Gradient:
+        """Return the derivatives of a number, given those with respect to the masses of the projection."""
+        problem, total = self.labelled.arrays, self.labelled.total
+        slope = self._profiles_of(gradient)
+        right = row_sums(problem, self.q * slope)
+        potentials = refined_solve(problem, self._factored, self.q, right)
+        log_reference = self.q * (slope - self._spread(potentials))
+        return Gradient(self._tables_of(potentials), self.labelled.table(total * log_reference, name="derivative"))
+
+    def _spread(self, potentials: FloatArray) -> FloatArray:
+        out, problem = np.empty_like(self.q), self.labelled.arrays
+        spread(problem.index, problem.offsets, potentials, out)
+        return out
+
+    def _profiles_of(self, table: Table) -> FloatArray:
+        """Return the values of a table at the profiles of the projection; 0 where it does not list one."""
+        coded = encode(self.labelled.template, copy=False)
+        given = domain_of(table).attributes
+        if set(given) != set(coded.domain.attributes):
+            raise InvalidTableError(
+                f"the table must be over ({', '.join(coded.domain.attributes)}), got one over ({', '.join(given)})"
+            )
+        return _finite(looked_up(table, coded.domain, coded.codes)[self.labelled.profiles])
+
+    def _rows_of(self, targets: Sequence[Table | None]) -> FloatArray:
+        full, rows = self.labelled.full, self.labelled.rows
+        if isinstance(targets, Table) or len(targets) != len(full.scopes):
+            raise InvalidOptionError(
+                f"targets must be one table or None for each of the {len(full.scopes)} constraints, got "
+                f"{'a table' if isinstance(targets, Table) else len(targets)}"
+            )
+        values = np.zeros(full.rows)
+        for k, table in enumerate(targets):
+            if table is None:
+                continue
+            scope = full.scopes[k]
+            if set(domain_of(table).attributes) != set(scope):
+                raise InvalidTableError(
+                    f"the change of target {k} must be over ({', '.join(scope)}), got one over "
+                    f"({', '.join(domain_of(table).attributes)})"
+                )
+            values[full.block(k)] = _finite(looked_up(table, full.domain.select(scope), full.row_codes[k]))
+            if not np.isclose(np.abs(values[full.block(k)]).sum(), np.abs(table.values).sum(), rtol=1e-12, atol=0.0):
+                raise InvalidTableError(
+                    f"the change of target {k} has values at profiles that the target does not have"
+                )
+        fixed = np.ones(full.rows, dtype=bool)
+        fixed[rows] = False
+        if values[fixed].any():
+            raise InvalidOptionError(
+                "targets that are zero, or whose profiles the constraints force to zero, must not change: there the "
+                "projection has a derivative to one side only"
+            )
+        return values[rows]
+
+    def _require_consistent(self, misses: FloatArray, size: float) -> None:
+        missed = np.abs(misses)
+        if missed.max() > _CONSISTENT * size:
+            block = next(k for k, _ in enumerate(self.labelled.constraints) if self._is_in(int(missed.argmax()), k))
+            scope = ", ".join(self.labelled.full.scopes[block])
+            raise InconsistentTargetsError(
+                f"the changes of the targets contradict each other on what constraints share: by "
+                f"{missed.max() * self.labelled.total:.3g} in ({scope}); changes must agree there, and in their totals"
+            )
+
+    def _is_in(self, row: int, k: int) -> bool:
+        block = self.labelled.arrays.system.block(k)
+        return bool(block.start <= row < block.stop)
+
+    def _tables_of(self, potentials: FloatArray) -> tuple[Table, ...]:
+        full = self.labelled.full
+        values = np.zeros(full.rows)
+        values[self.labelled.rows] = potentials
+        tables = []
+        for k, constraint in enumerate(self.labelled.constraints):
+            domain = full.domain.select(full.scopes[k])
+            if is_sparse(constraint.target):
+                tables.append(sparse_table(domain, full.row_codes[k], values[full.block(k)], name="derivative"))
+                continue
+            dense = np.zeros(domain.sizes)
+            dense[full.row_codes[k]] = values[full.block(k)]
+            tables.append(dense_table(domain, dense, name="derivative"))
+        return tuple(tables)
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    if not np.isfinite(values).all():
+        raise InvalidTableError("changes and derivatives must be finite numbers, got NaN or infinity")
+    return values

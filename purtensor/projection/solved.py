@@ -1,0 +1,26 @@
+"""A projection in the solver's arrays again, whether its solver has just ended or it was read from a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.projection.evidence import SolverEvidence
+from purtensor.projection.labels import potentials_from
+from purtensor.solving.iterate import iterate_at
+from purtensor.solving.problem import LabelledProblem, build_problem
+
+if TYPE_CHECKING:
+    from purtensor.projection.result import Projection
+
+
+def solved_arrays(result: Projection[Any]) -> tuple[LabelledProblem, FloatArray]:
+    """Return the problem that was solved, on its face where there is one, and the masses of the projection."""
+    evidence = result.evidence
+    if isinstance(evidence, SolverEvidence):
+        return evidence.labelled, evidence.run.iterate.masses
+    reference = result.reference.copy(data=np.where(result.table.values > 0, result.reference.values, 0))
+    labelled = build_problem(reference, result.constraints)
+    return labelled, iterate_at(labelled.arrays, potentials_from(labelled, result.potentials)).masses
