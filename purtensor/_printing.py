@@ -25,6 +25,15 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+_PLACES = {
+    **dict.fromkeys(("BestOrder", "BestRelaxation", "ConvergenceRate"), "convergence"),
+    **dict.fromkeys(
+        ("Bootstrap", "Calibration", "Comparison", "Ensemble", "Inspection", "Relaxation", "StandardErrors"), "results"
+    ),
+}
+"""The public modules of results that are neither at the root nor in the package of their own module."""
+
+
 class Shown:
     """A result that shows its numbers: the facts of its summary as text on a terminal, as a table in a notebook."""
 
@@ -85,7 +94,8 @@ def _name_of(shown: Shown) -> str:
     """Return the name of a result's class as users import it."""
     package = type(shown).__module__.split(".")[1]
     name = type(shown).__name__
-    return f"{package}.{name}" if package in ("convergence", "fairness") else name
+    place = package if package in ("convergence", "fairness") else _PLACES.get(name)
+    return name if place is None else f"{place}.{name}"
 
 
 def _number(value: float) -> str:

@@ -12,6 +12,31 @@ if TYPE_CHECKING:
     from purtensor.projection.relaxation import Relaxation
     from purtensor.projection.result import Projection
 
+__all__ = [
+    "FileFormatError",
+    "ForbiddenFileError",
+    "InconsistentTargetsError",
+    "InfeasibleError",
+    "InvalidOptionError",
+    "InvalidTableError",
+    "MissingFileError",
+    "MissingStoreError",
+    "NoSlabsError",
+    "NotAFileError",
+    "NotConvergedError",
+    "NotConvergedWarning",
+    "PurtensorError",
+    "PurtensorWarning",
+    "StoreError",
+    "SuspiciousColumnWarning",
+    "TooLargeError",
+    "UndefinedRatioWarning",
+    "UnfairDecisionsWarning",
+    "UnknownAttributeError",
+    "UnknownCategoryError",
+    "UnreadableFileError",
+]
+
 
 class PurtensorError(Exception):
     """Base class of every error that purtensor raises on purpose; its text holds no control characters.

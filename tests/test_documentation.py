@@ -81,13 +81,8 @@ MADE_BY_OURS = {
     "constraints.soft.Soft",
     "constraints.totals.Total",
     "fairness.rate_comparisons.RateComparison",
-    "feasibility.diagnosis.Diagnosis",
     "feasibility.explanation.Explanation",
-    "feasibility.verdict.Verdict",
-    "inference.delta_method.StandardErrors",
     "projection.executing.Failure",
-    "solving.loop.Progress",
-    "verification.verify.Verification",
 }
 """Classes that users are given and read; none of them is for users to make."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,8 +29,8 @@ def test_facts_as_html__names_and_values_are_escaped_and_empty_ones_left_out() -
 
 
 def test_facts_as_text__one_line_a_fact() -> None:
-    told = facts_as_text("Relaxation", {"a <b>": "1 < 2", "empty": ""})
-    assert told == "<purtensor.Relaxation>\n  a <b>: 1 < 2"
+    told = facts_as_text("results.Relaxation", {"a <b>": "1 < 2", "empty": ""})
+    assert told == "<purtensor.results.Relaxation>\n  a <b>: 1 < 2"
 
 
 def test_relaxation__its_attributes_are_no_html(reference: xr.DataArray) -> None:
@@ -53,15 +54,18 @@ def projected(reference: xr.DataArray) -> pt.Projection:
 
 RESULTS: dict[str, tuple[Callable[[pt.Projection], Any], tuple[str, ...]]] = {
     "Verification": (pt.verify, ("passed: yes", "residual: ", "proved: D <= ")),
-    "StandardErrors": (lambda result: pt.standard_errors(result, size=11), ("sample: 11 individuals", "profiles: 4")),
-    "ConvergenceRate": (pt.convergence_rate, ("sweeps for a factor of ten: 0",)),
-    "BestOrder": (pt.best_order, ("order: 0 1", "compared: 1 orders, all there are")),
-    "BestRelaxation": (pt.best_relaxation, ("relaxation: ",)),
-    "Ensemble": (
+    "results.StandardErrors": (
+        lambda result: pt.standard_errors(result, size=11),
+        ("sample: 11 individuals", "profiles: 4"),
+    ),
+    "convergence.ConvergenceRate": (pt.convergence_rate, ("sweeps for a factor of ten: 0",)),
+    "convergence.BestOrder": (pt.convergence.best_order, ("order: 0 1", "compared: 1 orders, all there are")),
+    "convergence.BestRelaxation": (pt.convergence.best_relaxation, ("relaxation: ",)),
+    "results.Ensemble": (
         lambda result: pt.project_many([result.reference] * 3, result.constraints),
         ("projections: 3 of 3", "endings: 3: every constraint is met"),
     ),
-    "Bootstrap": (
+    "results.Bootstrap": (
         lambda result: pt.bootstrap(result.reference, lambda table: float(table[0]), times=5, seed=1),
         ("draws: 5", "value: 1, standard error "),
     ),
@@ -87,6 +91,7 @@ def test_results__show_their_numbers(name: str, projected: pt.Projection) -> Non
     told = repr(found)
     shown = found._repr_html_()
     assert told.splitlines()[0] == f"<purtensor.{name}>"
+    assert operator.attrgetter(name)(pt) is type(found)  # as users import it
     for fact in expected:
         title, _, value = fact.partition(": ")
         assert f"  {fact}" in told

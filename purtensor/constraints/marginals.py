@@ -170,7 +170,7 @@ class StoredMarginal:
     >>> import purtensor as pt
     >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
     >>> stored = pt.store_table(counts, tempfile.mkdtemp() + "/counts.zarr")
-    >>> pt.StoredMarginal(stored, ("age",)).in_memory()
+    >>> pt.results.StoredMarginal(stored, ("age",)).in_memory()
     Marginal(age: 2 profiles, total 3)
     """
 

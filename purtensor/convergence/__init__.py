@@ -3,8 +3,22 @@
 from purtensor.convergence.forecasting import Forecast, forecast
 from purtensor.convergence.linearised import predict
 from purtensor.convergence.prediction import Prediction, WeakLink
-from purtensor.projection.convergence import convergence_rate as convergence_rate
-from purtensor.projection.tuning import best_order as best_order
-from purtensor.projection.tuning import best_relaxation as best_relaxation
+from purtensor.projection.convergence import ConvergenceRate, convergence_rate
+from purtensor.projection.tuning import BestOrder, BestRelaxation, best_order, best_relaxation
+from purtensor.solving.convergence.trend import SweepsToGo, Trend
 
-__all__ = ["Forecast", "Prediction", "WeakLink", "forecast", "predict"]
+__all__ = [
+    "BestOrder",
+    "BestRelaxation",
+    "ConvergenceRate",
+    "Forecast",
+    "Prediction",
+    "SweepsToGo",
+    "Trend",
+    "WeakLink",
+    "best_order",
+    "best_relaxation",
+    "convergence_rate",
+    "forecast",
+    "predict",
+]

@@ -27,9 +27,9 @@ def closed_form(reference: Table, constraints: Constraints) -> Table | None:
     >>> counts = pt.tabulate({"y": [0, 0, 1, 1], "s": [0, 1, 0, 1], "x": [0, 0, 0, 1]})
     >>> everywhere = pt.to_dense(counts, fill_value=1.0) * 0 + 1
     >>> chain = pt.marginals_of(counts, [("y", "s"), ("s", "x")])
-    >>> pt.closed_form(everywhere, chain).sel(y=0, s=1, x=1).item()
+    >>> pt.results.closed_form(everywhere, chain).sel(y=0, s=1, x=1).item()
     0.5
-    >>> pt.closed_form(everywhere, pt.marginals_of(counts, [("y", "s"), ("s", "x"), ("y", "x")])) is None
+    >>> pt.results.closed_form(everywhere, pt.marginals_of(counts, [("y", "s"), ("s", "x"), ("y", "x")])) is None
     True
     """
     labelled = build_problem(reference, as_constraints(constraints))

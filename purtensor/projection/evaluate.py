@@ -49,7 +49,7 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
     >>> counts = pt.tabulate({"a": [0, 0, 1], "b": [0, 1, 0]})
     >>> fitted = pt.project(counts, pt.marginals_of(counts, ["a", "b"]))
     >>> full = pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
-    >>> pt.evaluate(fitted, full).sizes["profile"]
+    >>> pt.results.evaluate(fitted, full).sizes["profile"]
     4
     """
     require_projection(result)

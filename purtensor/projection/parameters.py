@@ -62,7 +62,7 @@ def log_linear_parameters(result: Projection, *, contrasts: str = "sum") -> dict
     >>> f = pt.empirical(pt.tabulate({"a": [0, 0, 1], "b": [0, 1, 0]}))
     >>> independent = pt.project(pt.to_dense(pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})),
     ...                          pt.marginals_of(f, ["a", "b"]))
-    >>> log_odds = pt.log_linear_parameters(independent, contrasts="treatment")[("a",)]
+    >>> log_odds = pt.results.log_linear_parameters(independent, contrasts="treatment")[("a",)]
     >>> round(float(log_odds.sel(a=1)), 4)      # log of (1/3) / (2/3)
     -0.6931
     """

@@ -110,7 +110,7 @@ def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrde
     --------
     >>> import purtensor as pt
     >>> problem = pt.problems.generate("binary", seed=1, attributes=4)
-    >>> found = pt.best_order(pt.project(problem.reference, problem.constraints))
+    >>> found = pt.convergence.best_order(pt.project(problem.reference, problem.constraints))
     >>> len(found.compared), found.complete
     (60, True)
     """
@@ -156,7 +156,7 @@ def best_relaxation(result: Projection) -> BestRelaxation:
     --------
     >>> import purtensor as pt
     >>> problem = pt.problems.load("b_lam0")
-    >>> best = pt.best_relaxation(pt.project(problem.reference, problem.constraints))
+    >>> best = pt.convergence.best_relaxation(pt.project(problem.reference, problem.constraints))
     >>> 1.4 < best.relaxation < 1.55, best.sweeps_per_decade < best.plain / 4
     (True, True)
     """

@@ -101,5 +101,5 @@ def test_errors__and_warnings_show_control_characters_as_their_escapes() -> None
         pt.marginal(counts, ["c\u202e"])
     assert "\x1b" not in str(refused.value)
     assert r"a\x1b[2J" in str(refused.value)
-    assert str(pt.StoreError("x\x07")) == r"x\x07"
-    assert str(pt.PurtensorWarning("x\x1b")) == r"x\x1b"
+    assert str(pt.errors.StoreError("x\x07")) == r"x\x07"
+    assert str(pt.errors.PurtensorWarning("x\x1b")) == r"x\x1b"

@@ -69,5 +69,5 @@ def test_project__the_reference_of_a_stored_table_that_is_not_there(tmp_path, mo
 
 
 def test_debug__shows_where(tmp_path):
-    with pytest.raises(pt.MissingFileError):
+    with pytest.raises(pt.errors.MissingFileError):
         main(["--debug", "diagnose", str(tmp_path / "away.csv"), *ROLES])

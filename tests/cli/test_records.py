@@ -65,7 +65,7 @@ def test_read_counts__reads_weights_to_the_last_digit(tmp_path: Path) -> None:
 
 
 def test_read_counts__names_the_row_of_a_weight_that_is_no_number(tmp_path: Path) -> None:
-    with pytest.raises(pt.FileFormatError, match=r"column 'count' of data\.csv has 'two' in row 1"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"column 'count' of data\.csv has 'two' in row 1"):
         read_counts(written(tmp_path, "a,count\nu,1\nv,two\n"), Columns())
 
 
@@ -108,18 +108,18 @@ def test_read_counts__compressed_tab_separated_and_parquet_alike(tmp_path: Path)
     ],
 )
 def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(pt.FileFormatError, match=told):
+    with pytest.raises(pt.errors.FileFormatError, match=told):
         read_counts(written(tmp_path, text), Columns())
 
 
 def test_read_counts__refuses_unknown_kinds_and_damaged_files(tmp_path: Path) -> None:
-    with pytest.raises(pt.FileFormatError, match=r"data\.xls is no file that is read here"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"data\.xls is no file that is read here"):
         read_counts(written(tmp_path, "", "data.xls"), Columns())
-    with pytest.raises(pt.FileFormatError, match="damaged, or not a table"):
+    with pytest.raises(pt.errors.FileFormatError, match="damaged, or not a table"):
         read_counts(written(tmp_path, "no parquet at all", "data.parquet"), Columns())
     packed = gzip.compress(b"a\n" + b"u\n" * 1000)
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(pt.FileFormatError, match="damaged, or not a table"):
+    with pytest.raises(pt.errors.FileFormatError, match="damaged, or not a table"):
         read_counts(tmp_path / "cut.csv.gz", Columns())
 
 
@@ -202,10 +202,10 @@ def test_read_counts__takes_no_cut_or_joined_row_for_missing_values(tmp_path: Pa
     path = written(tmp_path, f"a,b,c\n4,x,1\n{row}\n5,y,2\n")
     with pytest.raises(pt.PurtensorError) as caught:
         read_counts(path, Columns(missing=missing))
-    assert isinstance(caught.value, pt.FileFormatError)
+    assert isinstance(caught.value, pt.errors.FileFormatError)
     assert "data.csv" in str(caught.value)
 
 
 def test_read_counts__names_a_weight_with_digits_of_another_script(tmp_path: Path) -> None:
-    with pytest.raises(pt.FileFormatError, match="column 'count' of data\\.csv has '1\u0663' in row 0"):
+    with pytest.raises(pt.errors.FileFormatError, match="column 'count' of data\\.csv has '1\u0663' in row 0"):
         read_counts(written(tmp_path, "a,count\nu,1\u0663\nv,2\n"), Columns())

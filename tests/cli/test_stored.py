@@ -23,7 +23,7 @@ def one_thread():
 
 
 @pytest.fixture
-def stored(tmp_path: Path) -> pt.StoredTable:
+def stored(tmp_path: Path) -> pt.results.StoredTable:
     rng = np.random.default_rng(0)
     records = {name: rng.integers(0, size, 2000) for name, size in (("y", 2), ("s", 3), ("x", 12))}
     f = pt.regularize(pt.tabulate(records), response="y")
@@ -36,7 +36,7 @@ def test_project__writes_a_stored_table(stored, tmp_path, capsys) -> None:
     assert "72 stored of 72" in printed
     assert "every constraint is met to the tolerance" in printed
     assert "disparity ratio" in printed
-    fair = pt.open_table(tmp_path / "fair.zarr").to_table()
+    fair = pt.results.open_table(tmp_path / "fair.zarr").to_table()
     expected = pt.project(stored.to_table(), pt.pur(stored.to_table(), response="y", protected="s")).table
     assert fair.to_series().sort_index().values == pytest.approx(expected.to_series().sort_index().values, abs=1e-9)
 

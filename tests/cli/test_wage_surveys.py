@@ -66,7 +66,7 @@ def test_surveys__the_embedded_one_in_other_groups(tmp_path: Path) -> None:
 )
 def test_read_map__refuses(tmp_path: Path, text: str) -> None:
     (tmp_path / "map.csv").write_text(text)
-    with pytest.raises(pt.FileFormatError, match=r"map\.csv"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"map\.csv"):
         read_map(tmp_path / "map.csv")
 
 

@@ -33,7 +33,7 @@ def test_ipfp__targets_over_several_axes_in_any_order() -> None:
 
 def test_ipfp__errors_are_measured_on_the_table() -> None:
     table = np.array([[1.0, 2.0], [3.0, 5.0]])
-    with pytest.warns(pt.NotConvergedWarning):
+    with pytest.warns(pt.errors.NotConvergedWarning):
         found = mipfp.Ipfp(table, [[1], [0]], [np.array([6.0, 4.0]), np.array([2.0, 8.0])], iter=1)
     assert not found.conv
     expected = [np.abs(found.x_hat.sum(axis=0) - [6, 4]).max(), np.abs(found.x_hat.sum(axis=1) - [2, 8]).max()]

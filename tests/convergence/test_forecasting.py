@@ -82,7 +82,7 @@ def test_forecast__on_the_boundary_is_by_the_trend():
 def test_forecast__without_an_answer_says_so():
     reference, constraints = named("b_inf")
     early = run_of((reference, constraints), 50)
-    if early.termination is pt.Termination.INFEASIBLE:
+    if early.termination is pt.results.Termination.INFEASIBLE:
         pytest.fail("the run found that out by itself: nothing is tested")
     with pytest.raises(pt.InfeasibleError):
         pt.convergence.forecast(early)

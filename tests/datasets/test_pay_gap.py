@@ -82,7 +82,7 @@ def test_gender_pay_gap__refuses_a_row_that_was_cut_or_joined(tmp_path, change):
     lines = path.read_text().splitlines()
     lines[3] = change(lines[3])
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(pt.FileFormatError, match=r"cps\.csv has \d+ cells in row 3 .* where 24 are named"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"cps\.csv has \d+ cells in row 3 .* where 24 are named"):
         gender_pay_gap(path)
 
 
@@ -158,7 +158,7 @@ def test_gender_pay_gap__an_industry_without_sector_is_missing(tmp_path):
 
 def test_gender_pay_gap__missing_columns_are_named(tmp_path):
     path = write(records().drop(columns=["race", "Transport"]), tmp_path, ".csv")
-    with pytest.raises(pt.FileFormatError, match=r"no column 'race', 'Transport'; transport differs by case"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"no column 'race', 'Transport'; transport differs by case"):
         gender_pay_gap(path)
 
 
@@ -175,7 +175,7 @@ def test_gender_pay_gap__unknown_year_lists_the_years(tmp_path):
         ("race", 0, pt.InvalidTableError, "race is one of 1, 2, 3, 4"),
         ("realhrwage", -1.0, pt.InvalidTableError, "realhrwage is finite and not negative"),
         ("durables", 2, pt.InvalidTableError, "industry indicators are 0 or 1"),
-        ("sex", "Male", pt.FileFormatError, "column 'sex' holds '[12]'|column 'sex' holds"),
+        ("sex", "Male", pt.errors.FileFormatError, "column 'sex' holds '[12]'|column 'sex' holds"),
     ],
 )
 def test_gender_pay_gap__values_beyond_the_codebook(tmp_path, column, value, error, message):
@@ -194,11 +194,11 @@ def test_gender_pay_gap__two_sectors(tmp_path):
 
 
 def test_gender_pay_gap__other_files(tmp_path):
-    with pytest.raises(pt.FileFormatError, match=r"neither .csv nor .dta"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"neither .csv nor .dta"):
         gender_pay_gap(tmp_path / "cps.parquet")
     with pytest.raises(FileNotFoundError):
         gender_pay_gap(tmp_path / "cps.csv")
-    with pytest.raises(pt.FileFormatError, match="has no rows"):
+    with pytest.raises(pt.errors.FileFormatError, match="has no rows"):
         gender_pay_gap(write(records().iloc[:0], tmp_path, ".csv"))
 
 

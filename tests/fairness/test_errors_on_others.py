@@ -13,7 +13,7 @@ THOROUGH = settings().max_examples >= 1000
 ROLES = {"response": RESPONSE, "protected": PROTECTED, "reference": REFERENCE}
 
 
-def adult_errors(conditions: str = "PUR") -> pt.StandardErrors:
+def adult_errors(conditions: str = "PUR") -> pt.results.StandardErrors:
     train = pt.datasets.adult(split="train")
     f = pt.regularize(train, 1e-4, response=RESPONSE)
     q = pt.project(f, pt.pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions))

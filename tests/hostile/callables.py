@@ -41,7 +41,7 @@ OF_A_TABLE: dict[str, Callable[[Any], Any]] = {
     "diagnose": lambda table: pt.diagnose(table, PUR).verdict.value,
     "project": lambda table: pt.project(table, PUR).table,
     "project(target)": lambda table: pt.project(plain(), pt.Marginal(table)).table,
-    "closed_form": lambda table: pt.closed_form(pt.uniform(table), pt.marginals_of(plain(), "y s | x")),
+    "closed_form": lambda table: pt.results.closed_form(pt.uniform(table), pt.marginals_of(plain(), "y s | x")),
     "relax": lambda table: pt.relax(table, PUR, soft=0).table,
     "kl_divergence": lambda table: pt.kl_divergence(table, plain() + 1),
     "kl_divergence(q)": lambda table: pt.kl_divergence(plain() + 1, table),

@@ -49,7 +49,7 @@ def tried(name: str, content: bytes, folder: Path) -> tuple[str, str]:
         ended, told = f"finding: {where(error)}", traceback.format_exc()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    foreign = [str(one.message) for one in caught if not issubclass(one.category, pt.PurtensorWarning)]
+    foreign = [str(one.message) for one in caught if not issubclass(one.category, pt.errors.PurtensorWarning)]
     if foreign and not told:
         ended, told = f"finding: warning {foreign[0][:60]}", "\n".join(foreign)
     if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before > GIBIBYTE >> 10:

@@ -60,7 +60,7 @@ def test_load__gzip_that_unpacks_to_more_than_memory(content, tmp_path, little_m
 def test_records__that_unpack_to_more_than_memory_are_never_held_whole(tmp_path, little_memory):
     counts = pt.tabulate(bomb(tmp_path, BOMBS["rows"]))
     assert counts.to_series().to_dict() == {("a", "b"): 2 * MEBIBYTE}
-    with pytest.raises(pt.FileFormatError, match="a line of more than"):
+    with pytest.raises(pt.errors.FileFormatError, match="a line of more than"):
         pt.tabulate(bomb(tmp_path, BOMBS["one cell"]))
 
 
@@ -73,7 +73,7 @@ def test_cli__a_bomb_is_an_exit_code(tmp_path, little_memory, capsys):
 def test_gzip__within_gzip_is_not_unpacked_twice(tmp_path):
     path = tmp_path / "twice.csv.gz"
     path.write_bytes(gzip.compress(gzip.compress(b"y,count\na,1\n")))
-    with pytest.raises(pt.FileFormatError, match=r"twice\.csv\.gz"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"twice\.csv\.gz"):
         pt.load(path)
 
 
@@ -83,16 +83,16 @@ def test_archives__are_no_kind_that_is_read(name, tmp_path):
         archive.writestr("data.csv", "y,s,count\na,b,1\n")
     with pytest.raises(pt.InvalidOptionError, match="ends in none of"):
         pt.load(tmp_path / name)
-    with pytest.raises(pt.FileFormatError, match="no file that is read here"):
+    with pytest.raises(pt.errors.FileFormatError, match="no file that is read here"):
         read_counts(tmp_path / name, Columns())
-    with pytest.raises(pt.FileFormatError, match="no file that is read here"):
+    with pytest.raises(pt.errors.FileFormatError, match="no file that is read here"):
         pt.tabulate(tmp_path / name)
 
 
 def test_records__an_archive_named_otherwise_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "data.csv.bz2", "w") as archive:
         archive.writestr("data.csv", "y,s,count\na,b,1\n")
-    with pytest.raises(pt.FileFormatError, match=r"data\.csv\.bz2"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"data\.csv\.bz2"):
         pt.tabulate(tmp_path / "data.csv.bz2")
 
 
@@ -129,7 +129,7 @@ def members(path, header, content=b""):
 
 def test_npz__that_declares_very_much(tmp_path):
     header = {"descr": "<i8", "fortran_order": False, "shape": (10**15,)}
-    with pytest.raises((pt.TooLargeError, pt.FileFormatError), match=r"delete it|more memory"):
+    with pytest.raises((pt.TooLargeError, pt.errors.FileFormatError), match=r"delete it|more memory"):
         run_members(one_member, 3, seed=1, store=members(tmp_path / "m.npz", header))
 
 
@@ -147,7 +147,7 @@ def test_npz__of_pickled_objects_is_never_unpickled(tmp_path):
     buffer = io.BytesIO()
     np.savez(buffer, member=np.array([Evil(tmp_path / "ran")], dtype=object))
     (tmp_path / "m.npz").write_bytes(buffer.getvalue())
-    with pytest.raises(pt.FileFormatError, match="allow_pickle"):
+    with pytest.raises(pt.errors.FileFormatError, match="allow_pickle"):
         run_members(one_member, 3, seed=1, store=tmp_path / "m.npz")
     assert not (tmp_path / "ran").exists()
 
@@ -173,7 +173,7 @@ def test_parquet__of_ours_with_a_pickle_for_a_description(tmp_path):
     table = pa.table({"y": ["a"], "count": [1]})
     for told in (pickle.dumps(Evil(tmp_path / "ran")), json.dumps({"format_version": "!!python/object"}).encode()):
         pq.write_table(table.replace_schema_metadata({b"purtensor": told}), path)
-        with pytest.raises(pt.FileFormatError, match=r"t\.parquet"):
+        with pytest.raises(pt.errors.FileFormatError, match=r"t\.parquet"):
             pt.load(path)
     assert not (tmp_path / "ran").exists()
 
@@ -215,7 +215,7 @@ TONGUES = {
 @pytest.mark.parametrize("tongue", TONGUES)
 def test_text__in_another_encoding(tongue, read, tmp_path):
     (tmp_path / "t.csv").write_bytes(TONGUES[tongue])
-    with pytest.raises(pt.FileFormatError, match=r"t\.csv|what holds the records"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"t\.csv|what holds the records"):
         read(tmp_path / "t.csv")
 
 
@@ -224,7 +224,7 @@ def test_text__in_another_encoding(tongue, read, tmp_path):
 )
 def test_text__that_says_how_it_is_written_is_read(content, tmp_path):
     (tmp_path / "t.csv").write_bytes(content)
-    with pytest.raises(pt.FileFormatError, match=r"t\.csv"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"t\.csv"):
         pt.load(tmp_path / "t.csv")
     for read in (pt.tabulate, lambda path: read_counts(path, Columns())):
         assert read(tmp_path / "t.csv").to_series().to_dict() == {("b", "m"): 1.0, ("é", "f"): 1.0}
@@ -234,7 +234,7 @@ def test_text__that_says_how_it_is_written_is_read(content, tmp_path):
 def test_text__with_another_separator(separator, tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text("y,s,count\na,f,3\nb,m,4\na,m,1\nb,f,1\n".replace(",", separator))
-    with pytest.raises(pt.FileFormatError, match="commas"):
+    with pytest.raises(pt.errors.FileFormatError, match="commas"):
         pt.load(path)
     assert pt.tabulate(path).to_series().to_dict() == {("a", "f"): 3, ("a", "m"): 1, ("b", "f"): 1, ("b", "m"): 4}
     assert command(path) == 0, capsys.readouterr().err
@@ -249,7 +249,7 @@ def test_text__with_another_separator(separator, tmp_path, capsys):
 def test_survey__that_is_none(ending, content, tmp_path):
     path = tmp_path / f"cps{ending}"
     path.write_bytes(content)
-    with pytest.raises(pt.FileFormatError, match=r"cps\."):
+    with pytest.raises(pt.errors.FileFormatError, match=r"cps\."):
         gender_pay_gap(path)
 
 
@@ -257,7 +257,7 @@ def test_survey__of_one_endless_line(tmp_path):
     path = tmp_path / "cps.csv.gz"
     header = ",".join(survey().columns).encode()
     path.write_bytes(gzip.compress(header + b"\n" + b"1" * (4 * MEBIBYTE), 9))
-    with pytest.raises(pt.FileFormatError, match="a line of more than 1048576 bytes"):
+    with pytest.raises(pt.errors.FileFormatError, match="a line of more than 1048576 bytes"):
         gender_pay_gap(path)
 
 
@@ -267,7 +267,7 @@ def test_read_counts__a_checksum_that_is_wrong(tmp_path):
         damaged = bytearray(packed)
         damaged[place] ^= 64
         (tmp_path / "t.csv.gz").write_bytes(damaged)
-        with pytest.raises(pt.FileFormatError, match=r"t\.csv\.gz"):
+        with pytest.raises(pt.errors.FileFormatError, match=r"t\.csv\.gz"):
             read_counts(tmp_path / "t.csv.gz", Columns())
 
 
@@ -296,6 +296,6 @@ def test_run_members__a_store_that_is_damaged_anywhere(tmp_path):
         store.write_bytes(damaged)
         try:
             found = run_members(one_member, 3, seed=1, store=store)["value"]
-        except pt.FileFormatError:
+        except pt.errors.FileFormatError:
             continue
         assert np.array_equal(found, wanted)

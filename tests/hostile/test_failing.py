@@ -57,7 +57,7 @@ def read_back(folder):
     for path in folder.iterdir():
         assert not path.name.endswith(".tmp"), path.name
         if path.suffix == ".zarr":
-            pt.open_table(path).to_table()
+            pt.results.open_table(path).to_table()
         elif path.suffix == ".bin":
             read_packed(path)
         elif path.suffix == ".npz":

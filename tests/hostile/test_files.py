@@ -60,7 +60,7 @@ def test_load__csv(fault, tmp_path):
     (tmp_path / "table.csv").write_bytes(content)
     with pytest.raises(pt.PurtensorError, match=culprit) as caught:
         pt.load(tmp_path / "table.csv")
-    assert isinstance(caught.value, (pt.FileFormatError, pt.InvalidTableError))
+    assert isinstance(caught.value, (pt.errors.FileFormatError, pt.InvalidTableError))
 
 
 def saved(kind, folder):
@@ -75,7 +75,7 @@ def test_load__truncated(kind, share, tmp_path):
     path = saved(kind, tmp_path)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(pt.FileFormatError, match=path.name):
+    with pytest.raises(pt.errors.FileFormatError, match=path.name):
         pt.load(path)
 
 
@@ -92,7 +92,7 @@ def test_load__flipped_bytes_change_nothing_or_are_noticed(kind, tmp_path):
         path.write_bytes(bytes(damaged))
         try:
             found = pt.load(path)
-        except pt.FileFormatError:
+        except pt.errors.FileFormatError:
             continue
         found = getattr(found, "table", found)
         assert found.identical(expected)
@@ -103,13 +103,13 @@ def test_load__flipped_bytes_change_nothing_or_are_noticed(kind, tmp_path):
 def test_load__something_else(kind, content, tmp_path):
     path = tmp_path / f"other.{kind}"
     path.write_bytes(content)
-    with pytest.raises(pt.FileFormatError):
+    with pytest.raises(pt.errors.FileFormatError):
         pt.load(path)
 
 
 @pytest.mark.parametrize("kind", ["nc", "parquet", "csv"])
 def test_load__not_there(kind, tmp_path):
-    with pytest.raises((FileNotFoundError, pt.FileFormatError), match=rf"away\.{kind}"):
+    with pytest.raises((FileNotFoundError, pt.errors.FileFormatError), match=rf"away\.{kind}"):
         pt.load(tmp_path / f"away.{kind}")
 
 
@@ -117,7 +117,7 @@ def test_load__netcdf_of_another_program(tmp_path):
     with netCDF4.Dataset(tmp_path / "other.nc", "w") as file:
         file.createDimension("x", 3)
         file.createVariable("t", "f8", ("x",))[:] = np.arange(3.0)
-    with pytest.raises(pt.FileFormatError, match="another program wrote it"):
+    with pytest.raises(pt.errors.FileFormatError, match="another program wrote it"):
         pt.load(tmp_path / "other.nc")
 
 
@@ -139,7 +139,7 @@ PARQUET = {
 @pytest.mark.parametrize("columns", PARQUET.values(), ids=PARQUET)
 def test_load__parquet_of_another_program(columns, tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "other.parquet")
-    with pytest.raises((pt.FileFormatError, pt.InvalidTableError)):
+    with pytest.raises((pt.errors.FileFormatError, pt.InvalidTableError)):
         pt.load(tmp_path / "other.parquet")
 
 

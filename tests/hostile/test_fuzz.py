@@ -21,7 +21,7 @@ def test_readers__give_the_right_answer_or_refuse_by_name(name, tmp_path):
     seeds, ended = reader.seeds(), set()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", pt.PurtensorWarning)
+        warnings.simplefilter("ignore", pt.errors.PurtensorWarning)
         for _ in range(FILES):
             content = reader.spoil(random, random.choice(seeds), random.choice(seeds))
             ended.add(outcome(name, content, tmp_path))

@@ -146,10 +146,10 @@ CALLS = {
         {"size": set(), "targets": NONE, "data": NONE | {"table"}},
     ),
     "convergence_rate": (of(pt.convergence_rate, RESULT), {"order": NONE, "relaxation": set()}),
-    "best_order": (of(pt.best_order, RESULT), {"most": set(), "seed": set()}),
-    "evaluate": (of(pt.evaluate, RESULT, plain()), {"undefined": set()}),
-    "log_linear_parameters": (of(pt.log_linear_parameters, RESULT), {"contrasts": set()}),
-    "SweepsToGo": (of(pt.SweepsToGo), {"tolerance": set()}),
+    "best_order": (of(pt.convergence.best_order, RESULT), {"most": set(), "seed": set()}),
+    "evaluate": (of(pt.results.evaluate, RESULT, plain()), {"undefined": set()}),
+    "log_linear_parameters": (of(pt.results.log_linear_parameters, RESULT), {"contrasts": set()}),
+    "SweepsToGo": (of(pt.convergence.SweepsToGo), {"tolerance": set()}),
     "compare": (
         compared,
         {
@@ -170,9 +170,9 @@ CALLS = {
     "problems.generate, family": (lambda option, value: pt.problems.generate(value, seed=1), {"family": set()}),
     "problems.proxy": (of(pt.problems.proxy), {"added": set()}),
     "save": (of(pt.save, plain()), {"path": set()}),
-    "open_table": (of(pt.open_table), {"path": set()}),
+    "open_table": (of(pt.results.open_table), {"path": set()}),
     "gender_pay_gap": (of(pt.datasets.gender_pay_gap), {"path": set()}),
-    "StoredMarginal": (lambda option, value: pt.StoredMarginal(value, ("y",)), {"table": set()}),
+    "StoredMarginal": (lambda option, value: pt.results.StoredMarginal(value, ("y",)), {"table": set()}),
     "ipfn": (
         fitted_by_ipfn,
         {"aggregates": set(), "dimensions": set(), "convergence_rate": NUMBER, "verbose": TRUTH},
@@ -231,10 +231,10 @@ def refuses(call, option, value):
 
 RESULTS_ONLY = {
     "convergence_rate": pt.convergence_rate,
-    "best_order": pt.best_order,
-    "best_relaxation": pt.best_relaxation,
-    "log_linear_parameters": pt.log_linear_parameters,
-    "evaluate": lambda result: pt.evaluate(result, plain()),
+    "best_order": pt.convergence.best_order,
+    "best_relaxation": pt.convergence.best_relaxation,
+    "log_linear_parameters": pt.results.log_linear_parameters,
+    "evaluate": lambda result: pt.results.evaluate(result, plain()),
     "standard_errors": lambda result: pt.standard_errors(result, size=9),
     "pythagorean_defect": lambda result: pt.pythagorean_defect(plain(), result),
     "verify": pt.verify,
@@ -307,5 +307,5 @@ def test_options__numbers_of_numpy_are_numbers_for_stored_tables_too(stored):
 
 
 def test_open_table__a_workspace_that_is_no_path_is_refused(stored):
-    call = of(pt.open_table, stored.path)
+    call = of(pt.results.open_table, stored.path)
     assert [odd for odd in ODD if odd not in NONE | {"text"} and not refuses(call, "workspace", ODD[odd]())] == []

@@ -51,7 +51,7 @@ def refused(read, path, kind, *told):
     message = str(caught.value)
     for part in (str(path), "was looked for", *told):
         assert part in message, message
-    assert isinstance(caught.value, pt.UnreadableFileError)
+    assert isinstance(caught.value, pt.errors.UnreadableFileError)
     assert "Errno" not in message
     assert "\n" not in message
     assert caught.value.filename == str(path)
@@ -60,7 +60,7 @@ def refused(read, path, kind, *told):
 @each_reader
 def test_readers__nothing_there(read, name, tmp_path):
     (tmp_path / "pepole.txt").touch()
-    refused(read, tmp_path / name, pt.MissingFileError, str(tmp_path), "names like it are pepole.txt")
+    refused(read, tmp_path / name, pt.errors.MissingFileError, str(tmp_path), "names like it are pepole.txt")
     with pytest.raises(FileNotFoundError):
         read(tmp_path / name)
 
@@ -68,19 +68,19 @@ def test_readers__nothing_there(read, name, tmp_path):
 @each_reader
 def test_readers__no_folder_there(read, name, tmp_path):
     (tmp_path / "data").mkdir()
-    refused(read, tmp_path / "dta" / name, pt.MissingFileError, "no folder", "names like it are data/")
+    refused(read, tmp_path / "dta" / name, pt.errors.MissingFileError, "no folder", "names like it are data/")
 
 
 @each_reader
 def test_readers__below_a_file(read, name, tmp_path):
     (tmp_path / "file.csv").touch()
-    refused(read, tmp_path / "file.csv" / name, pt.MissingFileError, "file.csv is a file")
+    refused(read, tmp_path / "file.csv" / name, pt.errors.MissingFileError, "file.csv is a file")
 
 
 @each_reader
 def test_readers__a_link_to_nothing(read, name, tmp_path):
     (tmp_path / name).symlink_to("gone.csv")
-    refused(read, tmp_path / name, pt.MissingFileError, "a link to gone.csv")
+    refused(read, tmp_path / name, pt.errors.MissingFileError, "a link to gone.csv")
 
 
 @each_reader
@@ -89,7 +89,7 @@ def test_readers__a_folder(read, name, tmp_path):
         pytest.skip("load takes folders: those of stored tables and of runs")
     (tmp_path / name).mkdir()
     (tmp_path / name / "part.csv").touch()
-    refused(read, tmp_path / name, pt.NotAFileError, "is a folder", "give one of its files, part.csv")
+    refused(read, tmp_path / name, pt.errors.NotAFileError, "is a folder", "give one of its files, part.csv")
     with pytest.raises(IsADirectoryError):
         read(tmp_path / name)
 
@@ -98,7 +98,7 @@ def test_readers__a_folder(read, name, tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are of POSIX")
 def test_readers__a_pipe_that_nobody_writes(read, name, tmp_path):
     os.mkfifo(tmp_path / name)
-    refused(read, tmp_path / name, pt.UnreadableFileError, "is a pipe or a device", "copy its content")
+    refused(read, tmp_path / name, pt.errors.UnreadableFileError, "is a pipe or a device", "copy its content")
 
 
 @each_reader
@@ -114,7 +114,7 @@ def test_readers__no_right_to_read(read, name, tmp_path, monkeypatch):
     opened = builtins.open
     monkeypatch.setattr(builtins, "open", guarded)
     monkeypatch.setattr(type(path), "open", guarded)
-    refused(read, path, pt.ForbiddenFileError, "may not be opened", "ask for the right")
+    refused(read, path, pt.errors.ForbiddenFileError, "may not be opened", "ask for the right")
     with pytest.raises(PermissionError):
         read(path)
 
@@ -122,44 +122,48 @@ def test_readers__no_right_to_read(read, name, tmp_path, monkeypatch):
 @each_reader
 def test_readers__a_name_that_is_too_long_or_none(read, name, tmp_path):
     stem, _, ending = name.partition(".")
-    refused(read, tmp_path / f"{'a' * 300}.{ending}", pt.UnreadableFileError, "cannot be opened: File name too long")
-    with pytest.raises(pt.MissingFileError, match="names no file"):
+    refused(
+        read, tmp_path / f"{'a' * 300}.{ending}", pt.errors.UnreadableFileError, "cannot be opened: File name too long"
+    )
+    with pytest.raises(pt.errors.MissingFileError, match="names no file"):
         read(tmp_path / f"{stem}\0.{ending}")
 
 
-STORES = {"load": (pt.load, "people.zarr"), "open_table": (pt.open_table, "people")}
+STORES = {"load": (pt.load, "people.zarr"), "open_table": (pt.results.open_table, "people")}
 
 
 @pytest.mark.parametrize(("read", "name"), STORES.values(), ids=STORES)
 def test_stores__nothing_there(read, name, tmp_path):
     (tmp_path / "peoples").mkdir()
-    refused(read, tmp_path / name, pt.MissingStoreError, "names like it are peoples/")
-    with pytest.raises(pt.StoreError):
+    refused(read, tmp_path / name, pt.errors.MissingStoreError, "names like it are peoples/")
+    with pytest.raises(pt.errors.StoreError):
         read(tmp_path / name)
 
 
-@pytest.mark.parametrize("read", [pt.load, pt.open_table], ids=["load", "open_table"])
+@pytest.mark.parametrize("read", [pt.load, pt.results.open_table], ids=["load", "open_table"])
 def test_stores__another_folder(read, tmp_path):
     (tmp_path / "counts.csv").touch()
-    with pytest.raises(pt.StoreError, match=r"no zarr\.json in it: give one of its files, counts\.csv"):
+    with pytest.raises(pt.errors.StoreError, match=r"no zarr\.json in it: give one of its files, counts\.csv"):
         read(tmp_path)
 
 
 def test_stores__a_file(tmp_path):
     (tmp_path / "counts.csv").touch()
-    with pytest.raises(pt.StoreError, match=r"counts\.csv is no stored table.*purtensor\.load"):
-        pt.open_table(tmp_path / "counts.csv")
+    with pytest.raises(pt.errors.StoreError, match=r"counts\.csv is no stored table.*purtensor\.load"):
+        pt.results.open_table(tmp_path / "counts.csv")
 
 
 def test_readers__a_store_where_a_file_is_wanted(tmp_path):
     pt.store_table(pt.tabulate({"a": [1, 2]}), tmp_path / "t.csv")
-    refused(read_csv, tmp_path / "t.csv", pt.NotAFileError, "a Zarr store, which purtensor.open_table opens")
+    refused(
+        read_csv, tmp_path / "t.csv", pt.errors.NotAFileError, "a Zarr store, which purtensor.results.open_table opens"
+    )
 
 
 @pytest.mark.parametrize(
     "given", [None, 3, b"people.csv", "", ["people.csv"], object()], ids=lambda given: type(given).__name__
 )
-@pytest.mark.parametrize("read", [pt.load, pt.open_table], ids=["load", "open_table"])
+@pytest.mark.parametrize("read", [pt.load, pt.results.open_table], ids=["load", "open_table"])
 def test_readers__what_is_no_path(read, given):
     with pytest.raises(pt.InvalidOptionError, match=r"a path is text, or a pathlib\.Path, and not empty"):
         read(given)
@@ -171,10 +175,12 @@ WRITERS = [".csv", ".csv.gz", ".nc", ".parquet"]
 @pytest.mark.parametrize("ending", WRITERS)
 def test_save__a_folder_that_is_not_there_or_a_folder_itself(ending, tmp_path):
     counts = pt.tabulate({"a": [1, 2]})
-    with pytest.raises(pt.MissingFileError, match=rf"away is no folder, so t\{ending} cannot be written.*make it"):
+    with pytest.raises(
+        pt.errors.MissingFileError, match=rf"away is no folder, so t\{ending} cannot be written.*make it"
+    ):
         pt.save(counts, tmp_path / "away" / f"t{ending}")
     (tmp_path / f"t{ending}").mkdir()
-    with pytest.raises(pt.NotAFileError, match="is a folder, and no file can take its place"):
+    with pytest.raises(pt.errors.NotAFileError, match="is a folder, and no file can take its place"):
         pt.save(counts, tmp_path / f"t{ending}")
     assert [found.name for found in tmp_path.iterdir()] == [f"t{ending}"]
 
@@ -186,13 +192,13 @@ def test_save__a_folder_that_is_not_there_or_a_folder_itself(ending, tmp_path):
 def test_load__a_file_without_rights(tmp_path):
     pt.save(pt.tabulate({"a": [1, 2]}), tmp_path / "t.csv")
     (tmp_path / "t.csv").chmod(stat.S_IWUSR)
-    with pytest.raises(pt.ForbiddenFileError, match=r"t\.csv may not be opened"):
+    with pytest.raises(pt.errors.ForbiddenFileError, match=r"t\.csv may not be opened"):
         pt.load(tmp_path / "t.csv")
 
 
 def test_errors__survive_a_process_boundary(tmp_path):
-    with pytest.raises(pt.MissingFileError) as caught:
+    with pytest.raises(pt.errors.MissingFileError) as caught:
         pt.load(tmp_path / "away.csv")
     again = pickle.loads(pickle.dumps(caught.value))
-    assert type(again) is pt.MissingFileError
+    assert type(again) is pt.errors.MissingFileError
     assert str(again) == str(caught.value)

@@ -76,7 +76,7 @@ def calls(folder: Path):
     yield "diagnose", lambda: pt.diagnose(c.reference, c.constraints)
     yield "coefficients", lambda: pt.coefficients(c.reference, c.constraints).rank
     yield "convergence_rate", lambda: pt.convergence_rate(solved)
-    yield "best_order", lambda: pt.best_order(pairs)
+    yield "best_order", lambda: pt.convergence.best_order(pairs)
     yield "tabulate", lambda: pt.tabulate(many)
     yield "sample", lambda: pt.sample(c.reference, 10**7, seed=0)
     yield "round_counts", lambda: pt.round_counts(c.reference, 10**7)
@@ -98,11 +98,11 @@ def calls(folder: Path):
 def said(result) -> str:
     """Tell whether a result says that it was interrupted."""
     told = (
-        getattr(result, "termination", None) is pt.Termination.INTERRUPTED
+        getattr(result, "termination", None) is pt.results.Termination.INTERRUPTED
         or getattr(result, "interrupted", False) is True
         or "interrupted" in getattr(result, "attrs", {})
         or "interrupted" in getattr(result, "settings", {})
-        or getattr(getattr(result, "projection", None), "termination", None) is pt.Termination.INTERRUPTED
+        or getattr(getattr(result, "projection", None), "termination", None) is pt.results.Termination.INTERRUPTED
         or (isinstance(result, tuple) and result[-1] == 0)  # ipfn's flag
     )
     return "state" if told else f"unmarked-{type(result).__name__}"
@@ -133,7 +133,7 @@ def main(folder: Path, times: int, names: set[str]) -> None:
     heard: list[float] = []
     ignored: list[type] = []
     sys.unraisablehook = lambda told: ignored.append(told.exc_type)
-    warnings.simplefilter("ignore", pt.NotConvergedWarning)  # as mipfp, which warns of what has not converged
+    warnings.simplefilter("ignore", pt.errors.NotConvergedWarning)  # as mipfp, which warns of what has not converged
 
     def hear(number, frame):
         heard.append(time.monotonic())

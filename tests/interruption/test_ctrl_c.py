@@ -30,7 +30,7 @@ for solver in [pt.IPF(), pt.GIS()] * int(sys.argv[1]):
     try:
         while True:  # a run that ends by itself begins again
             result = pt.project(problem.reference, problem.constraints, **options)
-            if result.termination is pt.Termination.INTERRUPTED:
+            if result.termination is pt.results.Termination.INTERRUPTED:
                 break
     except KeyboardInterrupt:  # outside of the solver there is no state
         result = None
@@ -172,7 +172,7 @@ def test_project__max_seconds_is_honoured():
     options = {"solver": pt.IPF(), "tolerance": 0.0, "on_failure": "return", "certificate": False}
     pt.project(problem.reference, problem.constraints, max_iterations=3, **options)
     result = pt.project(problem.reference, problem.constraints, max_seconds=limit, **options)
-    assert result.termination is pt.Termination.TIME_LIMIT
+    assert result.termination is pt.results.Termination.TIME_LIMIT
     assert limit <= result.seconds < limit + BUSY
 
 

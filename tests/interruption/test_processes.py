@@ -93,7 +93,7 @@ def test_project__in_another_process(method):
 
 def test_warnings__are_of_purtensor_s_own_class():
     counts = pt.tabulate({"y": [0, 0, 1, 1], "s": [0, 1, 0, 1]}, weights=[1.0, 2.0, 3.0, 5.0])
-    with pytest.warns(pt.PurtensorWarning, match="not converged"):
+    with pytest.warns(pt.errors.PurtensorWarning, match="not converged"):
         pt.project(counts, pt.parity(counts, response="y", protected="s"), max_iterations=0, on_failure="warn")
 
 

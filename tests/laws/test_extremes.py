@@ -65,7 +65,7 @@ def exact_answer(reference, constraints, digits=oracles.DIGITS):
 
 def judged(result, exact, slack=Fraction(0), nats=NATS):
     """Compare a result with the exact answer, known to within `slack` in total variation, and have it verified."""
-    assert result.termination is pt.Termination.CONVERGED, result.termination.value
+    assert result.termination is pt.results.Termination.CONVERGED, result.termination.value
     p = oracles.normalised(oracles.masses_of(result.table))
     distance = oracles.total_variation(exact, p)
     assert result.certified
@@ -213,7 +213,7 @@ def test_extremes__ratios_of_targets_proved(ratio, solver):
         on_failure="return",
     )
     if ratio < 1e-50 and solver in (SWEEPS["under-relaxed"], SWEEPS["GIS"]):  # these approach each target in steps
-        assert result.termination is pt.Termination.STALLED
+        assert result.termination is pt.results.Termination.STALLED
         assert (result.certified, result.tv_bound) == (False, 1.0)
     else:
         judged(result, exact, nats=1e-17)
@@ -251,7 +251,7 @@ def test_extremes__a_small_category_without_sweeps_ends_by_name(ratio, solver):
     result = pt.project(
         tabled(COUNTS), with_a_small_category(ratio), solver=solver, max_iterations=500, on_failure="return"
     )
-    named = (pt.Termination.CONVERGED, pt.Termination.STALLED, pt.Termination.ITERATION_LIMIT)
+    named = (pt.results.Termination.CONVERGED, pt.results.Termination.STALLED, pt.results.Termination.ITERATION_LIMIT)
     assert result.termination in named
     assert result.converged == (result.residual <= 1e-10)
     distance = oracles.total_variation(

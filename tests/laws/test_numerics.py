@@ -22,13 +22,13 @@ def table(values):
 
 def judged(result):
     """Residual and bound recomputed by code that shares nothing with the solver."""
-    if result.termination is pt.Termination.INFEASIBLE:
+    if result.termination is pt.results.Termination.INFEASIBLE:
         assert result.diagnosis.verify()
         return result
     seen = pt.verify(result)
     assert seen.passed, seen.failures
     if not result.converged:
-        assert result.termination in (pt.Termination.STALLED, pt.Termination.ITERATION_LIMIT)
+        assert result.termination in (pt.results.Termination.STALLED, pt.results.Termination.ITERATION_LIMIT)
     return result
 
 
@@ -88,7 +88,7 @@ def test_strength__over_eighteen_decades(strength):
     counts = table(np.where(np.arange(12) % 7 == 0, 0, COUNTS))
     f = pt.regularize(counts, strength, response="y")
     result = judged(pt.project(f, pt.pur(f, response="y", protected="s"), max_iterations=5000, on_failure="return"))
-    assert result.converged or result.termination is pt.Termination.INFEASIBLE
+    assert result.converged or result.termination is pt.results.Termination.INFEASIBLE
 
 
 @pytest.mark.parametrize("power", [-1000, -300, 0, 300, 900])

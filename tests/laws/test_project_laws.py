@@ -27,7 +27,7 @@ some = settings(max_examples=EXAMPLES)
 class Nothing:
     """Stands for the answer where targets leave no profile at all: even on_failure="return" has no table to return."""
 
-    termination = pt.Termination.INFEASIBLE
+    termination = pt.results.Termination.INFEASIBLE
     converged = certified = False
     table = None
 
@@ -78,7 +78,7 @@ def test_project__ends_as_exact_arithmetic_says(case):
     verdict = decide(*rows_of(case)).verdict
     result = answered(case)
     if verdict == "infeasible":
-        assert result.termination is pt.Termination.INFEASIBLE
+        assert result.termination is pt.results.Termination.INFEASIBLE
     else:
         assert result.converged
 
@@ -101,7 +101,7 @@ def test_project__never_claims_what_is_not_so(case):
     if decide(*rows_of(case)).verdict == "infeasible":
         assert not result.converged
     else:
-        assert result.termination is not pt.Termination.INFEASIBLE
+        assert result.termination is not pt.results.Termination.INFEASIBLE
 
 
 @some
@@ -134,7 +134,11 @@ def test_project__is_idempotent(case):
         assert distance(masses(first), masses(again)) <= 1e-8
         assert proved_equal(first, again)
     else:  # 2,000 iterations are no promise where masses vary over 10^300: then the ending says so
-        assert first.termination in (pt.Termination.INFEASIBLE, pt.Termination.STALLED, pt.Termination.ITERATION_LIMIT)
+        assert first.termination in (
+            pt.results.Termination.INFEASIBLE,
+            pt.results.Termination.STALLED,
+            pt.results.Termination.ITERATION_LIMIT,
+        )
 
 
 @some
@@ -168,7 +172,9 @@ def test_project__sees_no_order_label_or_layout(case, seed):
     assert (here.table is None) == (there.table is None)
     if here.table is None:
         return
-    assert (here.termination is pt.Termination.INFEASIBLE) == (there.termination is pt.Termination.INFEASIBLE)
+    assert (here.termination is pt.results.Termination.INFEASIBLE) == (
+        there.termination is pt.results.Termination.INFEASIBLE
+    )
     back = {tuple(profile[order.index(i)] for i in range(len(order))): mass for profile, mass in masses(there).items()}
     renamed = {
         tuple(fresh[name][label] for name, label in zip(case.attributes, profile, strict=True)): mass
@@ -221,8 +227,8 @@ def test_project__every_step_of_ipf_gains(case):
 def test_project__more_constraints_never_lower_the_divergence(case):
     few = replace(case, scopes=case.scopes[:1])
     fewer, all_of_them = answered(few), answered(case)
-    if fewer.termination is pt.Termination.INFEASIBLE:
-        assert all_of_them.termination is pt.Termination.INFEASIBLE
+    if fewer.termination is pt.results.Termination.INFEASIBLE:
+        assert all_of_them.termination is pt.results.Termination.INFEASIBLE
     if fewer.converged and all_of_them.converged:
         assert all_of_them.divergence >= fewer.divergence - 1e-8
 

@@ -18,7 +18,7 @@ from tests.outofcore.test_project import SETS, by_profile, pools  # noqa: F401
 
 pytest.importorskip("zarr")
 
-ON_FACE = pt.Termination.CONVERGED_ON_FACE
+ON_FACE = pt.results.Termination.CONVERGED_ON_FACE
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +161,7 @@ def test_project__interior_problems_are_never_asked_about(tmp_path, monkeypatch)
     monkeypatch.setattr(doubts, "diagnose_slabs", lambda *_: pytest.fail("nobody doubts"))
     problem = pt.problems.load("a")
     result = pt.project(stored(pt.to_sparse(problem.reference), tmp_path), problem.constraints)
-    assert result.termination is pt.Termination.CONVERGED
+    assert result.termination is pt.results.Termination.CONVERGED
     assert result.diagnosis is None
 
 

@@ -92,7 +92,7 @@ def test_save__of_a_result_whose_folder_has_gone_on_says_so(tmp_path):
     place = stored(table, tmp_path)
     result = pt.project(place, constraints)
     pt.project(place, constraints, start=[])
-    with pytest.raises(pt.StoreError, match="another run by now"):
+    with pytest.raises(pt.errors.StoreError, match="another run by now"):
         pt.save(result, tmp_path / "late")
 
 
@@ -170,8 +170,8 @@ DRIVER = textwrap.dedent(
             time.sleep(60)
 
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 30}):
-        stored = pt.open_table(sys.argv[1])
-        data = pt.open_table(sys.argv[1].replace("t.zarr", "data.zarr"))
+        stored = pt.results.open_table(sys.argv[1])
+        data = pt.results.open_table(sys.argv[1].replace("t.zarr", "data.zarr"))
         pt.project(stored, pt.marginals_of(data, [("y", "s"), ("y", "x"), ("s", "x")]), callback=told)
     """
 )
@@ -253,7 +253,7 @@ def test_resume__a_face_that_is_gone_or_named_wrongly(tmp_path):
     for name in ("../" + result.evidence.store.folder.name, ".", 3, "0" * 16):
         options = {**packed.facts["options"], "face": {"folder": name, "iterations": 1, "seconds": 0.0}}
         write_packed(place, packed.arrays, {**packed.facts, "options": options})
-        with pytest.raises(pt.StoreError):
+        with pytest.raises(pt.errors.StoreError):
             pt.resume(result.path)
 
 
@@ -268,7 +268,7 @@ def test_save__where_another_run_has_begun_there_is_nothing_to_resume(tmp_path):
     kept = pt.load(tmp_path / "faces" / "kept")
     assert np.array_equal(by_profile(kept.table.to_table()).values, bits)
     assert pt.verify(kept).passed
-    with pytest.raises(pt.StoreError, match="holds no checkpoint"):
+    with pytest.raises(pt.errors.StoreError, match="holds no checkpoint"):
         pt.resume(kept.path)
 
 

@@ -54,7 +54,7 @@ def test_map_each__nobody_is_there(small, monkeypatch):
     monkeypatch.setattr(cluster, "_call_back", lambda _: None)
     with (
         dask.config.set({cluster.WAIT_OPTION: 0.2}),
-        pytest.raises(pt.StoreError, match=r"no worker for 0\.2 seconds.*then resume"),
+        pytest.raises(pt.errors.StoreError, match=r"no worker for 0\.2 seconds.*then resume"),
     ):
         engine.map_each(abs, range(3))
 
@@ -80,14 +80,14 @@ def killed(error):
 def test_map_each__a_call_that_kills_its_workers(small, monkeypatch):
     error = distributed.scheduler.KilledWorker("sweep_pass(12)-0f3a", None, 3)
     monkeypatch.setattr(engine, "computed_by", killed(error))
-    with pytest.raises(pt.StoreError, match=r"the call sweep_pass\(12\) was lost 3 times in one pass.*memory"):
+    with pytest.raises(pt.errors.StoreError, match=r"the call sweep_pass\(12\) was lost 3 times in one pass.*memory"):
         engine.map_each(abs, range(3))
 
 
 def test_map_each__a_scheduler_that_forgets(small, monkeypatch):
     gone = distributed.client.FutureCancelledError("abs(1)-2", "scheduler-connection-lost", "Please check.")
     monkeypatch.setattr(engine, "computed_by", killed(gone))
-    with pytest.raises(pt.StoreError, match=r"scheduler is gone.*connection-lost.*then resume$"):
+    with pytest.raises(pt.errors.StoreError, match=r"scheduler is gone.*connection-lost.*then resume$"):
         engine.map_each(abs, range(3))
 
 
@@ -107,6 +107,6 @@ def test_map_reduce__a_process_of_the_pool_is_killed(tmp_path):
 def test_map_each__processes_of_the_pool_die_always():
     with (
         dask.config.set(scheduler="processes", num_workers=1),
-        pytest.raises(pt.StoreError, match="a call was lost 3 times"),
+        pytest.raises(pt.errors.StoreError, match="a call was lost 3 times"),
     ):
         engine.map_each(os._exit, [1])

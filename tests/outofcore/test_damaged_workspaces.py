@@ -108,7 +108,7 @@ DAMAGED = {
 @pytest.mark.parametrize(("damage", "match"), DAMAGED.values(), ids=DAMAGED)
 def test_resume__from_what_is_no_run(run, damage, match):
     damage(run)
-    with pytest.raises(pt.StoreError, match=match) as caught:
+    with pytest.raises(pt.errors.StoreError, match=match) as caught:
         pt.resume(run, max_iterations=50)
     assert "\n" not in str(caught.value)
 
@@ -119,8 +119,8 @@ def test_resume__what_was_not_touched_goes_on(run):
 
 def test_project__a_workspace_that_is_a_file(workspace, tmp_path):
     (tmp_path / "work").write_text("mine")
-    stored = pt.open_table(workspace / "t.zarr", workspace=tmp_path / "work")
-    with pytest.raises(pt.StoreError, match=r"work.* cannot be made"):
+    stored = pt.results.open_table(workspace / "t.zarr", workspace=tmp_path / "work")
+    with pytest.raises(pt.errors.StoreError, match=r"work.* cannot be made"):
         pt.project(stored, targets(people(22), SETS["PUR"]))
     assert (tmp_path / "work").read_text() == "mine"
 
@@ -129,17 +129,17 @@ def test_project__no_permission_for_the_workspace(workspace, tmp_path, monkeypat
     def refused(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    stored = pt.open_table(workspace / "t.zarr", workspace=tmp_path / "work")
+    stored = pt.results.open_table(workspace / "t.zarr", workspace=tmp_path / "work")
     monkeypatch.setattr("pathlib.Path.mkdir", refused)
-    with pytest.raises(pt.StoreError, match="cannot be made: Permission denied"):
+    with pytest.raises(pt.errors.StoreError, match="cannot be made: Permission denied"):
         pt.project(stored, targets(people(22), SETS["PUR"]))
 
 
 def test_resume__where_nothing_is(tmp_path):
     (tmp_path / "away").mkdir()
-    with pytest.raises(pt.MissingStoreError, match=r"there is no run .*awya: .* names like it are away/"):
+    with pytest.raises(pt.errors.MissingStoreError, match=r"there is no run .*awya: .* names like it are away/"):
         pt.resume(tmp_path / "awya")
-    with pytest.raises(pt.StoreError, match="holds 0 runs with a checkpoint"):
+    with pytest.raises(pt.errors.StoreError, match="holds 0 runs with a checkpoint"):
         pt.resume(tmp_path / "away")
 
 
@@ -148,7 +148,7 @@ def test_resume__no_room_for_another_folder(run, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.mkdir", full)
-    with pytest.raises(pt.StoreError, match=r"cannot be made: No space left on device.*then resume"):
+    with pytest.raises(pt.errors.StoreError, match=r"cannot be made: No space left on device.*then resume"):
         pt.resume(run, max_iterations=50)
     monkeypatch.undo()
     assert pt.resume(run, max_iterations=50).converged
@@ -157,6 +157,6 @@ def test_resume__no_room_for_another_folder(run, monkeypatch):
 def test_table__labels_that_are_damaged(run):
     result = pt.resume(run, max_iterations=50)
     cut("labels 2")(run)
-    with pytest.raises(pt.StoreError, match="labels/000002 is"):
+    with pytest.raises(pt.errors.StoreError, match="labels/000002 is"):
         _ = result.table
     assert not list(run.glob("*.partial"))

@@ -186,7 +186,7 @@ def test_diagnose__a_relation_of_rows_that_targets_break(tmp_path, slabs_alone):
         pt.diagnose(stored(table, tmp_path), constraints)
     loose = [pt.Marginal(pt.marginal(other, "y")), *pt.marginals_of(table, [("s", "x")])]
     assert pt.diagnose(table, loose).verdict is Verdict.INFEASIBLE
-    found = diagnose_stored(pt.open_table(tmp_path / "t.zarr"), loose, in_memory=0)
+    found = diagnose_stored(pt.results.open_table(tmp_path / "t.zarr"), loose, in_memory=0)
     assert found.verdict is Verdict.INFEASIBLE
     assert found.evidence.steps[0].proven.store.kept.all()  # all rows are weighed, also those that others imply
     assert found.verify()
@@ -265,6 +265,6 @@ def test_project__of_what_cannot_be_met_says_so(tmp_path, monkeypatch):
         pt.project(place, constraints)
     assert raised.value.diagnosis.verdict is Verdict.INFEASIBLE
     result = pt.project(place, constraints, solver=pt.IPF(), on_failure="return")
-    assert result.termination is pt.Termination.INFEASIBLE
+    assert result.termination is pt.results.Termination.INFEASIBLE
     assert result.iterations == 20
     assert result.diagnosis.verify()

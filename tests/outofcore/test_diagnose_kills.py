@@ -50,8 +50,8 @@ DRIVER = textwrap.dedent(
 
     PartsSpace.keep = told
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 30}):
-        stored = pt.open_table(path)
-        goal = pt.open_table(path.replace("t.zarr", "goal.zarr"))
+        stored = pt.results.open_table(path)
+        goal = pt.results.open_table(path.replace("t.zarr", "goal.zarr"))
         pt.diagnose(stored, pt.marginals_of(goal, [("y", "s"), ("y", "x"), ("s", "x")]))
     """
 )
@@ -77,7 +77,7 @@ def case(folder):
     table, goal = forced_goal(TWO_PROOFS)
     place = stored(table, folder)
     pt.store_table(goal, folder / "goal.zarr", chunk=13)
-    return place, pt.marginals_of(pt.open_table(folder / "goal.zarr"), SETS["PUR"])
+    return place, pt.marginals_of(pt.results.open_table(folder / "goal.zarr"), SETS["PUR"])
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_project__goes_on_with_the_diagnosis_that_it_broke_off(tmp_path, steps_m
     with monkeypatch.context() as patched:
         patched.setattr(searching, "search", interrupting(2))
         stopped = pt.project(place, constraints, on_failure="return")
-    assert stopped.termination is pt.Termination.INTERRUPTED
+    assert stopped.termination is pt.results.Termination.INTERRUPTED
     assert steps_made == whole[:2]
     assert_same_bits(pt.resume(stopped.path), expected)
     assert steps_made == whole

@@ -125,7 +125,7 @@ def test_diagnose__two_of_one_table_keep_their_own_zeros(tmp_path, monkeypatch, 
     assert second.verdict is not first.verdict
     assert second.solution.profiles == table.size
     assert profiles_of(first.implied_zeros.to_table()) == zeros
-    assert profiles_of(pt.open_table(first.solution.path).to_table()) == solution
+    assert profiles_of(pt.results.open_table(first.solution.path).to_table()) == solution
     assert first.verify()
 
 
@@ -192,5 +192,5 @@ def test_project__open_questions_do_not_end_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(diagnose.diagnose_slabs, "__kwdefaults__", {"in_memory": 0})
     table, constraints = drawn_case(0)
     result = pt.project(stored(table, tmp_path), constraints)
-    assert result.termination is pt.Termination.CONVERGED
+    assert result.termination is pt.results.Termination.CONVERGED
     assert result.diagnosis.verdict is Verdict.OPEN

@@ -37,7 +37,7 @@ def test_resume__damage_is_told(run, folder):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 4
     path.write_bytes(content)
-    with pytest.raises(pt.StoreError, match="damaged"):
+    with pytest.raises(pt.errors.StoreError, match="damaged"):
         pt.resume(run.path, max_iterations=50)
 
 
@@ -50,10 +50,10 @@ def test_project__ctrl_c_waits_for_no_proof_and_can_be_gone_on_from(run, tmp_pat
             raise KeyboardInterrupt
 
     stopped = pt.project(reference, constraints, callback=lambda stage: stage.iteration == 3, on_failure="return")
-    assert (stopped.termination, stopped.certified) == (pt.Termination.INTERRUPTED, True)
+    assert (stopped.termination, stopped.certified) == (pt.results.Termination.INTERRUPTED, True)
     monkeypatch.setattr("purtensor.outofcore.parts_space.certify", None)
     result = pt.project(reference, constraints, callback=pressed, on_failure="return")
-    assert (result.termination, result.certified, result.tv_bound) == (pt.Termination.INTERRUPTED, False, 1.0)
+    assert (result.termination, result.certified, result.tv_bound) == (pt.results.Termination.INTERRUPTED, False, 1.0)
     assert result.divergence == pytest.approx(stopped.divergence, rel=1e-14)  # not rebuilt at its total: that is a pass
     monkeypatch.undo()
     assert pt.resume(result.path).certified
@@ -71,7 +71,7 @@ def test_resume__options_of_another_type(run, options):
 
 def test_resume__a_state_is_gone(run):
     files(run, "states")[0].unlink()
-    with pytest.raises(pt.StoreError, match="lacks the potentials"):
+    with pytest.raises(pt.errors.StoreError, match="lacks the potentials"):
         pt.resume(run.path)
 
 
@@ -87,7 +87,7 @@ def test_resume__a_full_disk_leaves_the_last_checkpoint(run, monkeypatch):
         return real(handle)
 
     monkeypatch.setattr("os.fsync", filling)
-    with pytest.raises(pt.StoreError, match=r"No space left.*then resume"):
+    with pytest.raises(pt.errors.StoreError, match=r"No space left.*then resume"):
         pt.resume(run.path, max_iterations=50)
     monkeypatch.undo()
     assert pt.resume(run.path, max_iterations=2, on_failure="return").residual == whole
@@ -95,10 +95,10 @@ def test_resume__a_full_disk_leaves_the_last_checkpoint(run, monkeypatch):
 
 
 def test_resume__nothing_to_go_on_from(tmp_path, run):
-    with pytest.raises(pt.StoreError, match="there is no run"):
+    with pytest.raises(pt.errors.StoreError, match="there is no run"):
         pt.resume(tmp_path / "elsewhere")
     (run.path / "checkpoint").unlink()
-    with pytest.raises(pt.StoreError, match="holds no checkpoint"):
+    with pytest.raises(pt.errors.StoreError, match="holds no checkpoint"):
         pt.resume(run.path)
 
 
@@ -124,7 +124,7 @@ def full_at(monkeypatch, ending):
 FILLED = {
     "witness": lambda run, _: pt.resume(run.path, max_iterations=50),
     ".start": lambda run, _: pt.project(run.reference, run.constraints, start=run),
-    "proof": lambda _, folder: pt.diagnose(pt.open_table(folder / "forced.zarr"), forced_case(10)[1]),
+    "proof": lambda _, folder: pt.diagnose(pt.results.open_table(folder / "forced.zarr"), forced_case(10)[1]),
     ".partial": lambda run, folder: pt.save(run, folder / "late"),
 }
 
@@ -133,7 +133,7 @@ FILLED = {
 def test_a_full_disk_where_a_folder_is_made_is_told(run, tmp_path, monkeypatch, ending):
     pt.store_table(forced_case(10)[0], tmp_path / "forced.zarr")
     full_at(monkeypatch, ending)
-    with pytest.raises(pt.StoreError, match="No space left"):
+    with pytest.raises(pt.errors.StoreError, match="No space left"):
         FILLED[ending](run, tmp_path)
     assert not (tmp_path / "late").exists()
 
@@ -143,7 +143,7 @@ def test_load__a_result_that_does_not_say_how_it_ended(run):
     packed = read_packed(place)
     for facts in ({"termination": "WELL"}, {"trace": 3}, {"face": "../elsewhere"}, {"notes": 1}):
         write_packed(place, packed.arrays, {**packed.facts, **facts})
-        with pytest.raises(pt.StoreError):
+        with pytest.raises(pt.errors.StoreError):
             pt.load(run.path)
     write_packed(place, packed.arrays, packed.facts)
     assert pt.load(run.path).iterations == 2
@@ -151,7 +151,7 @@ def test_load__a_result_that_does_not_say_how_it_ended(run):
 
 def test_project__a_reference_that_is_gone(run):
     shutil.rmtree(run.reference.path)
-    with pytest.raises(pt.StoreError, match="cannot be read"):
+    with pytest.raises(pt.errors.StoreError, match="cannot be read"):
         pt.project(run.reference, run.constraints)
 
 

@@ -43,9 +43,9 @@ DRIVER = textwrap.dedent(
             time.sleep(60)
 
     with dask.config.set(scheduler="synchronous"):
-        stored = pt.open_table(path)
+        stored = pt.results.open_table(path)
         if how == "new":
-            data = pt.open_table(path.replace("t.zarr", "data.zarr"))
+            data = pt.results.open_table(path.replace("t.zarr", "data.zarr"))
             project_stored(stored, pt.marginals_of(data, [("y", "s"), ("y", "x"), ("s", "x")]), part_profiles=150,
                            solver=getattr(pt, solver)(), max_iterations=int(most), on_failure="return", callback=told)
         else:
@@ -61,7 +61,7 @@ def stored_case(folder):
 
 
 def wanted_of(folder):
-    return pt.marginals_of(pt.open_table(folder / "data.zarr"), SETS["PUR"])
+    return pt.marginals_of(pt.results.open_table(folder / "data.zarr"), SETS["PUR"])
 
 
 def assert_same_bits(result, expected):
@@ -275,7 +275,7 @@ def test_project__scheduler_and_workers_of_their_own_are_killed(tmp_path):
             if stage.iteration == result.iterations + 1:
                 machines.scheduler.kill()
 
-        with pytest.raises(pt.StoreError, match=r"scheduler is gone.*then resume"):
+        with pytest.raises(pt.errors.StoreError, match=r"scheduler is gone.*then resume"):
             pt.resume(result.path, callback=end_scheduler)
     with dask.config.set(scheduler="synchronous"):
         after = pt.resume(result.path, max_iterations=result.iterations + 2, on_failure="return")

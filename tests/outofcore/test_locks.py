@@ -20,7 +20,7 @@ pytest.importorskip("zarr")
 PROGRAM = """
 import sys
 import purtensor as pt
-stored = pt.open_table(sys.argv[1])
+stored = pt.results.open_table(sys.argv[1])
 made = pt.load(sys.argv[2])
 constraints = pt.pur(made, response="y", protected="s")
 while not __import__("pathlib").Path(sys.argv[3]).exists():
@@ -75,6 +75,6 @@ def test_locked__a_workspace_that_cannot_be_written_is_named(tmp_path: Path) -> 
     counts = pt.tabulate({"a": [0, 1]})
     pt.store_table(counts, tmp_path / "t.zarr")
     (tmp_path / "file").write_text("")
-    stored = pt.open_table(tmp_path / "t.zarr", workspace=tmp_path / "file" / "inside")
+    stored = pt.results.open_table(tmp_path / "t.zarr", workspace=tmp_path / "file" / "inside")
     with pytest.raises(StoreError, match="cannot be made"), locked(stored, pt.marginals_of(counts, ["a"])):
         pass

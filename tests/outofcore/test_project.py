@@ -209,7 +209,7 @@ def refused(tmp_path, table, constraints, **options):
 def test_project__refuses_constraints_without_slabs(tmp_path):
     rng = np.random.default_rng(0)
     wide = pt.tabulate({name: rng.integers(0, 3000, 6000) for name in "abc"})
-    with pytest.raises(pt.NoSlabsError, match="couple the slabs"):
+    with pytest.raises(pt.errors.NoSlabsError, match="couple the slabs"):
         refused(tmp_path, wide, pt.marginals_of(wide, [("a", "b"), ("b", "c"), ("a", "c")]))
 
 
@@ -258,7 +258,7 @@ def test_project__memory_and_disk_are_asked_first(tmp_path, monkeypatch):
         pt.project(stored, constraints)
     monkeypatch.undo()
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10})())
-    with pytest.raises(pt.StoreError, match="are free"):
+    with pytest.raises(pt.errors.StoreError, match="are free"):
         pt.project(stored, constraints)
     assert not any(stored.workspace.glob("[!.]*"))  # but for the lock of the question, nothing is made
 
@@ -267,7 +267,7 @@ def test_project__the_disk_that_it_asks_for_suffices(tmp_path, monkeypatch):
     stored = pt.store_table(people(14, (5, 6, 4000)), tmp_path / "t.zarr")
     constraints = pt.marginals_of(stored, SETS["PUR"])
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10})())
-    with pytest.raises(pt.StoreError) as refusal:
+    with pytest.raises(pt.errors.StoreError) as refusal:
         pt.project(stored, constraints)
     monkeypatch.undo()
     asked = int(re.search(r"need (\d+) bytes", str(refusal.value))[1])

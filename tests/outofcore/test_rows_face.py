@@ -109,7 +109,7 @@ def test_lbfgs__nothing_meets_the_constraints(tmp_path):
     assert found.verify()
     assert str(found.explanation) == str(told.value)
     result = pt.project(place, problem.constraints, solver=pt.LBFGS(), on_failure="return")
-    assert result.termination is pt.Termination.INFEASIBLE
+    assert result.termination is pt.results.Termination.INFEASIBLE
     assert result.iterations == loop.PATIENCE
 
 
@@ -124,7 +124,7 @@ def test_lbfgs__what_stands_still_is_asked_about(tmp_path):
     result = pt.project(
         stored(table, tmp_path, 10), targets(table, SETS["PUR"]), solver=pt.LBFGS(), tolerance=0.0, on_failure="return"
     )
-    assert result.termination is pt.Termination.STALLED
+    assert result.termination is pt.results.Termination.STALLED
     assert result.diagnosis.verdict is Verdict.INTERIOR
     assert result.diagnosis.verify()
 
@@ -136,7 +136,7 @@ def test_lbfgs__is_interrupted_while_it_asks(tmp_path, monkeypatch, doubting):
     monkeypatch.setattr(doubts, "diagnose_stored", interrupted)
     table, constraints = forced_case(10)
     result = pt.project(stored(table, tmp_path), constraints, **SOLVING)
-    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.termination is pt.results.Termination.INTERRUPTED
     assert result.iterations == loop.PATIENCE
 
 
@@ -159,7 +159,7 @@ def cube_case():
 def test_lbfgs__a_small_table_without_slabs_is_asked_about_in_memory(tmp_path, no_slabs, doubting):
     table, constraints = cube_case()
     place = stored(table, tmp_path)
-    with pytest.raises(pt.NoSlabsError):
+    with pytest.raises(pt.errors.NoSlabsError):
         pt.project(place, constraints)
     result = pt.project(place, constraints, **SOLVING)
     assert_on_the_face(result, table, constraints)
@@ -172,7 +172,7 @@ def test_lbfgs__a_large_table_without_slabs_leaves_the_question_open_and_says_so
 ):
     table, constraints = cube_case()
     result = pt.project(stored(table, tmp_path), constraints, **SOLVING, max_iterations=80)
-    assert result.termination in (pt.Termination.ITERATION_LIMIT, pt.Termination.STALLED)
+    assert result.termination in (pt.results.Termination.ITERATION_LIMIT, pt.results.Termination.STALLED)
     assert result.diagnosis.verdict is Verdict.OPEN
     assert result.notes[-1].startswith("Neither a solution nor a proof that there is none was found.")
     assert "No attributes cut these constraints into slabs, 24 profiles are more than" in result.notes[-1]
@@ -188,7 +188,7 @@ def test_diagnose__without_slabs(tmp_path, no_slabs):
     found, expected = pt.diagnose(place, constraints), pt.diagnose(table, constraints)
     assert found.verdict is expected.verdict is Verdict.BOUNDARY
     assert found.verify()
-    with pytest.raises(pt.NoSlabsError, match=NO_SLABS):
+    with pytest.raises(pt.errors.NoSlabsError, match=NO_SLABS):
         diagnose_stored(place, constraints, in_memory=0)
 
 
@@ -208,7 +208,7 @@ def test_project__by_rows_leaves_no_mass_on_forced_zeros(tmp_path, name):
     stored = pt.store_table(problem.reference, tmp_path / "f.zarr")
     result = pt.project(stored, problem.constraints, solver=pt.LBFGS())
     expected = pt.project(problem.reference, problem.constraints)
-    assert result.termination is expected.termination is pt.Termination.CONVERGED_ON_FACE
+    assert result.termination is expected.termination is pt.results.Termination.CONVERGED_ON_FACE
     assert pt.total_variation(result.table.to_table(), expected.table) < 1e-8
     assert result.diagnosis.verdict == "boundary"
     found = pt.to_dense(result.table.to_table(), fill_value=0.0)

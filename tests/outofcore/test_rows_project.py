@@ -43,7 +43,7 @@ def test_lbfgs__steps_are_those_in_memory(tmp_path):
     table = people(102)
     found, expected = both(tmp_path, table, targets(table, SETS["PUR"]), max_iterations=6, on_failure="return")
     assert found.iterations == expected.iterations == 6
-    assert found.termination is pt.Termination.ITERATION_LIMIT
+    assert found.termination is pt.results.Termination.ITERATION_LIMIT
     for name in ("residual", "residual_l1", "dual", "kl_step"):
         assert found.trace[name].values[1:] == pytest.approx(expected.trace[name].values[1:], rel=1e-6, abs=1e-13)
 
@@ -54,7 +54,7 @@ def test_lbfgs__constraints_without_slabs(tmp_path, monkeypatch):
     wide = pt.tabulate({name: rng.integers(0, 30, 900) for name in "abc"}, weights=rng.random(900) + 0.1)
     constraints = pt.marginals_of(wide * np.exp(rng.normal(size=wide.shape)), [("a", "b"), ("b", "c"), ("a", "c")])
     stored = pt.store_table(wide, tmp_path / "t.zarr", chunk=200)
-    with pytest.raises(pt.NoSlabsError, match=r"LBFGS\(\)"):
+    with pytest.raises(pt.errors.NoSlabsError, match=r"LBFGS\(\)"):
         pt.project(stored, constraints)
     found = pt.project(stored, constraints, solver=pt.LBFGS(), tolerance=1e-11)
     expected = pt.project(wide, constraints, solver=pt.LBFGS(), tolerance=1e-11)

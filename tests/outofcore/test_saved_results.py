@@ -66,18 +66,18 @@ def test_save__a_result_that_later_runs_do_not_touch(result, tmp_path):
 
 def test_save__refuses(result, tmp_path):
     (tmp_path / "there").mkdir()
-    with pytest.raises(pt.StoreError, match="exists already"):
+    with pytest.raises(pt.errors.StoreError, match="exists already"):
         pt.save(result, tmp_path / "there")
     for name in ("n\0", "n" * 300):
-        with pytest.raises(pt.StoreError, match=r"cannot be (written|made): (embedded null|File name too long)"):
+        with pytest.raises(pt.errors.StoreError, match=r"cannot be (written|made): (embedded null|File name too long)"):
             pt.save(result, tmp_path / name)
     project_stored(
         result.reference, result.constraints, part_profiles=60, solver=pt.IPF(), max_iterations=3, on_failure="return"
     )
-    with pytest.raises(pt.StoreError, match="another run by now"):
+    with pytest.raises(pt.errors.StoreError, match="another run by now"):
         pt.save(result, tmp_path / "late")
     assert not (tmp_path / "late").exists()
-    with pytest.raises(pt.StoreError):
+    with pytest.raises(pt.errors.StoreError):
         pt.load(tmp_path / "there")
 
 
@@ -87,7 +87,7 @@ def test_save__a_stored_table(tmp_path):
     pt.save(stored, tmp_path / "copy.zarr")
     shutil.rmtree(stored.path)
     copy = pt.load(tmp_path / "copy.zarr")
-    assert isinstance(copy, pt.StoredTable)
+    assert isinstance(copy, pt.results.StoredTable)
     assert by_profile(copy.to_table()).equals(by_profile(table))
 
 
@@ -101,7 +101,7 @@ def test_save__a_copy_that_came_into_being_meanwhile_stays(result, tmp_path, mon
         return linked(source, target)
 
     monkeypatch.setattr(saved, "_linked", slow)
-    with pytest.raises(pt.StoreError, match="kept exists by now"):
+    with pytest.raises(pt.errors.StoreError, match="kept exists by now"):
         pt.save(result, tmp_path / "kept")
     assert [one.name for one in (tmp_path / "kept").iterdir()] == ["mine"]
     assert not list(tmp_path.glob("*.partial"))
@@ -116,7 +116,7 @@ def test_save__two_copies_to_one_place_do_not_meet(result, tmp_path, monkeypatch
         return linked(source, target)
 
     monkeypatch.setattr(saved, "_linked", other_first)
-    with pytest.raises(pt.StoreError, match="kept exists by now"):
+    with pytest.raises(pt.errors.StoreError, match="kept exists by now"):
         pt.save(result, tmp_path / "kept")
     assert_same(pt.load(tmp_path / "kept"), result)
     assert not list(tmp_path.glob("*.partial"))

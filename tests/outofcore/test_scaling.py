@@ -160,7 +160,7 @@ def test_project__forced_zeros_beside_denormals_as_in_memory(tmp_path):
     first = table["x"].values == table["x"].values[0]
     table = table.copy(data=np.where(first, 5e-324 * table.values, table.values))
     found, expected = both(tmp_path, table, constraints, solver=pt.Newton())
-    assert expected.termination is pt.Termination.CONVERGED_ON_FACE
+    assert expected.termination is pt.results.Termination.CONVERGED_ON_FACE
     assert_as_in_memory(found, expected)
     assert pt.verify(found).passed
 

@@ -56,7 +56,7 @@ def test_predict__for_a_stored_population(pair, tmp_path, at_once, unseen, model
     people = pt.store_table(test, tmp_path / "people.zarr", chunk=5)
     wanted = pt.predict(table, test, response="y", unseen=unseen)
     found = pt.predict(stored if model == "stored" else table, people, response="y", unseen=unseen)
-    assert isinstance(found, pt.StoredTable)
+    assert isinstance(found, pt.results.StoredTable)
     assert by_profile(found.to_table()).to_dict() == pytest.approx(by_profile(wanted).to_dict(), rel=1e-13)
 
 
@@ -88,7 +88,7 @@ def test_conditions__of_a_stored_table_stay_on_disk(pair):
     for condition in (pt.utility, pt.realism):
         found = condition(stored, response="y", protected="s")
         wanted = condition(table, response="y", protected="s")
-        assert isinstance(found, pt.StoredMarginal)
+        assert isinstance(found, pt.results.StoredMarginal)
         assert by_profile(found.in_memory().target).to_dict() == pytest.approx(by_profile(wanted.target).to_dict())
 
 

@@ -122,7 +122,7 @@ def test_verify__a_table_that_was_changed(tmp_path):
     assert any("exponential family" in failure for failure in found.failures)
     shutil.rmtree(place)
     pt.store_table(table[::-1], place)
-    with pytest.raises(pt.StoreError, match="not the table of this run"):
+    with pytest.raises(pt.errors.StoreError, match="not the table of this run"):
         pt.verify(result)
 
 
@@ -130,7 +130,7 @@ def test_verify__a_reference_that_was_changed(tmp_path):
     result, table, _ = projected(tmp_path, 98, SETS["PUR"])
     shutil.rmtree(result.reference.path)
     pt.store_table(table * np.where(np.arange(table.size) == 5, 1.5, 1.0), result.reference.path)
-    found = pt.verify(replace(result, reference=pt.open_table(result.reference.path)))
+    found = pt.verify(replace(result, reference=pt.results.open_table(result.reference.path)))
     assert not found.support
     assert "reference" in found.failures[0]
 
@@ -149,6 +149,6 @@ def test_table__of_another_run_in_the_same_place_is_not_taken(tmp_path):
     sweeps = pt.project(stored, constraints, solver=pt.IPF(), max_iterations=2, on_failure="return")
     assert newton.path == sweeps.path
     assert newton.evidence.token != sweeps.evidence.token
-    with pytest.raises(pt.StoreError):
+    with pytest.raises(pt.errors.StoreError):
         newton.table  # noqa: B018
     assert sweeps.table.total == pytest.approx(float(table.sum()), rel=1.0)

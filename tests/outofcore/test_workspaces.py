@@ -93,7 +93,7 @@ def test_lbfgs__a_run_that_breaks_off_while_it_writes_leaves_nothing(tmp_path, m
         return make(number, *rest)
 
     monkeypatch.setattr(rows, "make_chunk", full)
-    with pytest.raises(pt.StoreError, match="the disk is full"):
+    with pytest.raises(pt.errors.StoreError, match="the disk is full"):
         by_rows(stored, constraints)
     assert not any(stored.workspace.glob("[!.]*"))
     monkeypatch.undo()
@@ -107,13 +107,13 @@ def test_lbfgs__a_table_that_was_written_anew_is_another(tmp_path):
     twice = table.copy(data=table.values * np.linspace(1.0, 2.0, table.size))
     shutil.rmtree(stored.path)
     anew = by_rows(pt.store_table(twice, stored.path, chunk=17), constraints)
-    with pytest.raises(pt.StoreError, match=r"t\.zarr is another table than was projected"):
+    with pytest.raises(pt.errors.StoreError, match=r"t\.zarr is another table than was projected"):
         _ = first.table
-    with pytest.raises(pt.StoreError, match="another table than was projected"):
+    with pytest.raises(pt.errors.StoreError, match="another table than was projected"):
         next(first.chunks())
     assert_equal(anew, pt.project(twice, constraints, solver=pt.LBFGS(), tolerance=1e-11), 1e-9)
     shutil.rmtree(stored.path)
-    with pytest.raises(pt.StoreError, match="cannot be read"):
+    with pytest.raises(pt.errors.StoreError, match="cannot be read"):
         next(anew.chunks())
 
 
@@ -149,7 +149,7 @@ def test_made_once__no_room_for_the_folder(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.rename", full)
-    with pytest.raises(pt.StoreError, match="f cannot be written: No space left"):
+    with pytest.raises(pt.errors.StoreError, match="f cannot be written: No space left"):
         made_once(tmp_path / "f", made("first"))
     assert not any(tmp_path.iterdir())
 

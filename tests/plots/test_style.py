@@ -82,6 +82,6 @@ def test_pictures__labels_that_look_like_formulas_are_drawn_as_they_are(picture:
 
 
 def test_save_figure__what_the_font_lacks_is_a_warning_of_ours(tmp_path) -> None:
-    with pytest.warns(pt.PurtensorWarning, match=r"price\.svg: Glyph 22899 .* missing from font"):
+    with pytest.warns(pt.errors.PurtensorWarning, match=r"price\.svg: Glyph 22899 .* missing from font"):
         save_figure(plot_parity_curve(curve("\u5973")), tmp_path / "price")
     assert {path.name for path in tmp_path.iterdir()} == {"price.svg", "price.png"}

@@ -45,7 +45,7 @@ def test_convergence_rate__names_the_profiles_that_vanish():
     )
     assert not result.converged
     rate = pt.convergence_rate(result)
-    assert rate.trend is pt.Trend.SUBLINEAR
+    assert rate.trend is pt.convergence.Trend.SUBLINEAR
     assert rate.implied_zeros is None
     slowest = rate.slow_profiles(1).iloc[0]
     assert (slowest["row"], slowest["column"]) == (1, 1)
@@ -55,7 +55,7 @@ def test_convergence_rate__names_the_profiles_that_vanish():
 def test_convergence_rate__on_a_face_is_that_of_the_face():
     problem = pt.problems.load("and_gate")
     result = pt.project(problem.reference, problem.constraints)
-    assert result.termination is pt.Termination.CONVERGED_ON_FACE
+    assert result.termination is pt.results.Termination.CONVERGED_ON_FACE
     rate = pt.convergence_rate(result)
     assert rate.implied_zeros is not None
     assert rate.implied_zeros.size == result.diagnosis.implied_zeros.size > 0

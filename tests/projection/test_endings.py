@@ -28,7 +28,7 @@ def returned(name="PUR", **options):
 @each_solver
 def test_project__converged(solver):
     result = project(solver=solver, tolerance=1e-9)
-    assert result.termination is pt.Termination.CONVERGED
+    assert result.termination is pt.results.Termination.CONVERGED
     assert result.converged
     assert result.residual <= 1e-9
     assert result.residual_l1 <= 1e-7
@@ -39,7 +39,7 @@ def test_project__converged(solver):
 @each_solver
 def test_project__iteration_limit(solver):
     result = returned(solver=solver, tolerance=1e-15, max_iterations=2)
-    assert result.termination is pt.Termination.ITERATION_LIMIT
+    assert result.termination is pt.results.Termination.ITERATION_LIMIT
     assert not result.converged
     assert result.iterations == 2
     assert result.trace.iteration.values.tolist() == [0, 1, 2]
@@ -48,7 +48,7 @@ def test_project__iteration_limit(solver):
 
 def test_project__no_iteration_at_all():
     result = returned(max_iterations=0)
-    assert result.termination is pt.Termination.ITERATION_LIMIT
+    assert result.termination is pt.results.Termination.ITERATION_LIMIT
     assert result.iterations == 0
     reference, _ = labelled_problem("PUR")
     assert result.table.values == pytest.approx(reference.values / reference.values.sum(), rel=1e-14)
@@ -68,7 +68,7 @@ def test_project__a_reference_that_meets_the_constraints_is_the_answer():
 @each_solver
 def test_project__time_limit(solver):
     result = returned(solver=solver, tolerance=0.0, max_seconds=1e-9)
-    assert result.termination in (pt.Termination.TIME_LIMIT, pt.Termination.CONVERGED)
+    assert result.termination in (pt.results.Termination.TIME_LIMIT, pt.results.Termination.CONVERGED)
     assert result.iterations >= 1
     assert result.iterations <= 4
 
@@ -76,7 +76,7 @@ def test_project__time_limit(solver):
 @each_solver
 def test_project__stalled_at_a_tolerance_of_zero(solver):
     result = returned("cube", solver=solver, tolerance=0.0)
-    assert result.termination is pt.Termination.STALLED
+    assert result.termination is pt.results.Termination.STALLED
     assert result.residual_l1 <= 1e-14
     assert result.tv_bound <= 1e-13
     assert "rounding leaves no better step" in result.termination.value
@@ -90,7 +90,7 @@ def test_project__interrupted_by_a_callback():
         return progress.iteration >= 3
 
     result = returned(solver=pt.IPF(), tolerance=1e-15, callback=stop)
-    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.termination is pt.results.Termination.INTERRUPTED
     assert result.certified
     assert result.iterations == told[-1][0] >= 3
     assert [iteration for iteration, _ in told[:2]] == [1, 3]  # steps of 1 and of 2 sweeps
@@ -104,7 +104,7 @@ def test_project__ctrl_c_keeps_the_state_so_far():
             raise KeyboardInterrupt
 
     result = returned(solver=pt.IPF(), tolerance=1e-15, callback=interrupt)
-    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.termination is pt.results.Termination.INTERRUPTED
     assert result.iterations == 3
     plain = returned(solver=pt.IPF(), tolerance=1e-15, max_iterations=3)
     assert result.table.values.tolist() == plain.table.values.tolist()
@@ -129,7 +129,7 @@ class Spoiling:
 
 def test_project__not_finite():
     result = returned(solver=Spoiling(), tolerance=1e-15)
-    assert result.termination is pt.Termination.NOT_FINITE
+    assert result.termination is pt.results.Termination.NOT_FINITE
     assert (result.bound, result.tv_bound, result.certified) == (np.inf, 1.0, False)
     assert not result.converged
 
@@ -258,7 +258,7 @@ def test_project__without_a_single_profile_left(layout):
         pt.project(reference, constraints)
     assert caught.value.diagnosis.verify()
     result = pt.project(reference, constraints, on_failure="return")
-    assert result.termination is pt.Termination.INFEASIBLE
+    assert result.termination is pt.results.Termination.INFEASIBLE
     assert (result.converged, result.certified, result.residual, result.residual_l1) == (False, False, 1.0, 1.0)
     assert result.table.dims == reference.dims
     assert result.table.values.tolist() == np.zeros(reference.shape).tolist()
@@ -297,10 +297,10 @@ def test_project__ctrl_c_while_a_verdict_is_sought_keeps_the_state_so_far(monkey
 
     monkeypatch.setattr("purtensor.projection.marginal_question.diagnose_table", interrupt)
     result = returned(solver=Standing())
-    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.termination is pt.results.Termination.INTERRUPTED
     assert not result.certified  # whoever pressed it waits
     assert "interrupted while a verdict was sought" in result.notes[-1]
-    assert pt.Termination.STALLED.value in result.notes[-1]
+    assert pt.results.Termination.STALLED.value in result.notes[-1]
 
 
 def test_project__the_face_has_what_is_left_of_the_time(monkeypatch):
@@ -315,7 +315,7 @@ def test_project__the_face_has_what_is_left_of_the_time(monkeypatch):
     monkeypatch.setattr(solving, "run_stage", watched)
     problem = pt.problems.load("staircase")
     result = pt.project(problem.reference, problem.constraints, max_seconds=100.0, max_iterations=5000)
-    assert result.termination is pt.Termination.CONVERGED_ON_FACE
+    assert result.termination is pt.results.Termination.CONVERGED_ON_FACE
     (_, whole), (left, face) = runs
     assert left.max_seconds == 100.0 - whole.seconds
     assert left.max_iterations == 5000 - whole.iterations
@@ -358,7 +358,7 @@ def test_project__whatever_converged_has_no_mass_on_implied_zeros(solver, name):
     problem = pt.problems.load(name)
     result = pt.project(problem.reference, problem.constraints, solver=solver, on_failure="return", max_iterations=5000)
     zeros = result.diagnosis.implied_zeros
-    assert result.termination is pt.Termination.CONVERGED_ON_FACE
+    assert result.termination is pt.results.Termination.CONVERGED_ON_FACE
     assert zeros.size > 0
     assert float(zeros.sum()) > 0  # what the reference has there
     forced = (problem.masses > 0) & (np.asarray(pt.to_dense(result.table)) == 0)
@@ -376,5 +376,5 @@ def test_project__of_counts_whose_small_profiles_vanish_warns_of_nothing(seed):
         warnings.simplefilter("error")
         constraints = pt.pur(f, response="y", protected="s")
         result = pt.project(f, constraints, on_failure="return", max_iterations=2000)
-    assert result.termination is pt.Termination.INFEASIBLE
+    assert result.termination is pt.results.Termination.INFEASIBLE
     assert result.diagnosis.verify()

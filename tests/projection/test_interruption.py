@@ -62,7 +62,7 @@ def test_ended__raises_for_what_ctrl_c_ended_only():
     options = {"on_failure": "return", "certificate": False}
     cut = pt.project(problem.reference, problem.constraints, solver=Interrupted(2), **options)
     short = pt.project(problem.reference, problem.constraints, max_iterations=1, solver=pt.IPF(), **options)
-    assert cut.termination is pt.Termination.INTERRUPTED
+    assert cut.termination is pt.results.Termination.INTERRUPTED
     assert is_interrupted(cut)
     assert not is_interrupted(short)
     assert ended(short) is short
@@ -87,7 +87,7 @@ def test_project__interrupted_in_the_proof_keeps_the_table(monkeypatch):
     monkeypatch.setattr(marginal_question, "_proof", breaking(marginal_question._proof, 1))
     problem = pt.problems.load("a")
     result = pt.project(problem.reference, problem.constraints, on_failure="return")
-    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.termination is pt.results.Termination.INTERRUPTED
     assert result.residual < 1e-10
     assert not result.certified
     assert "after the solver had ended: every constraint is met" in result.notes[-1]
@@ -129,7 +129,7 @@ def test_relax__gives_back_the_state_so_far(penalty, monkeypatch):
     plain = pt.relax(problem.reference, problem.constraints, max_iterations=2, **options)
     monkeypatch.setattr(Watch, "before_step", breaking(Watch.before_step, 3))
     result = pt.relax(problem.reference, problem.constraints, **options)
-    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.termination is pt.results.Termination.INTERRUPTED
     assert result.iterations == 2
     if penalty == "kl":  # the proof puts slacks of absolute penalties at their costs
         assert result.table.values == pytest.approx(plain.table.values, rel=1e-12)

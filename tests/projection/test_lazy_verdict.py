@@ -20,7 +20,7 @@ SOLVERS = [None, pt.Newton(), pt.IPF()]
 def test_project__on_the_boundary_is_exact_and_lists_the_zeros(name: str, zeros: int, solver: pt.IPF | None) -> None:
     problem = pt.problems.load(name)
     found = solved(name, solver=solver, tolerance=1e-12)
-    assert found.termination is pt.Termination.CONVERGED_ON_FACE
+    assert found.termination is pt.results.Termination.CONVERGED_ON_FACE
     assert found.converged
     assert found.certified
     assert found.tv_bound < 1e-10
@@ -54,12 +54,12 @@ def test_project__raises_where_nothing_meets_the_constraints(name: str, solver: 
 
 def test_project__returns_the_diagnosis_when_asked() -> None:
     found = solved("cut_3x3", on_failure="return")
-    assert found.termination is pt.Termination.INFEASIBLE
+    assert found.termination is pt.results.Termination.INFEASIBLE
     assert not found.converged
     assert not found.certified
     assert found.diagnosis is not None
     assert found.diagnosis.verdict == "infeasible"
-    with pytest.warns(pt.PurtensorWarning):
+    with pytest.warns(pt.errors.PurtensorWarning):
         solved("cut_3x3", on_failure="warn")
 
 
@@ -73,19 +73,19 @@ def test_project__an_empty_column_with_a_positive_target() -> None:
         pt.project(reference, constraints)
     assert caught.value.diagnosis.verify()
     found = pt.project(reference, constraints, on_failure="return")
-    assert found.termination is pt.Termination.INFEASIBLE
+    assert found.termination is pt.results.Termination.INFEASIBLE
     assert found.iterations == 0
     assert found.residual == pytest.approx(1 / 3)
 
 
 def test_project__a_limit_of_the_user_comes_before_any_verdict() -> None:
     found = solved("staircase", solver=pt.IPF(), max_iterations=10, on_failure="return")
-    assert found.termination is pt.Termination.ITERATION_LIMIT
+    assert found.termination is pt.results.Termination.ITERATION_LIMIT
     assert found.diagnosis is None
     assert found.table.values[0, 0] == pytest.approx(1 / 21)
 
 
 def test_project__interior_problems_are_never_asked_about() -> None:
     found = solved("a")
-    assert found.termination is pt.Termination.CONVERGED
+    assert found.termination is pt.results.Termination.CONVERGED
     assert found.diagnosis is None

@@ -19,7 +19,7 @@ def test_log_linear_parameters__add_up_to_the_log_ratio(contrasts: str) -> None:
     reference, other = a_table((3, 2, 4), 1), a_table((3, 2, 4), 2)
     scopes = [("a", "b"), ("c", "b"), ("a", "c")]
     fitted = pt.project(reference, pt.marginals_of(other, scopes), tolerance=1e-13)
-    found = pt.log_linear_parameters(fitted, contrasts=contrasts)
+    found = pt.results.log_linear_parameters(fitted, contrasts=contrasts)
     assert set(found) == {(), ("a",), ("b",), ("c",), ("a", "b"), ("b", "c"), ("a", "c")}
     assert [len(key) for key in found] == sorted(len(key) for key in found)
     total = sum(found.values())
@@ -33,7 +33,7 @@ def test_log_linear_parameters__add_up_to_the_log_ratio(contrasts: str) -> None:
 def test_log_linear_parameters__treatment_gives_the_odds_ratio() -> None:
     table = a_table((2, 2), 5)
     fitted = pt.project(pt.uniform(table), pt.marginals_of(table, [("a", "b")]))
-    found = pt.log_linear_parameters(fitted, contrasts="treatment")
+    found = pt.results.log_linear_parameters(fitted, contrasts="treatment")
     odds = table.values[0, 0] * table.values[1, 1] / (table.values[0, 1] * table.values[1, 0])
     assert float(found[("a", "b")].sel(a=1, b=1)) == pytest.approx(np.log(odds), abs=1e-12)
 
@@ -43,9 +43,9 @@ def test_log_linear_parameters__are_refused_where_a_scope_has_holes() -> None:
     table[0, 0, :] = 0.0
     fitted = pt.project(table, pt.marginals_of(table, [("a", "b"), ("c",)]))
     with pytest.raises(pt.InvalidTableError, match="a=0, b=0"):
-        pt.log_linear_parameters(fitted)
+        pt.results.log_linear_parameters(fitted)
     with pytest.raises(pt.InvalidOptionError, match="sum, treatment"):
-        pt.log_linear_parameters(fitted, contrasts="helmert")
+        pt.results.log_linear_parameters(fitted, contrasts="helmert")
 
 
 def test_evaluate__gives_the_projection_on_its_support_and_the_family_beyond() -> None:
@@ -53,7 +53,7 @@ def test_evaluate__gives_the_projection_on_its_support_and_the_family_beyond() -
     holed = full.copy()
     holed[2, 2] = 0.0
     fitted = pt.project(holed, pt.marginals_of(holed * a_table((3, 3), 8), ["a", "b"]), tolerance=1e-13)
-    extended = pt.evaluate(fitted, full)
+    extended = pt.results.evaluate(fitted, full)
     on_support = (extended / fitted.table).where(holed > 0)
     np.testing.assert_allclose(on_support.values[holed.values > 0], 1.0, atol=1e-12)
     ratio = extended.values / full.values  # a b-free odds ratio of 1: the two-way interaction of the ratio vanishes
@@ -65,8 +65,8 @@ def test_evaluate__refuses_what_the_potentials_do_not_determine() -> None:
     fitted = pt.project(blocks, pt.marginals_of(blocks, ["a", "b"]))
     everywhere = xr.ones_like(blocks)
     with pytest.raises(pt.InvalidTableError, match="2 profiles"):
-        pt.evaluate(fitted, everywhere)
-    dropped = pt.evaluate(fitted, everywhere, undefined="drop")
+        pt.results.evaluate(fitted, everywhere)
+    dropped = pt.results.evaluate(fitted, everywhere, undefined="drop")
     np.testing.assert_array_equal(dropped > 0, blocks > 0)
 
 
@@ -76,16 +76,16 @@ def test_evaluate__keeps_zero_targets_empty_and_drops_unknown_categories() -> No
     columns = xr.DataArray([0.3, 0.7], dims="b", coords={"b": ["p", "q"]})
     fitted = pt.project(reference, [pt.Marginal(rows), pt.Marginal(columns)])
     more = pt.tabulate({"a": ["u", "v", "w"], "b": ["p", "q", "p"]})
-    found = pt.evaluate(fitted, more, undefined="drop")
+    found = pt.results.evaluate(fitted, more, undefined="drop")
     assert found.sel(a="u", b="p").item() == pytest.approx(0.3, abs=1e-12)
     assert found.sel(a="v", b="q").item() == 0.0
     assert found.sel(a="w", b="p").item() == 0.0
     with pytest.raises(pt.InvalidTableError, match="'w'"):
-        pt.evaluate(fitted, more)
+        pt.results.evaluate(fitted, more)
 
 
 def test_evaluate__names_an_attribute_that_the_reference_lacks() -> None:
     table = a_table((2, 2), 5)
     fitted = pt.project(table, pt.marginals_of(table, ["a", "b"]))
     with pytest.raises(pt.UnknownAttributeError, match="no attribute 'b'; this table has a"):
-        pt.evaluate(fitted, pt.marginal(table, "a"))
+        pt.results.evaluate(fitted, pt.marginal(table, "a"))

@@ -49,7 +49,7 @@ def test_project__without_a_callback_shows_the_same(monkeypatch) -> None:
 def test_project__a_callback_may_still_end_the_run(monkeypatch) -> None:
     opened(monkeypatch)
     result = pt.project(COUNTS, TARGETS, solver=pt.IPF(), progress=True, callback=lambda _: True, on_failure="return")
-    assert result.termination is pt.Termination.INTERRUPTED
+    assert result.termination is pt.results.Termination.INTERRUPTED
 
 
 def test_project_many__shows_how_many_are_done(monkeypatch) -> None:

@@ -349,8 +349,8 @@ def test_relax__not_converged_is_told():
     options = {"soft": 0, "strength": 5.0, "max_iterations": 1}
     with pytest.raises(pt.NotConvergedError, match="after 1 iteration") as caught:
         pt.relax(problem.reference, problem.constraints, **options)
-    assert isinstance(caught.value.projection, pt.Relaxation)
-    with pytest.warns(pt.NotConvergedWarning):
+    assert isinstance(caught.value.projection, pt.results.Relaxation)
+    with pytest.warns(pt.errors.NotConvergedWarning):
         warned = pt.relax(problem.reference, problem.constraints, on_failure="warn", **options)
     assert not warned.converged
     assert pt.relax(problem.reference, problem.constraints, on_failure="return", **options).iterations == 1
@@ -362,7 +362,7 @@ def test_relaxation__tells_its_facts():
     told = result.summary()
     assert "soft" in told["missed of y x s"]
     assert f"{result.objective:.9g}" in told["objective"]
-    assert "purtensor.Relaxation" in result._repr_html_()
+    assert "purtensor.results.Relaxation" in result._repr_html_()
     with pytest.raises(AttributeError):
         result.strength = 2.0
     assert result.objective == pytest.approx(result.divergence + result.penalty_paid)

@@ -9,7 +9,7 @@ from tests.solving.drawn import labelled_problem
 def test_best_order__is_the_fastest_of_those_compared():
     problem = pt.problems.generate("binary", seed=3, attributes=4)
     result = pt.project(problem.reference, problem.constraints)
-    found = pt.best_order(result)
+    found = pt.convergence.best_order(result)
     assert found.complete
     rates = found.compared["sweeps_per_decade"]
     assert rates.is_monotonic_increasing
@@ -22,7 +22,7 @@ def test_best_order__is_the_fastest_of_those_compared():
 
 def test_best_order__of_real_sweeps_is_better_than_the_worst():
     problem = pt.problems.generate("binary", seed=3, attributes=4)
-    found = pt.best_order(pt.project(problem.reference, problem.constraints))
+    found = pt.convergence.best_order(pt.project(problem.reference, problem.constraints))
     best, worst = (
         pt.project(problem.reference, problem.constraints, solver=pt.IPF(order=order), tolerance=1e-14).iterations
         for order in (found.order, found.compared["order"].iloc[-1])
@@ -31,7 +31,7 @@ def test_best_order__of_real_sweeps_is_better_than_the_worst():
 
 
 def test_best_order__of_three_constraints_is_as_given():
-    found = pt.best_order(pt.project(*labelled_problem("PUR")))
+    found = pt.convergence.best_order(pt.project(*labelled_problem("PUR")))
     assert found.order == (0, 1, 2)
     assert len(found.compared) == 1
     assert found.complete
@@ -39,16 +39,16 @@ def test_best_order__of_three_constraints_is_as_given():
 
 def test_best_order__draws_where_there_are_too_many():
     result = pt.project(*labelled_problem("binary, all pairs"))
-    found = pt.best_order(result, most=3, seed=1)
+    found = pt.convergence.best_order(result, most=3, seed=1)
     assert len(found.compared) == 3
     assert not found.complete
     with pytest.raises(pt.InvalidOptionError, match="most"):
-        pt.best_order(result, most=0)
+        pt.convergence.best_order(result, most=0)
 
 
 def test_best_relaxation__is_what_real_sweeps_want():
     problem = pt.problems.load("b_lam0")
-    best = pt.best_relaxation(pt.project(problem.reference, problem.constraints))
+    best = pt.convergence.best_relaxation(pt.project(problem.reference, problem.constraints))
     plain, relaxed = (
         pt.project(problem.reference, problem.constraints, solver=pt.IPF(relaxation=omega)).iterations
         for omega in (1.0, best.relaxation)

@@ -80,9 +80,9 @@ def test_tabulate__bad_weights_lazily(tmp_path):
 
 
 def test_tabulate__files_that_are_none(tmp_path):
-    with pytest.raises(pt.MissingFileError, match=r"nothing\.parquet is not there"):
+    with pytest.raises(pt.errors.MissingFileError, match=r"nothing\.parquet is not there"):
         pt.tabulate(tmp_path / "nothing.parquet")
-    with pytest.raises(pt.FileFormatError, match=r"a\.xls is no file that is read here: give \.csv"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"a\.xls is no file that is read here: give \.csv"):
         pt.tabulate(written(tmp_path / "a.xls", "s"))
     with pytest.raises(pt.UnknownAttributeError):
         pt.tabulate(sources(frame(), tmp_path)["glob"], ["nothing"])
@@ -135,12 +135,12 @@ def test_tabulate__a_csv_as_it_stands(tmp_path, text, profiles):
     ],
 )
 def test_tabulate__a_csv_that_is_damaged(tmp_path, content, told):
-    with pytest.raises(pt.FileFormatError, match=told):
+    with pytest.raises(pt.errors.FileFormatError, match=told):
         pt.tabulate(written(tmp_path / "a.csv", content))
 
 
 def test_tabulate__weights_that_are_no_numbers_in_files(tmp_path):
-    with pytest.raises(pt.FileFormatError, match="many"):
+    with pytest.raises(pt.errors.FileFormatError, match="many"):
         pt.tabulate(written(tmp_path / "a.csv", "s,w\na,1\nb,many\n"), ["s"], weights="w")
 
 
@@ -150,12 +150,14 @@ def test_tabulate__a_name_with_wildcards_is_that_file_where_it_is_there(tmp_path
     assert pt.tabulate(exact).indexes["profile"].tolist() == [("a",)]
     assert pt.tabulate(str(tmp_path / "part?.csv")).indexes["profile"].tolist() == [("b",)]
     written(tmp_path / "part2.csv", "t\nb\n")
-    with pytest.raises(pt.FileFormatError, match=r"part2\.csv has the columns \['t'\], .*part1\.csv has \['s'\]"):
+    with pytest.raises(
+        pt.errors.FileFormatError, match=r"part2\.csv has the columns \['t'\], .*part1\.csv has \['s'\]"
+    ):
         pt.tabulate(str(tmp_path / "part?.csv"))
 
 
 def test_tabulate__goes_to_no_network():
-    with pytest.raises(pt.MissingFileError, match="nothing is fetched from a network: download it first"):
+    with pytest.raises(pt.errors.MissingFileError, match="nothing is fetched from a network: download it first"):
         pt.tabulate("http://127.0.0.1:9/records.csv")
 
 
@@ -188,7 +190,7 @@ def test_tabulate__names_that_differ_by_case_alone(tmp_path, ending):
 def test_tabulate__parquet_columns_without_a_name_of_their_own(tmp_path, names, told):
     arrays = [pa.array(["x", "y"]), pa.array([1, 2]), pa.array(["k", "k"])]
     pq.write_table(pa.Table.from_arrays(arrays, names=names), tmp_path / "t.parquet")
-    with pytest.raises(pt.FileFormatError, match=told):
+    with pytest.raises(pt.errors.FileFormatError, match=told):
         pt.tabulate(tmp_path / "t.parquet")
 
 

@@ -106,7 +106,7 @@ def test_tabulate__warns_of_columns_that_nobody_named(tmp_path):
     frame = PEOPLE[["sex", "paid"]].assign(Freq=1)
     frame.to_csv(tmp_path / "t.csv", index=False)
     for records in (frame, tmp_path / "t.csv", pl.from_pandas(frame).lazy()):
-        with pytest.warns(pt.SuspiciousColumnWarning, match="give weights='Freq'"):
+        with pytest.warns(pt.errors.SuspiciousColumnWarning, match="give weights='Freq'"):
             assert pt.tabulate(records).indexes["profile"].names == ["sex", "paid", "Freq"]
         pt.tabulate(records, ["sex", "Freq"])
         pt.tabulate(records, weights="Freq")

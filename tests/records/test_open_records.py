@@ -84,7 +84,7 @@ def test_open_records__a_folder_of_parquet_files_is_one_set_of_records(tmp_path:
     FRAME.iloc[1:].to_parquet(tmp_path / "part=2" / "1.parquet")
     assert counted(tmp_path) == COUNTS
     (tmp_path / "empty").mkdir()
-    with pytest.raises(pt.NotAFileError, match="a folder of Parquet files"):
+    with pytest.raises(pt.errors.NotAFileError, match="a folder of Parquet files"):
         open_records(tmp_path / "empty")
 
 
@@ -109,7 +109,7 @@ def test_open_records__a_decimal_comma(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "sex;w;age\nf;2,5;31,0\nm;1,25;7\n")
     opened = open_records(path, decimal=",")
     assert pt.tabulate(opened, ["sex", "age"], weights="w").to_series().to_dict() == {("f", 31): 2.5, ("m", 7): 1.25}
-    with pytest.raises(pt.FileFormatError, match=r"'2,5' in row 0 .*give decimal=',' if") as told:
+    with pytest.raises(pt.errors.FileFormatError, match=r"'2,5' in row 0 .*give decimal=',' if") as told:
         pt.tabulate(path, ["sex"], weights="w")
     assert told.value.code == "weights-no-numbers"
 

@@ -132,14 +132,16 @@ def test_run_members__refuses_a_damaged_store(tmp_path: Path) -> None:
     whole = store.read_bytes()
     for damaged in (whole[:100], b"", whole[:150] + bytes([whole[150] ^ 255]) + whole[151:]):
         store.write_bytes(damaged)
-        with pytest.raises(pt.FileFormatError, match="damaged"):
+        with pytest.raises(pt.errors.FileFormatError, match="damaged"):
             run_members(noisy, 6, seed=1, store=store)
 
 
 def test_run_members__refuses_a_store_of_other_findings(tmp_path: Path) -> None:
     store = tmp_path / "members.npz"
     np.savez(store, member=np.array([0, 2]), worth=np.ones((2, 3)))
-    with pytest.raises(pt.FileFormatError, match=r"members\.npz .* other findings than were computed now; delete it"):
+    with pytest.raises(
+        pt.errors.FileFormatError, match=r"members\.npz .* other findings than were computed now; delete it"
+    ):
         run_members(noisy, 4, seed=1, store=store)
 
 

@@ -75,7 +75,7 @@ CASES = [(layout, name, *case) for layout, name, case in CASES if (layout, name)
 @pytest.mark.parametrize(("layout", "name", "damage", "match"), CASES, ids=[f"{case[0]}: {case[1]}" for case in CASES])
 def test_load__sealed_but_no_table(tmp_path, layout, name, damage, match):
     write_dataset(damage(table_to_dataset(LAYOUTS[layout])), tmp_path / "t.nc")
-    with pytest.raises(pt.FileFormatError, match=rf"t\.nc.*({match})"):
+    with pytest.raises(pt.errors.FileFormatError, match=rf"t\.nc.*({match})"):
         pt.load(tmp_path / "t.nc")
 
 
@@ -102,7 +102,7 @@ def test_load__types_of_the_file_s_own(tmp_path, make):
         kind, values = make(file)
         file.createVariable("v", kind, ("p",))[:] = values
     append_seal(path)
-    with pytest.raises(pt.FileFormatError, match=r"t\.nc"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"t\.nc"):
         pt.load(path)
 
 

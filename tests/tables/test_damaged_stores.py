@@ -219,8 +219,8 @@ STORES = {
 @pytest.mark.parametrize(("damage", "match"), STORES.values(), ids=STORES)
 def test_open_table__a_store_that_is_not_as_it_was_written(path, damage, match):
     damage(path)
-    with pytest.raises(pt.StoreError, match=match) as caught:
-        pt.open_table(path).to_table()
+    with pytest.raises(pt.errors.StoreError, match=match) as caught:
+        pt.results.open_table(path).to_table()
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -235,7 +235,7 @@ MASSES = {
 @pytest.mark.parametrize(("change", "match"), MASSES.values(), ids=MASSES)
 def test_open_table__values_that_are_no_mass(path, change, match):
     values_like(change)(path)
-    stored = pt.open_table(path)
+    stored = pt.results.open_table(path)
     for read in (stored.to_table, lambda: pt.marginal(stored, "age")):
         with pytest.raises(pt.InvalidTableError, match=match):
             read()
@@ -246,13 +246,13 @@ def test_open_table__profiles_in_any_order_but_once(path):
     group = zarr.open_group(path)
     for name in ("values", "codes_0", "codes_1", "codes_2"):
         rewritten(name, group[name][:][order])(path)
-    table = pt.open_table(path).to_table()
+    table = pt.results.open_table(path).to_table()
     assert not table.equals(COUNTS)
     assert table.to_series().sort_index().equals(COUNTS.to_series().sort_index())
 
     for k in range(3):
         rewritten(f"codes_{k}", group[f"codes_{k}"][:][[0, 1, 2, 3, 0]])(path)
-    stored = pt.open_table(path)
+    stored = pt.results.open_table(path)
     with pytest.raises(pt.InvalidTableError, match=r"profile \(sex=\w, age=\d+, old=\w+\) is stored twice"):
         stored.to_table()
     with pytest.raises(pt.InvalidTableError, match=r"profile \(.*\) is stored twice"):
@@ -261,7 +261,7 @@ def test_open_table__profiles_in_any_order_but_once(path):
 
 @pytest.mark.parametrize("name", ["a chunk is gone", "a bit of a value", "a code is beyond", "values are a link"])
 def test_project__of_a_damaged_store(path, name):
-    stored = pt.open_table(path)
+    stored = pt.results.open_table(path)
     damage, match = STORES[name]
     damage(path)
     for work in (
@@ -269,7 +269,7 @@ def test_project__of_a_damaged_store(path, name):
         lambda: pt.marginal(stored, "sex"),
         lambda: list(stored.chunks()),
     ):
-        with pytest.raises(pt.StoreError, match=match):
+        with pytest.raises(pt.errors.StoreError, match=match):
             work()
 
 
@@ -284,8 +284,8 @@ def test_open_table__nothing_is_unpickled(path, tmp_path):
         (copy / name / "c" / "0").write_bytes(content)
         for codecs in ([{"name": "pickle"}], [{"name": "numcodecs.pickle", "configuration": {}}]):
             array(name, codecs=codecs, data_type="object")(copy)
-            with pytest.raises(pt.StoreError, match="the data_type 'object'"):
-                pt.open_table(copy).to_table()
+            with pytest.raises(pt.errors.StoreError, match="the data_type 'object'"):
+                pt.results.open_table(copy).to_table()
     assert not (tmp_path / "sprung").exists()
 
 
@@ -295,18 +295,18 @@ def test_open_table__stores_that_xarray_wrote(path, tmp_path):
         dataset = opened.load()
     with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk that is not there may have been lost
         dataset.to_zarr(tmp_path / "copy.zarr", zarr_format=3, consolidated=False)
-    assert pt.open_table(tmp_path / "copy.zarr").to_table().equals(COUNTS)
+    assert pt.results.open_table(tmp_path / "copy.zarr").to_table().equals(COUNTS)
     half = dataset.assign(values=dataset["values"].astype("f4"))
     half.to_zarr(tmp_path / "half.zarr", zarr_format=3, consolidated=False)
-    with pytest.raises(pt.StoreError, match="values has the data_type 'float32'"):
-        pt.open_table(tmp_path / "half.zarr").to_table()
+    with pytest.raises(pt.errors.StoreError, match="values has the data_type 'float32'"):
+        pt.results.open_table(tmp_path / "half.zarr").to_table()
     for version in (2, 3):
         other = tmp_path / f"other{version}.zarr"
         xr.Dataset({"v": ("p", [1.0])}).to_zarr(other, zarr_format=version, consolidated=False)
         with pytest.raises(
-            pt.StoreError, match="no table that purtensor stored" if version == 3 else "no stored table"
+            pt.errors.StoreError, match="no table that purtensor stored" if version == 3 else "no stored table"
         ):
-            pt.open_table(other)
+            pt.results.open_table(other)
 
 
 def test_open_table__no_permission(path, monkeypatch):
@@ -318,18 +318,18 @@ def test_open_table__no_permission(path, monkeypatch):
         return opened(file, *rest, **options)
 
     monkeypatch.setattr("pathlib.Path.open", refused)
-    with pytest.raises(pt.StoreError, match=r"t\.zarr cannot be read: zarr\.json: Permission denied"):
-        pt.open_table(path)
+    with pytest.raises(pt.errors.StoreError, match=r"t\.zarr cannot be read: zarr\.json: Permission denied"):
+        pt.results.open_table(path)
 
 
 def test_open_table__more_than_memory(path, monkeypatch):
-    stored = pt.open_table(path)
+    stored = pt.results.open_table(path)
     monkeypatch.setattr("purtensor.tables.memory.available_memory", lambda: 100)
     monkeypatch.setattr("purtensor.tables.memory._NOT_ASKED", 0)
     with pytest.raises(pt.TooLargeError, match=r"reading 5 profiles of .*t\.zarr needs 200 bytes"):
         stored.to_table()
     with pytest.raises(pt.TooLargeError, match="categories of 'sex'"):
-        pt.open_table(path)
+        pt.results.open_table(path)
 
 
 PLACES = {
@@ -342,7 +342,7 @@ PLACES = {
 @pytest.mark.parametrize(("make", "match"), PLACES.values(), ids=PLACES)
 def test_store_table__a_place_that_takes_none(tmp_path, make, match):
     path = make(tmp_path / "here" / "t.zarr")
-    with pytest.raises(pt.StoreError, match=match):
+    with pytest.raises(pt.errors.StoreError, match=match):
         pt.store_table(COUNTS, path)
 
 
@@ -351,7 +351,7 @@ def test_store_table__no_permission(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("zarr.open_group", refused)
-    with pytest.raises(pt.StoreError, match=r"t\.zarr cannot be written: Permission denied"):
+    with pytest.raises(pt.errors.StoreError, match=r"t\.zarr cannot be written: Permission denied"):
         pt.store_table(COUNTS, tmp_path / "t.zarr")
 
 

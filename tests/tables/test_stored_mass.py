@@ -78,7 +78,7 @@ def test_project__chunks_of_dask_without_mass(tmp_path):
 
 
 def test_stored_tables__that_are_only_kept_may_be_empty(empty, tmp_path):
-    assert pt.open_table(empty.path).total == 0.0
+    assert pt.results.open_table(empty.path).total == 0.0
     assert float(empty.to_table().sum()) == 0.0
     pt.save(empty, tmp_path / "copy.zarr")
     assert pt.load(tmp_path / "copy.zarr").profiles == empty.profiles

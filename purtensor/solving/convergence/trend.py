@@ -108,7 +108,7 @@ class SweepsToGo:
     --------
     >>> import purtensor as pt
     >>> problem = pt.problems.load("b")
-    >>> watch = pt.SweepsToGo(tolerance=1e-10)
+    >>> watch = pt.convergence.SweepsToGo(tolerance=1e-10)
     >>> result = pt.project(problem.reference, problem.constraints, solver=pt.IPF(), max_iterations=4000,
     ...                     on_failure="return", callback=watch)
     >>> 2000 < watch.left < 4000, watch.trend.name

@@ -118,7 +118,7 @@ def what_to_give(folder: Path) -> str:
     if folder.is_file():
         return ": it is a file, which purtensor.load and purtensor.tabulate read"
     if (folder / STORE_MARK).is_file():
-        return ": it is a Zarr store, which purtensor.open_table opens"
+        return ": it is a Zarr store, which purtensor.results.open_table opens"
     files = [name for name in _entries(folder) if not name.endswith("/")]
     return f": give one of its files, {_some(files)}" if files else ": there is no file in it"
 

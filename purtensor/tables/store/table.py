@@ -106,7 +106,7 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
     >>> import purtensor as pt
     >>> path = tempfile.mkdtemp() + "/counts.zarr"
     >>> stored = pt.store_table(pt.tabulate({"sex": ["f", "m", "m"]}), path)
-    >>> pt.open_table(path).to_table().values
+    >>> pt.results.open_table(path).to_table().values
     array([1., 2.])
     """
     require_store(path)

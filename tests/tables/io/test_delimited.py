@@ -187,19 +187,19 @@ def test_read_csv__the_values_may_stand_anywhere(path):
     ids=repr,
 )
 def test_read_csv__says_what_is_wrong(path, text, what):
-    with pytest.raises(pt.FileFormatError, match=f"table.csv.*{what}" if what != "table.csv" else what):
+    with pytest.raises(pt.errors.FileFormatError, match=f"table.csv.*{what}" if what != "table.csv" else what):
         read(path, text)
 
 
 def test_read_csv__damaged_compression(tmp_path):
     path = tmp_path / "table.csv.gz"
     path.write_bytes(b"sex,count\nm,1\n")
-    with pytest.raises(pt.FileFormatError, match=r"table\.csv\.gz is damaged"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"table\.csv\.gz is damaged"):
         read_csv(path)
     packed = bytearray(gzip.compress(b"sex,count\nm,1\n" * 100))
     packed[-6] ^= 1
     path.write_bytes(bytes(packed))
-    with pytest.raises(pt.FileFormatError, match="damaged"):
+    with pytest.raises(pt.errors.FileFormatError, match="damaged"):
         read_csv(path)
 
 

@@ -27,14 +27,16 @@ def test_check_seal__any_changed_byte(sealed, position):
     content = bytearray(sealed.read_bytes())
     content[position] ^= 1
     sealed.write_bytes(bytes(content))
-    with pytest.raises(pt.FileFormatError, match=r"x\.bin is damaged"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"x\.bin is damaged"):
         check_seal(sealed)
 
 
 @pytest.mark.parametrize("length", [0, 40, 1000, 2_560_000, 2_560_081])
 def test_check_seal__a_file_that_was_cut_off(sealed, length):
     sealed.write_bytes(sealed.read_bytes()[:length])
-    with pytest.raises(pt.FileFormatError, match="no seal at its end: it was cut off, or another program wrote it"):
+    with pytest.raises(
+        pt.errors.FileFormatError, match="no seal at its end: it was cut off, or another program wrote it"
+    ):
         check_seal(sealed)
 
 

@@ -118,7 +118,7 @@ def test_load_table__a_file_that_is_cut_off(tmp_path, kind):
     content = path.read_bytes()
     for share in (0.0, 0.3, 0.9):
         path.write_bytes(content[: int(share * len(content))])
-        with pytest.raises(pt.FileFormatError, match="table"):
+        with pytest.raises(pt.errors.FileFormatError, match="table"):
             load_table(path)
 
 

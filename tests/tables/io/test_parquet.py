@@ -55,7 +55,7 @@ def test_read_parquet__of_another_program(tmp_path):
 )
 def test_read_parquet__says_what_is_wrong(tmp_path, columns, what):
     pq.write_table(pa.table(columns), tmp_path / "x.parquet")
-    with pytest.raises(pt.FileFormatError, match=f"x.parquet cannot be read as a table: .*{what}"):
+    with pytest.raises(pt.errors.FileFormatError, match=f"x.parquet cannot be read as a table: .*{what}"):
         read_parquet(tmp_path / "x.parquet")
 
 
@@ -81,19 +81,21 @@ def test_read_parquet__changed_values_and_labels(tmp_path):
     stored = pq.read_table(path)
     changed = stored.set_column(3, "count", pa.array([1.0, 1.0, 1.5]))
     pq.write_table(changed, path)
-    with pytest.raises(pt.FileFormatError, match="does not have the hash"):
+    with pytest.raises(pt.errors.FileFormatError, match="does not have the hash"):
         read_parquet(path)
     pq.write_table(stored.set_column(1, "sex", pa.array(["m", "f", "x"])), path)
-    with pytest.raises(pt.FileFormatError, match="attribute 'sex' has a label that its list of labels does not have"):
+    with pytest.raises(
+        pt.errors.FileFormatError, match="attribute 'sex' has a label that its list of labels does not have"
+    ):
         read_parquet(path)
     pq.write_table(stored.replace_schema_metadata({b"purtensqr": stored.schema.metadata[b"purtensor"]}), path)
-    with pytest.raises(pt.FileFormatError, match="it is damaged: what restores it is there"):
+    with pytest.raises(pt.errors.FileFormatError, match="it is damaged: what restores it is there"):
         read_parquet(path)
     metadata = {
         b"purtensor": stored.schema.metadata[b"purtensor"].replace(b'"format_version": 1', b'"format_version": 9')
     }
     pq.write_table(stored.replace_schema_metadata(metadata), path)
-    with pytest.raises(pt.FileFormatError, match="format version 9"):
+    with pytest.raises(pt.errors.FileFormatError, match="format version 9"):
         read_parquet(path)
 
 
@@ -112,5 +114,5 @@ def test_write_parquet__equal_tables_give_equal_tables(tmp_path):
 def test_read_parquet__columns_without_a_row(tmp_path):
     columns = {"y": pa.array([], pa.string()), "count": pa.array([], pa.int64())}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    with pytest.raises(pt.FileFormatError, match="columns but no row"):
+    with pytest.raises(pt.errors.FileFormatError, match="columns but no row"):
         pt.load(tmp_path / "t.parquet")

@@ -10,7 +10,7 @@ from purtensor.tables.io.path_checks import missing_folder, path_text, require_f
 
 
 def complaint(path, what="a table"):
-    with pytest.raises(pt.UnreadableFileError) as caught:
+    with pytest.raises(pt.errors.UnreadableFileError) as caught:
         require_file(path, what)
     return str(caught.value)
 
@@ -59,19 +59,21 @@ def test_require_file__a_folder_that_may_not_be_read(tmp_path, monkeypatch):
 
 def test_require_store__lets_pass_what_is_there(tmp_path):
     require_store(tmp_path)
-    with pytest.raises(pt.MissingStoreError, match=r"there is no stored table .*away\.zarr: a stored table was looked"):
+    with pytest.raises(
+        pt.errors.MissingStoreError, match=r"there is no stored table .*away\.zarr: a stored table was looked"
+    ):
         require_store(tmp_path / "away.zarr")
 
 
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (FileNotFoundError(2, "No such file"), pt.MissingFileError),
-        (NotADirectoryError(20, "Not a directory"), pt.MissingFileError),
-        (ValueError("embedded null byte"), pt.MissingFileError),
-        (IsADirectoryError(21, "Is a directory"), pt.NotAFileError),
-        (PermissionError(13, "Permission denied"), pt.ForbiddenFileError),
-        (OSError(errno.ELOOP, "Too many levels of symbolic links"), pt.UnreadableFileError),
+        (FileNotFoundError(2, "No such file"), pt.errors.MissingFileError),
+        (NotADirectoryError(20, "Not a directory"), pt.errors.MissingFileError),
+        (ValueError("embedded null byte"), pt.errors.MissingFileError),
+        (IsADirectoryError(21, "Is a directory"), pt.errors.NotAFileError),
+        (PermissionError(13, "Permission denied"), pt.errors.ForbiddenFileError),
+        (OSError(errno.ELOOP, "Too many levels of symbolic links"), pt.errors.UnreadableFileError),
     ],
 )
 def test_unreadable__is_of_the_built_in_kind(error, kind):

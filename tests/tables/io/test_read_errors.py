@@ -14,7 +14,7 @@ from purtensor.tables.io.read_errors import first_line, require_even_rows, requi
 @pytest.mark.parametrize("error", [ValueError("spoilt\nhere"), OSError(22, "spoilt here"), KeyError("spoilt here")])
 def test_reading__names_the_file_whatever_is_raised(error):
     told = r"x\.bin is damaged, or not a map: .*spoilt here"
-    with pytest.raises(pt.FileFormatError, match=told) as caught, reading.reading("x.bin", "a map"):
+    with pytest.raises(pt.errors.FileFormatError, match=told) as caught, reading.reading("x.bin", "a map"):
         raise error
     assert caught.value.__cause__ is error
 
@@ -45,7 +45,7 @@ def test_reading__leaves_what_says_enough(error):
 @pytest.mark.parametrize("kind", [FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError])
 def test_reading__names_what_the_system_says_of_this_file_alone(kind):
     with (
-        pytest.raises(pt.UnreadableFileError, match=r"x\.bin .*a survey was looked for"),
+        pytest.raises(pt.errors.UnreadableFileError, match=r"x\.bin .*a survey was looked for"),
         reading.reading("x.bin", "a survey"),
     ):
         raise kind(5, "so", "x.bin")
@@ -93,10 +93,10 @@ def test_require_even_rows__lets_tables_pass(tmp_path, text, separator, name):
 @pytest.mark.parametrize(("text", "told"), UNEVEN.values(), ids=UNEVEN)
 def test_require_even_rows__names_the_row(tmp_path, text, told):
     (tmp_path / "t.csv").write_text(text, newline="")
-    with pytest.raises(pt.FileFormatError, match=rf"t\.csv has {told}"):
+    with pytest.raises(pt.errors.FileFormatError, match=rf"t\.csv has {told}"):
         require_even_rows(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text(text.replace(",", "\t"), newline="")
-    with pytest.raises(pt.FileFormatError, match=rf"t\.csv has {told}"):
+    with pytest.raises(pt.errors.FileFormatError, match=rf"t\.csv has {told}"):
         require_even_rows(tmp_path / "t.csv", "\t")
 
 
@@ -112,7 +112,7 @@ def test_require_even_rows__names_the_row(tmp_path, text, told):
 )
 def test_require_even_rows__refuses_what_readers_take_for_something_else(tmp_path, text, told):
     (tmp_path / "t.csv").write_text(text, newline="")
-    with pytest.raises(pt.FileFormatError, match=rf"t\.csv .*{told}"):
+    with pytest.raises(pt.errors.FileFormatError, match=rf"t\.csv .*{told}"):
         require_even_rows(tmp_path / "t.csv")
 
 
@@ -120,7 +120,7 @@ def test_require_even_rows__refuses_what_readers_take_for_something_else(tmp_pat
 def test_require_even_rows__tabs_are_cells_where_they_separate(tmp_path, row):
     (tmp_path / "t.tsv").write_text("a\tb\n1\t2\n" + row)
     if row == "\t\t\n":
-        with pytest.raises(pt.FileFormatError, match="3 cells in row 2"):
+        with pytest.raises(pt.errors.FileFormatError, match="3 cells in row 2"):
             require_even_rows(tmp_path / "t.tsv", "\t")
     else:
         require_even_rows(tmp_path / "t.tsv", "\t")
@@ -141,7 +141,7 @@ def test_require_room__counts_what_a_compressed_file_unpacks_to(tmp_path, little
         require_room(bomb)
     with pytest.raises(pt.TooLargeError, match=r"bomb\.csv\.gz needs"):
         pt.load(bomb)
-    with pytest.raises(pt.FileFormatError, match="a line of more than 4194304 bytes"):
+    with pytest.raises(pt.errors.FileFormatError, match="a line of more than 4194304 bytes"):
         pt.tabulate(bomb)  # in pieces, on disk if need be: no room is asked for before
 
 
@@ -159,11 +159,11 @@ def test_first_line__reads_no_further(tmp_path):
     path.write_bytes(b"\xef\xbb\xbfa,b\r\n" + b"x" * 100_000 + b"\xff\xfe")
     assert first_line(path) == "a,b\r\n"
     path.write_bytes(b"a" * 50)
-    with pytest.raises(pt.FileFormatError, match="no line end in its first 20"):
+    with pytest.raises(pt.errors.FileFormatError, match="no line end in its first 20"):
         first_line(path, longest=20)
     for content in ("a,b\n".encode("utf-16"), b"a\0b\n"):
         path.write_bytes(content)
-        with pytest.raises(pt.FileFormatError, match=r"a\.csv"):
+        with pytest.raises(pt.errors.FileFormatError, match=r"a\.csv"):
             first_line(path)
 
 
@@ -175,5 +175,5 @@ def test_require_short_lines__finds_the_longest(tmp_path, end, packed):
         content = end.join(b"x" * length for length in lengths)
         path.write_bytes(gzip.compress(content) if packed else content)
         require_short_lines(path, max(lengths))
-        with pytest.raises(pt.FileFormatError, match=f"a line of more than {max(lengths) - 1} bytes"):
+        with pytest.raises(pt.errors.FileFormatError, match=f"a line of more than {max(lengths) - 1} bytes"):
             require_short_lines(path, max(lengths) - 1)

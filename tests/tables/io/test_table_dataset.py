@@ -57,7 +57,7 @@ def test_table_to_dataset__several_tables_in_one_dataset():
     both = xr.merge([table_to_dataset(TABLE, "first "), table_to_dataset(other, "second ")])
     assert_same(dataset_to_table(both, "first "), TABLE)
     assert_same(dataset_to_table(both, "second "), other)
-    with pytest.raises(pt.FileFormatError, match="there is no table 'third' among"):
+    with pytest.raises(pt.errors.FileFormatError, match="there is no table 'third' among"):
         dataset_to_table(both, "third")
 
 
@@ -87,7 +87,7 @@ def test_table_to_dataset__several_tables_in_one_dataset():
 def test_dataset_to_table__refuses_parts_that_do_not_fit(spoil):
     with xr.set_options(keep_attrs=True):
         spoilt = spoil(table_to_dataset(TABLE))
-    with pytest.raises(pt.FileFormatError):
+    with pytest.raises(pt.errors.FileFormatError):
         dataset_to_table(spoilt)
 
 

@@ -25,7 +25,7 @@ COUNTS = pt.tabulate(
 @pytest.mark.parametrize("chunk", [1, 3, 100])
 def test_store_table__comes_back(tmp_path, chunk):
     stored = pt.store_table(COUNTS, tmp_path / "t.zarr", chunk=chunk)
-    opened = pt.open_table(tmp_path / "t.zarr")
+    opened = pt.results.open_table(tmp_path / "t.zarr")
     assert opened.profiles == stored.profiles == COUNTS.sizes["profile"]
     assert opened.total == 5.0
     assert opened.to_table().equals(COUNTS)
@@ -36,7 +36,7 @@ def test_store_table__comes_back(tmp_path, chunk):
 def test_store_table__labels_and_codes_that_are_zero_or_empty(tmp_path):
     table = pt.tabulate({"a": [0, 0], "b": ["", ""], "c": [0.0, 0.0]})
     assert pt.store_table(table, tmp_path / "t.zarr").to_table().equals(table)
-    assert pt.open_table(tmp_path / "t.zarr").to_table().equals(table)
+    assert pt.results.open_table(tmp_path / "t.zarr").to_table().equals(table)
 
 
 def test_store_table__xarray_reads_it(tmp_path):
@@ -102,8 +102,8 @@ def test_open_table__trusts_known_codecs_only(tmp_path):
 
 def test_open_table__no_store(tmp_path):
     with pytest.raises(StoreError, match="no stored table"):
-        pt.open_table(tmp_path / "nothing")
+        pt.results.open_table(tmp_path / "nothing")
     pt.store_table(COUNTS, tmp_path / "t.zarr")
     shutil.rmtree(tmp_path / "t.zarr" / "categories_1")
     with pytest.raises(StoreError, match="lacks categories_1"):
-        pt.open_table(tmp_path / "t.zarr")
+        pt.results.open_table(tmp_path / "t.zarr")

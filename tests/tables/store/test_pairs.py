@@ -47,7 +47,7 @@ def test_kl_divergence__small_or_infinite(tmp_path, at_once):
     p, q = drawn(3), drawn(4, 0.6)
     assert pt.kl_divergence(on_disk(p, tmp_path, "p"), on_disk(q, tmp_path, "q")) == math.inf
     near = p * (1 + 1e-8 * np.random.default_rng(0).normal(size=p.shape))
-    found = pt.kl_divergence(pt.open_table(tmp_path / "p.zarr"), near)
+    found = pt.kl_divergence(pt.results.open_table(tmp_path / "p.zarr"), near)
     assert found == pytest.approx(pt.kl_divergence(p, near), rel=1e-12)
     assert 0 < found < 1e-15
 

@@ -95,5 +95,5 @@ def test_blocks__go_with_no_other_option(other):
 def test_blocks__solve_on_the_face():
     problem = pt.problems.load("and_gate")
     found = pt.project(problem.reference, problem.constraints, solver=pt.IPF(blocks="auto"))
-    assert found.termination is pt.Termination.CONVERGED_ON_FACE
+    assert found.termination is pt.results.Termination.CONVERGED_ON_FACE
     assert residual_of(found.evidence.labelled.arrays, found.evidence.run.iterate.masses).largest < 1e-10

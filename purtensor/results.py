@@ -1,0 +1,35 @@
+"""What calls return or left on disk, and what is worked out of a projection: log-linear parameters, closed forms.
+
+`Projection`, `Diagnosis`, `Verdict`, `Verification` and `Progress` are at the root.
+"""
+
+from purtensor.calibration.result import Calibration
+from purtensor.comparison.result import Comparison
+from purtensor.constraints.marginals import StoredMarginal
+from purtensor.inference.delta_method import StandardErrors
+from purtensor.projection.closed_form import closed_form
+from purtensor.projection.evaluate import evaluate
+from purtensor.projection.many import Ensemble
+from purtensor.projection.parameters import log_linear_parameters
+from purtensor.projection.relaxation import Relaxation
+from purtensor.records.inspection import Inspection
+from purtensor.sampling.bootstrap import Bootstrap
+from purtensor.solving.termination import Termination
+from purtensor.tables.store.open_store import StoredTable, open_table
+
+__all__ = [
+    "Bootstrap",
+    "Calibration",
+    "Comparison",
+    "Ensemble",
+    "Inspection",
+    "Relaxation",
+    "StandardErrors",
+    "StoredMarginal",
+    "StoredTable",
+    "Termination",
+    "closed_form",
+    "evaluate",
+    "log_linear_parameters",
+    "open_table",
+]
