@@ -8,7 +8,9 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
+from purtensor.constraints.marginals import marginals_of
 from purtensor.fairness.pur import pur
 from purtensor.inference.delta_method import standard_errors
 from purtensor.problems.registry import generate, load
@@ -75,6 +77,12 @@ def _counted() -> None:
     standard_errors(result, size=400)
 
 
+def _transported() -> None:
+    places = {"origin": range(72), "destination": range(64)}
+    near = xr.DataArray(np.exp(-np.abs(np.subtract.outer(np.arange(72), np.arange(64))) / 30.0), coords=places)
+    ended(project(near, marginals_of(near * 0.0 + 1.0 / near.size, [("origin",), ("destination",)])))
+
+
 EXERCISES: Mapping[str, Callable[[], object]] = MappingProxyType(
     {
         "tables and samples": _counted,
@@ -82,6 +90,7 @@ EXERCISES: Mapping[str, Callable[[], object]] = MappingProxyType(
         "PUR of many categories": partial(_projected, "pur", responses=3, protected=4, unprotected=300, records=90_000),
         "all pairs": partial(_projected, "binary", attributes=8),
         "a cube": partial(_projected, "cube", categories=5),
+        "transport": _transported,
         "records": partial(_projected, "records", profiles=500, attributes=6, categories=20),
         "no solution": partial(_diagnosed, "b_inf"),
         "implied zeros": partial(_diagnosed, "haberman_boundary"),

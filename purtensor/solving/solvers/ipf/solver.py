@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -28,12 +28,17 @@ from purtensor.solving.solvers.ipf.slab_layout import crossing_of
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
 from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
 from purtensor.solving.solvers.ipf.sweeper import step_of
+from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, two_way_of
 
 _USUAL_DEPTH = 10
 """The memory of Anderson acceleration where only its name is given."""
 
 _SECONDS_PER_STEP = 1.5e-9
 """Of one profile and one constraint, where constraints share no pass."""
+
+
+Sweepers: TypeAlias = OnePass | MergedSweeps | InLogarithms | TwoWaySweeps
+_SWEEPERS = (OnePass, MergedSweeps, InLogarithms, TwoWaySweeps)
 
 
 @dataclass(slots=True, eq=False)
@@ -200,20 +205,22 @@ class IPF:
         order = tuple(self._checked_order(len(problem.index)).tolist())
         return SelfTuning(order, lambda relaxation: IPF(order, relaxation).step)
 
-    def _sweeper(
-        self, problem: Problem, iterate: Iterate, *, few: bool
-    ) -> OnePass | MergedSweeps | InLogarithms | None:
+    def _sweeper(self, problem: Problem, iterate: Iterate, *, few: bool) -> Sweepers | None:
         """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass a step."""
-        if isinstance(iterate.memory, (OnePass, MergedSweeps, InLogarithms)):
+        if isinstance(iterate.memory, _SWEEPERS):
             return iterate.memory
         if isinstance(iterate.memory, _Sweeping):
             return None
         checked = self._checked_order(len(problem.index))
+        order = tuple(checked.tolist())
+        two_way = None if few or self._exponent != 1.0 or runs_in_numpy() else two_way_of(problem, order)
+        found = None if two_way is None else TwoWaySweeps.at(problem, two_way, iterate.potentials)
+        if found is not None:
+            return found
         if spans_the_range(problem):
             return InLogarithms.at(problem, checked, iterate.potentials, self._exponent)
         if self._exponent != 1.0 or runs_in_numpy():
             return None
-        order = tuple(checked.tolist())
         crossing = None if few else crossing_of(problem, order)
         if crossing is not None:
             return OnePass.at(crossing, iterate.potentials)
@@ -289,7 +296,7 @@ def _is_compiled(memory: Any) -> bool:
     """Tell whether sweeps with this memory are compiled already."""
     if isinstance(memory, _Sweeping):
         return memory.is_compiled
-    return isinstance(memory, (OnePass, MergedSweeps, InLogarithms))
+    return isinstance(memory, _SWEEPERS)
 
 
 def _are_positions(order: object) -> bool:
@@ -300,10 +307,14 @@ def _are_positions(order: object) -> bool:
 
 def sweep_arithmetic(problem: Problem, memory: Any) -> float:
     """Return the estimated seconds of a sweep's arithmetic, given the memory of the sweeps before it."""
-    if isinstance(memory, (OnePass, MergedSweeps, InLogarithms)):
-        return memory.sweep_arithmetic
-    if runs_in_numpy() and isinstance(memory, _Sweeping):  # predictions are those for the compiled form
+    if runs_in_numpy() and isinstance(memory, (_Sweeping, InLogarithms)):  # predicted as for the compiled form
         order = tuple(memory.order.tolist())
+        two_way = two_way_of(problem, order)
+        if two_way is not None:
+            return two_way.sweep_arithmetic
+    if isinstance(memory, _SWEEPERS):
+        return memory.sweep_arithmetic
+    if runs_in_numpy() and isinstance(memory, _Sweeping):
         crossing = crossing_of(problem, order)
         if crossing is not None:
             return crossing.sweep_arithmetic

@@ -1,0 +1,75 @@
+"""Sweeps over a dense two-way table: factors of rows and columns over a base that is read once a sweep, not written.
+
+Rows are padded with zeros to whole octets.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels._jit import compiled
+from purtensor.kernels.simd import WIDTH, eight, loaded, store
+
+
+@compiled
+def row_sum(row: FloatArray, v: FloatArray, lanes: FloatArray) -> float:
+    """Return the inner product of a row and the factors of the columns; `lanes`, shape (8,), is room for sums."""
+    whole = row.size - row.size % (4 * WIDTH)
+    a, b, c, d = eight(0.0), eight(0.0), eight(0.0), eight(0.0)
+    for j in range(0, whole, 4 * WIDTH):  # one sum would wait for each addition
+        a = a + loaded(row[j:]) * loaded(v[j:])
+        b = b + loaded(row[j + WIDTH :]) * loaded(v[j + WIDTH :])
+        c = c + loaded(row[j + 2 * WIDTH :]) * loaded(v[j + 2 * WIDTH :])
+        d = d + loaded(row[j + 3 * WIDTH :]) * loaded(v[j + 3 * WIDTH :])
+    for j in range(whole, row.size, WIDTH):
+        a = a + loaded(row[j:]) * loaded(v[j:])
+    store(lanes, (a + b) + (c + d))
+    return float(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7])))
+
+
+@compiled
+def row_sums(base: FloatArray, v: FloatArray, begin: int, end: int, out: FloatArray) -> None:
+    """Write the `row_sum` of the rows begin .. end - 1."""
+    lanes = np.empty(WIDTH)
+    for i in range(begin, end):
+        out[i] = row_sum(base[i], v, lanes)
+
+
+@compiled
+def fit_rows_of_base(
+    base: FloatArray,
+    targets: FloatArray,
+    v: FloatArray,
+    begin: int,
+    end: int,
+    u: FloatArray,
+    missed: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Fit the rows begin .. end - 1 to their targets, and write what their base times u sums to in the columns.
+
+    `missed` gets by how much the rows missed their targets before.
+    """
+    lanes = np.empty(WIDTH)
+    sums[:] = 0.0
+    fours = begin + (end - begin) // 4 * 4
+    for i in range(begin, end):
+        found = row_sum(base[i], v, lanes)
+        missed[i] = abs(found * u[i] - targets[i])
+        u[i] = targets[i] / found
+        if i < fours and (i - begin) % 4 == 3:
+            _add_four(base[i - 3 : i + 1], u[i - 3 : i + 1], sums)
+        elif i >= fours:
+            factor = eight(u[i])
+            for j in range(0, sums.size, WIDTH):
+                store(sums[j:], loaded(sums[j:]) + loaded(base[i, j:]) * factor)
+
+
+@compiled
+def _add_four(rows: FloatArray, u: FloatArray, sums: FloatArray) -> None:
+    """Add four rows times their factors to the sums, which are read and written once."""
+    a, b, c, d = eight(u[0]), eight(u[1]), eight(u[2]), eight(u[3])
+    for j in range(0, sums.size, WIDTH):
+        pairs = loaded(rows[0, j:]) * a + loaded(rows[1, j:]) * b, loaded(rows[2, j:]) * c + loaded(rows[3, j:]) * d
+        store(sums[j:], loaded(sums[j:]) + (pairs[0] + pairs[1]))

@@ -1,0 +1,245 @@
+"""Sweeps of iterative proportional fitting over a dense two-way table, as optimal transport has it.
+
+The masses are u base v: a sweep fits the factors u of the rows and then v of the columns, and reads the base once. The
+base takes the factors in where they become large, which keeps all numbers within the range of float64 however far apart
+the masses of the reference are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.ipf.two_way_sweeps import fit_rows_of_base, row_sums
+from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.logarithm import divergence_gain
+from purtensor.kernels.simd import WIDTH
+from purtensor.solving.chunked import rebuilt
+from purtensor.solving.iterate import log_factors
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.log_domain_sweeps import spans_the_range
+from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+
+SMALLEST = 1 << 12
+"""Smaller tables are swept as quickly without a layout."""
+
+CELLS_PER_CHUNK = 1 << 18
+_LOWEST_FILL = 0.5
+_SECONDS_PER_CELL = 3e-10
+
+LARGEST_FACTOR = 2.0**300
+"""The base takes factors in beyond this, or below its inverse."""
+
+_LOWEST_COLUMN = 2.0**-300
+"""Where all that a column has is less, next to the largest cells of its rows, only logarithms tell its sum."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoWay:
+    """A dense table of two constraints' rows.
+
+    Attributes
+    ----------
+    rows, columns
+        Where the rows of the constraint that comes first in a sweep, and those of the other, lie among all rows.
+    shape
+        The rows, and the columns with those that pad them.
+    place
+        Shape (M,): the cell of each profile.
+    chunks
+        Ranges of rows that threads share.
+    """
+
+    rows: slice
+    columns: slice
+    shape: tuple[int, int]
+    place: IntArray
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+        return _SECONDS_PER_CELL * self.shape[0] * self.shape[1]
+
+
+def two_way_of(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
+    """Return the layout for sweeps in this order, None where there is none; kept while the problem lives.
+
+    Needed are two constraints of which most pairs of rows have a profile, and none has two.
+    """
+    if len(order) != 2 or len(problem.reference) < SMALLEST:
+        return None
+    known = _KNOWN.setdefault(problem, {})
+    if order not in known:
+        known[order] = _built(problem, order)
+    return known[order]
+
+
+_KNOWN: WeakKeyDictionary[Problem, dict[tuple[int, ...], TwoWay | None]] = WeakKeyDictionary()
+
+
+def _built(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
+    rows, columns = (problem.system.block(k) for k in order)
+    count, width = rows.stop - rows.start, -(-(columns.stop - columns.start) // WIDTH) * WIDTH
+    profiles = len(problem.reference)
+    if profiles < _LOWEST_FILL * count * width:
+        return None
+    place = problem.index[order[0]].astype(np.int64) * width + problem.index[order[1]]
+    taken = np.zeros(count * width, dtype=bool)
+    taken[place] = True
+    if np.count_nonzero(taken) < profiles:
+        return None
+    return TwoWay(rows, columns, (count, width), place, chunks_of(count, max(1, CELLS_PER_CHUNK // width)))
+
+
+@dataclass(slots=True, eq=False)
+class TwoWaySweeps:
+    """Sweeps over a two-way layout: the state between two calls.
+
+    Attributes
+    ----------
+    t
+        The potentials that the base has taken in.
+    base
+        Shape (rows, columns): reference * exp(C^T t), 0 where there is no profile.
+    u, v
+        The factors of rows and columns, 0 in those that pad them; of the sweep before, u_before and v_before.
+    sums
+        What the base times u sums to in the columns.
+    """
+
+    problem: Problem
+    layout: TwoWay
+    t: FloatArray
+    base: FloatArray
+    u: FloatArray
+    v: FloatArray
+    start: float
+    done: int = 0
+    witness: int = 0
+    u_before: FloatArray = field(init=False)
+    v_before: FloatArray = field(init=False)
+    sums: FloatArray = field(init=False)
+
+    @classmethod
+    def at(cls, problem: Problem, layout: TwoWay, potentials: FloatArray) -> TwoWaySweeps | None:
+        """Return the sweeps that start at the given potentials; None where only logarithms are precise enough."""
+        t, u = potentials.copy(), np.ones(layout.shape[0])
+        if spans_the_range(problem):
+            largest = _largest_of_rows(problem, layout, t)
+            t[layout.rows] -= largest
+            u = np.exp(largest)
+        base = _base(problem, layout, t)
+        count = layout.columns.stop - layout.columns.start
+        if base[:, :count].max(axis=0).min() < _LOWEST_COLUMN:
+            return None
+        v = np.zeros(layout.shape[1])
+        v[:count] = 1.0
+        return cls(problem, layout, t, base, u, v, float(problem.reference.sum()))
+
+    def __post_init__(self) -> None:
+        self.u_before, self.v_before, self.sums = self.u.copy(), self.v.copy(), np.zeros_like(self.v)
+
+    @property
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+        return self.layout.sweep_arithmetic
+
+    @property
+    def total(self) -> float:
+        """The total of the targets."""
+        return self.problem.total
+
+    def potentials(self) -> FloatArray:
+        """Return the potentials after the sweeps made so far."""
+        found = self.t.copy()
+        found[self.layout.rows] += log_factors(self.u)
+        found[self.layout.columns] += log_factors(self._v())
+        return found
+
+    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
+        """Make at most `limit` sweeps; return how many, and how many records were written."""
+        return make_sweeps(self, goal, limit, records)
+
+    def sweep_once(self) -> None:
+        """Make one more sweep, and let the base take the factors in first where they are large."""
+        if self.done and self._is_large():
+            self._fold()
+        layout, targets = self.layout, self.problem.targets
+        self.u_before[:], self.v_before[:] = self.u, self.v
+        missed, parts = np.empty_like(self.u), np.empty((len(layout.chunks), layout.shape[1]))
+        for_each_chunk(
+            lambda c, begin, end: fit_rows_of_base(
+                self.base, targets[layout.rows], self.v, begin, end, self.u, missed, parts[c]
+            ),
+            layout.chunks,
+        )
+        self.sums = added_up(parts)
+        count = len(targets[layout.columns])
+        with np.errstate(all="ignore"):  # numbers that are not finite end the run
+            self.v[:count] = targets[layout.columns] / self.sums[:count]
+        self.witness = int(missed.argmax())
+        self.done += 1
+
+    def may_be_met(self, goal: Goal) -> bool:
+        """Tell whether the row that missed most before meets the goal or is no number."""
+        one = slice(self.witness, self.witness + 1)
+        found = np.empty(1)
+        row_sums(self.base[one], self.v, 0, 1, found)
+        missed = abs(float(found[0] * self.u[self.witness] - self.problem.targets[self.layout.rows][self.witness]))
+        return not missed > goal.tolerance
+
+    def measured(self, hopeful: bool) -> Measured:
+        """Return the residual over both constraints."""
+        layout, targets = self.layout, self.problem.targets
+        found = np.empty_like(self.u)
+        for_each_chunk(lambda _, begin, end: row_sums(self.base, self.v, begin, end, found), layout.chunks)
+        found *= self.u
+        of_columns = targets[layout.columns]
+        misses = [np.abs(found - targets[layout.rows]), np.abs(self._v() * self.sums[: len(of_columns)] - of_columns)]
+        self.witness = int(misses[0].argmax())
+        return Measured(
+            float(max(one.max() for one in misses)), float(max(one.sum() for one in misses)), float(found.sum())
+        )
+
+    def gain(self) -> float:
+        """Return what the dual gained by the last sweep."""
+        layout, targets, count = self.layout, self.problem.targets, len(self._v())
+        of_rows = divergence_gain(targets[layout.rows], self.u, self.u_before)
+        return of_rows + divergence_gain(targets[layout.columns], self._v(), self.v_before[:count])
+
+    def linear(self) -> float:
+        """Return the targets times the potentials."""
+        return inner_product(self.problem.targets, self.potentials())
+
+    def _v(self) -> FloatArray:
+        return self.v[: self.layout.columns.stop - self.layout.columns.start]
+
+    def _is_large(self) -> bool:
+        v = self._v()
+        highest, lowest = max(self.u.max(), v.max()), min(self.u.min(), v.min())
+        return not (highest < LARGEST_FACTOR and lowest * LARGEST_FACTOR > 1.0)
+
+    def _fold(self) -> None:
+        self.t = self.potentials()
+        self.base = _base(self.problem, self.layout, self.t)
+        self.u[:], self._v()[:] = 1.0, 1.0
+
+
+def _base(problem: Problem, layout: TwoWay, t: FloatArray) -> FloatArray:
+    base = np.zeros(layout.shape)
+    base.reshape(-1)[layout.place] = rebuilt(problem, t)
+    return base
+
+
+def _largest_of_rows(problem: Problem, layout: TwoWay, t: FloatArray) -> FloatArray:
+    """Return the logarithm of the largest mass of each row, at potentials."""
+    logs = np.full(layout.shape, -np.inf)
+    logs.reshape(-1)[layout.place] = np.log(problem.reference)
+    logs[:, : layout.columns.stop - layout.columns.start] += t[layout.columns]
+    return np.asarray(logs.max(axis=1) + t[layout.rows])
