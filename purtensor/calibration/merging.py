@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -66,8 +65,7 @@ class PreparedRows:
 def merge(blocks: Sequence[RowBlock], weights: FloatArray, limits: FloatArray) -> Merged:
     """Return the units merged where their columns and limits are equal; those without a design weight are left out."""
     used = np.flatnonzero(weights > 0)
-    stacked = sparse.vstack([block.coefficients for block in blocks], format="csc")[:, used]
-    first, inverse = _equal_columns(stacked, limits[:, used])
+    first, inverse = _equal_columns(blocks, used, limits[:, used])
     group = np.full(len(weights), -1)
     group[used] = inverse
     chosen = used[first]
@@ -91,20 +89,23 @@ def _columns(matrix: sparse.csr_array, chosen: IntArray) -> sparse.csr_array:
     return sparse.csr_array(matrix[:, chosen])
 
 
-def _equal_columns(matrix: sparse.csc_array, more: FloatArray) -> tuple[IntArray, IntArray]:
+def _equal_columns(blocks: Sequence[RowBlock], used: IntArray, more: FloatArray) -> tuple[IntArray, IntArray]:
     """Return the first of each kind of equal columns, in order of occurrence, and the kind of every column.
 
     Equal columns have the same sum of random multiples; that those with the same sum are equal is checked, and where
     a sum deceives nothing is merged.
     """
-    rows, count = matrix.shape
-    draws = np.random.default_rng(0).normal(size=rows + len(more))
-    keys: Any = draws[:rows] @ matrix + draws[rows:] @ np.where(np.isfinite(more), more, -1.0)
+    rng, count = np.random.default_rng(0), len(used)
+    keys = rng.normal(size=len(more)) @ np.where(np.isfinite(more), more, -1.0)
+    for block in blocks:
+        keys += np.asarray(block.coefficients.T @ rng.normal(size=block.count))[used]
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    if len(first) == count:
-        return np.arange(count), np.arange(count)
-    if not np.array_equal(more, more[:, first][:, inverse]) or (matrix != matrix[:, first][:, inverse]).nnz:
-        return np.arange(count), np.arange(count)
+    alone = np.arange(count)
+    if len(first) == count or not np.array_equal(more, more[:, first][:, inverse]):
+        return alone, alone
+    stacked = sparse.vstack([block.coefficients for block in blocks], format="csc")[:, used]
+    if (stacked != stacked[:, first][:, inverse]).nnz:
+        return alone, alone
     order = np.argsort(first, kind="stable")
     place = np.empty(len(first), dtype=np.int64)
     place[order] = np.arange(len(first))

@@ -99,8 +99,10 @@ def _everything(coefficients: sparse.csr_array) -> sparse.csr_array:
 
 def _sums_of(counts: sparse.csr_array, partition: sparse.csr_array) -> sparse.csr_array | None:
     """Return which rows of the partition sum to each group; None where a group cuts through one."""
-    within = (counts @ partition.T).tocsr()
     sizes = np.asarray(partition.sum(axis=1)).reshape(-1)
+    if counts.shape[0] == 1 and counts.nnz == counts.shape[1] and np.all(counts.data == 1.0):  # all cells: no product
+        return sparse.csr_array((sizes > 0.0).astype(np.float64)[None, :])
+    within = (counts @ partition.T).tocsr()
     if not np.array_equal(within.data, sizes[within.indices]):
         return None
     return sparse.csr_array((np.ones(len(within.data)), within.indices, within.indptr), shape=within.shape)
