@@ -77,7 +77,8 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         "Standard errors",
         "What the ratios would vary by if other people had been asked, by the delta method: in each distribution "
         "itself, exactly 0 where parity is stated; and predicted on the test split, where both splits vary. Beside it "
-        "the standard deviation over simulated splits.",
+        f"the deviation over {study.data_sets} draws of both splits again (bootstrap), each projected and predicted "
+        "anew, and over as many simulated splits.",
         table=with_errors(study),
         numbers=both("disparities"),
     )
@@ -110,14 +111,16 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
 def with_errors(study: AdultStudy) -> pd.DataFrame:
     """Return the ratios in each distribution and on the test split, a line a group, each with its standard error."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
+    noise = {"bootstrap": study.bootstrap, "simulated splits": study.noise}
     for d in study.disparities:
         if d.sample in ("itself", "test"):
             row = rows.setdefault((d.distribution, d.group), {"distribution": NAMES[d.distribution], "group": d.group})
             # beyond nine digits there is what the solver leaves, and no error of sampling
             error = float("nan") if d.standard_error is None else round(d.standard_error, 9)
             row |= {f"ratio, {d.sample}": d.ratio, f"standard error, {d.sample}": error}
-            if d.sample == "test" and d.distribution in study.noise:
-                row["over simulated splits"] = study.noise[d.distribution][study.groups.index((d.gender, d.race))]
+            if d.sample == "test":
+                at = study.groups.index((d.gender, d.race))
+                row |= {name: known[d.distribution][at] for name, known in noise.items() if d.distribution in known}
     return pd.DataFrame(rows.values())
 
 

@@ -25,6 +25,7 @@ from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.studies.adult_bootstrap import bootstrap_errors
 from purtensor.studies.adult_drawn import Drawing, Splits, learn, others, reference, simulated_splits
 from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE, RESPONSE, ratios
 from purtensor.studies.adult_study import DISTRIBUTIONS, QUESTIONS, AdultStudy, Cost, Disparity
@@ -114,6 +115,8 @@ def study_adult(
     learned = learn(drawing, distributions, on_member) if data_sets else {}
     on_step("simulating training and test sets")
     splits = simulated_splits(drawing) if data_sets else Splits({}, {}, float("nan"))
+    on_step("drawing both splits again")
+    resampled = bootstrap_errors(drawing) if data_sets else {}
     return AdultStudy(
         strength=strength,
         train=train,
@@ -136,6 +139,7 @@ def study_adult(
         groups=tuple(group for _, group in others(population)),
         noise=splits.noise,
         simulated_off=splits.off,
+        bootstrap=resampled,
         utility_noise=splits.utility_noise,
         identity=drawing.identity,
         failures=tuple(failures),

@@ -114,6 +114,8 @@ class AdultStudy:
         natural classifier predicts on test people, in the order of `groups`; empty without data sets.
     simulated_off
         The mean distances of the same ratios from 1.
+    bootstrap
+        For every distribution the bootstrap's standard errors of these ratios; empty without data sets.
     utility_noise
         The standard deviation of the utility error of f over the same sets, in nats.
     identity
@@ -137,6 +139,7 @@ class AdultStudy:
     groups: tuple[tuple[str, ...], ...]
     noise: Mapping[str, FloatArray]
     simulated_off: Mapping[str, FloatArray]
+    bootstrap: Mapping[str, FloatArray]
     utility_noise: float
     identity: str
     failures: tuple[Failure, ...] = ()

@@ -114,3 +114,14 @@ def test_by_unseen_rule__one_person_moves_one_group_little(study: AdultStudy) ->
     moved = found["difference"].abs() > 0
     assert moved.groupby(level="group").all().sum() == 1  # the unseen person is of one group
     assert found["difference"].abs().max() < 1e-3
+
+
+def test_bootstrap__is_of_the_size_of_the_delta_method(study: AdultStudy) -> None:
+    delta = {(d.distribution, d.gender, d.race): d.standard_error for d in study.disparities if d.sample == "test"}
+    ratios = [
+        study.bootstrap[name][at] / delta[name, *group]  # type: ignore[operator]
+        for name in DISTRIBUTIONS
+        for at, group in enumerate(study.groups)
+    ]
+    assert 0.6 < np.median(ratios) < 1.5  # six draws
+    assert study.bootstrap["MaxEnt"].shape == (3,)
