@@ -27,6 +27,14 @@ PATIENCE = 1000
 LITTLE = 0.3
 """A residual that the second half of the iterations leaves above this share of what it was raises doubts."""
 
+WINDOW = 1000
+"""Iterations whose best residual is compared with that of as many before, to find out whether a run stands still."""
+
+_UNIT = 2.0**-52
+
+_NO_BETTER, _JUMPING = 0.99, 2.0
+"""A best of more than this share of the one before is none, where residuals of a window differ by such a factor."""
+
 _SECONDS_PER_STEP = 0.04
 """No step computes much longer before it comes back to Python, where Ctrl-C is heard."""
 
@@ -83,6 +91,43 @@ class Run(Generic[PointT]):
         return list(self.measured)
 
 
+@dataclass(slots=True)
+class Standstill:
+    """Finds out that residuals do not fall any more: they stay, or jump within what rounding makes of them.
+
+    The best of a window of iterations is held against that of the window before. A slow run falls steadily, by however
+    little; one that jumps by a factor has to gain a percent. While the dual grows by more than rounding, a run moves:
+    profiles next to nothing may grow for long before that is seen in any sum.
+
+    Attributes
+    ----------
+    begin, least, largest
+        The iteration where the window began, and the smallest and largest residual in L1 there.
+    before
+        The smallest in the window before.
+    dual
+        Where the window began, NaN at first.
+    """
+
+    begin: int = 0
+    least: float = float("inf")
+    largest: float = 0.0
+    before: float = float("inf")
+    dual: float = float("nan")
+
+    def reached(self, iteration: int, residual_l1: float, dual: float) -> bool:
+        """Take in an iteration; tell, at the end of a window, whether nothing was gained in it."""
+        self.least, self.largest = min(self.least, residual_l1), max(self.largest, residual_l1)
+        if iteration - self.begin < WINDOW:
+            return False
+        worst = _NO_BETTER * self.before if self.largest > _JUMPING * self.least else self.before
+        grows = dual - self.dual > WINDOW * _UNIT * max(1.0, abs(dual))
+        stands = self.least >= worst and not grows
+        self.begin, self.least, self.largest, self.before = iteration, float("inf"), 0.0, self.least
+        self.dual = dual
+        return stands
+
+
 @dataclass(slots=True, eq=False)
 class State(Generic[P]):
     """Where a run stands: what a checkpoint holds, and all that decides how it goes on.
@@ -101,6 +146,8 @@ class State(Generic[P]):
         What the first iteration gains by emptying profiles with zero targets, in nats.
     hurried
         Whether Ctrl-C ended the run.
+    standstill
+        Whether residuals still fall; a run that is resumed begins to watch them anew.
     """
 
     point: P
@@ -114,6 +161,7 @@ class State(Generic[P]):
     emptying: float = 0.0
     hurried: bool = False
     touches: int | None = 0
+    standstill: Standstill = field(default_factory=Standstill)
 
     def raises_doubts(self) -> bool:
         """Tell whether the solver doubts, or a long run has gained little over its second half.
@@ -222,6 +270,7 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
         state.point, state.seconds = step.iterate, after - started
         space.keep(state)
         return None
+    begun = state.iterations
     _absorb(space, state, step, before, after, started)
     space.keep(state)
     state.chunk = _next_chunk(state.chunk, step.iterations, after - before)
@@ -231,13 +280,23 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
         return Termination.NOT_FINITE
     if last.iteration == state.iterations and judge.is_met(state.point, last):
         return Termination.CONVERGED
-    if step.stalled:
+    if step.stalled or _stands_still(state, step, begun):
         return Termination.STALLED
     if callback is not None and callback(
         Progress(state.iterations, after - started, residual.largest, residual.l1, state.point)
     ):
         return Termination.INTERRUPTED
     return Termination.TIME_LIMIT if after - started > stopping.max_seconds else None
+
+
+def _stands_still(state: State[P], step: Step[P], begun: int) -> bool:
+    """Tell whether the residuals of a window of iterations were no better than those before, and note it."""
+    records = step.records or [state.lines.last.record._replace(iteration=state.iterations - begun)]
+    watch = state.standstill.reached
+    stands = any(watch(begun + record.iteration, record.residual_l1, record.dual) for record in records)
+    if stands:
+        state.notes.append(f"the residual in L1 stands still near {state.standstill.before:.1e}: rounding")
+    return stands
 
 
 @runtime_checkable

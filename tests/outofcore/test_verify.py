@@ -43,7 +43,9 @@ def test_verify__confirms_what_it_would_in_memory(tmp_path, scopes, zeros):
     assert found.support
     assert found.residual == pytest.approx(result.residual, rel=1e-4, abs=1e-15)
     assert found.residual_l1 == pytest.approx(result.residual_l1, rel=1e-4, abs=1e-15)
-    assert found.tv_bound == pytest.approx(result.tv_bound, rel=0.01, abs=1e-14)
+    # the dual at a better fit than the witness proves up to some percent more
+    assert found.tv_bound == pytest.approx(result.tv_bound, rel=0.05, abs=1e-14)
+    assert found.tv_bound <= result.tv_bound * 1.01 + 1e-14
     assert found.bound == pytest.approx(result.bound, rel=0.02, abs=1e-26)
     exact = in_memory(table, constraints, tolerance=1e-14, on_failure="return")
     away = np.abs(by_profile(result.table.to_table()).values - by_profile(exact.table).values).sum() / 2

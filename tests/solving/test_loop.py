@@ -10,9 +10,10 @@ import pytest
 import purtensor as pt
 from purtensor.solving.certificate import DualCertifier
 from purtensor.solving.iterate import iterate_at
-from purtensor.solving.loop import run
+from purtensor.solving.loop import WINDOW, Standstill, run
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
+from tests.laws.test_ill_conditioned import doubling_chain
 from tests.solving.drawn import SOLVERS, arrays_of, single_sweeps
 
 
@@ -101,3 +102,39 @@ def test_run__on_the_bound_asks_for_it_at_recorded_iterations():
     assert bounds[-1] <= 1e-9
     assert ended.lines[-1].iteration == ended.iterations
     assert (np.diff(bounds) < 0).all()
+
+
+def fed(residuals, dual=lambda n: 1.0):
+    """After how many iterations residuals are found to stand still; None if they are not."""
+    watch = Standstill()
+    return next((n for n, one in enumerate(residuals, start=1) if watch.reached(n, one, dual(n))), None)
+
+
+def test_standstill__is_no_steady_fall_however_slow():
+    assert fed((1 - 1e-9) ** n for n in range(20_000)) is None
+    assert fed(1e-3 / (n + 1) for n in range(20_000)) is None
+
+
+def test_standstill__of_a_constant_and_of_jumps_within_rounding_is_found():
+    assert fed(1e-9 for _ in range(20_000)) == 2 * WINDOW
+    jumps = np.exp(np.random.default_rng(1).uniform(0, 3, 200_000)) * 1e-10
+    assert fed(jumps) <= 5 * WINDOW
+
+
+def test_standstill__is_none_while_the_dual_grows():
+    assert fed((0.06 for _ in range(20_000)), lambda n: 1e-12 * n) is None
+
+
+def test_standstill__forgives_jumps_that_gain():
+    jumps = np.exp(np.random.default_rng(1).uniform(0, 3, 20_000)) * 0.9995 ** np.arange(20_000)
+    assert fed(jumps) is None
+
+
+def test_run__that_jumps_within_its_own_rounding_ends_stalled_and_says_where():
+    """A chain of 28 links that each double an error: steps of Newton jumped about for a million iterations."""
+    case = doubling_chain(28, 2)
+    rng = np.random.default_rng(2)
+    reference = case.exact * np.exp(rng.normal(size=case.exact.shape))
+    result = pt.project(reference, case.constraints, solver=pt.Newton(), tolerance=1e-16, on_failure="return")
+    assert result.termination is pt.Termination.STALLED
+    assert result.iterations <= 6 * WINDOW
