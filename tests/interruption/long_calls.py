@@ -134,6 +134,7 @@ def main(folder: Path, times: int, names: set[str]) -> None:
     ignored: list[type] = []
     sys.unraisablehook = lambda told: ignored.append(told.exc_type)
     warnings.simplefilter("ignore", pt.errors.NotConvergedWarning)  # as mipfp, which warns of what has not converged
+    warnings.simplefilter("ignore", pt.errors.SuspiciousColumnWarning)  # the tables are made up to be large
 
     def hear(number, frame):
         heard.append(time.monotonic())
