@@ -168,6 +168,7 @@ def run_general(
     certificate: bool,
     start: FloatArray | None = None,
     tell: Callable[[StepLine], bool] | None = None,
+    method: str = "newton",
 ) -> GeneralRun:
     """Return the answer; where the run does not converge, the verdict, and the answer on what implied zeros leave."""
     options: dict[str, Any] = {
@@ -176,6 +177,7 @@ def run_general(
         "max_seconds": max_seconds,
         "certificate": certificate,
         "tell": tell,
+        "method": method,
     }
     question = labelled.question
     found = answer(question, max_iterations=max_iterations, start=start, **options)

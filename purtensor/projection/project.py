@@ -29,11 +29,15 @@ from purtensor.solving.dual.labelled import (
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.iterate import Solver
 from purtensor.solving.loop import Progress
+from purtensor.solving.solvers.gis import GIS
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.stopping import Stopping
 from purtensor.tables.store.table import StoredTable, is_chunked
 
-_MOST_STEPS = 2000
+_METHODS: dict[str, object] = {"newton": Newton(), "ipf": IPF(), "gis": GIS(), "lbfgs": LBFGS()}
+_MOST_STEPS = {"newton": 2000, "ipf": 100_000, "gis": 1_000_000, "lbfgs": 100_000}
 """Newton steps of a question with rows of any kind, where no limit is given."""
 
 
@@ -73,7 +77,9 @@ def project(
         A constraint, or any iterable of constraints, flattened one level: Marginals, whose targets share one total, or
         any others, such as Linear, total, mean, share, between(...) and soft(...).
     solver
-        Any object with a `step`, such as `IPF()`; chosen when None.
+        Any object with a `step`, such as `IPF()`; chosen when None. Rows of any kind, bounds, distances and totals take
+        `Newton()`, which None means there, `IPF()` (Bregman's projections onto each row in turn), `LBFGS()` and, where
+        rows are sums of masses, `GIS()`.
     tolerance
         Met when the residual is within it, and the L1 miss of the worst constraint within 100 times it (total mass
         1), both judged on the returned table. With `stop_on="tv_bound"`: when the proved distance is within it.
@@ -161,10 +167,11 @@ def project(
             with engine_for(table.size * len(question.constraints)) as note:
                 found = question.answer(start, told, certificate=bool(certificate), on_failure=on_failure, note=note)
         else:
-            _require_newton(solver)
+            method = _method_of(solver)
             if max_iterations is None:
-                stopping = replace(stopping, max_iterations=_MOST_STEPS)
-            found = _project_general(build_question(table, given, options), table, stopping, start, told, certificate)
+                stopping = replace(stopping, max_iterations=_MOST_STEPS[method])
+            labelled = build_question(table, given, options)
+            found = _project_general(labelled, table, stopping, start, told, certificate, method)
     return cast("Projection[TableT]", deliver(found, on_failure, 0.0 if found.is_general else stopping.residual))
 
 
@@ -175,6 +182,7 @@ def _project_general(
     start: Projection[Any] | Sequence[Table] | None,
     told: Callable[[Progress], Any] | None,
     certificate: bool,
+    method: str,
 ) -> Projection:
     """Return the projection of a question with rows of any kind."""
     found = run_general(
@@ -186,17 +194,27 @@ def _project_general(
         certificate=bool(certificate),
         start=None if start is None else potentials_of(start, labelled.question),
         tell=None if told is None else _telling(told),
+        method=method,
     )
     return general_projection(reference, found.labelled, found.answer, found.verdict)
 
 
-def _require_newton(solver: object) -> None:
-    """Refuse solvers that know marginals with targets only."""
-    if solver is not None and not isinstance(solver, Newton):
-        raise InvalidOptionError(
-            f"{solver!r} solves marginals with targets only; rows of other kinds, bounds, distances and totals take "
-            "solver=Newton(), or None"
-        )
+def _method_of(solver: object) -> str:
+    """Return the word for a solver of rows of any kind; others, and options of marginals alone, are refused."""
+    for method, known in _METHODS.items():
+        if type(solver) is type(known):
+            if solver == known or method == "newton":  # sweeps before Newton's steps are of marginals
+                return method
+            raise InvalidOptionError(
+                f"the options of {solver!r} are for marginals with targets; rows of other kinds, bounds, distances and "
+                f"totals take {known!r}"
+            )
+    if solver is None:
+        return "newton"
+    raise InvalidOptionError(
+        f"{solver!r} solves marginals with targets only; rows of other kinds, bounds, distances and totals take "
+        "solver=Newton(), IPF(), GIS(), LBFGS(), or None"
+    )
 
 
 def _telling(told: Callable[[Progress], Any]) -> Callable[[StepLine], bool]:

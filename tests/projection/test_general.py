@@ -38,6 +38,11 @@ def rows(coefficients, lower, upper=None, **softness):
     return Rows(np.atleast_2d(np.asarray(coefficients, dtype=float)), low, high, soft)
 
 
+class Own:
+    def step(self, problem, iterate, budget):
+        raise AssertionError("refused before")
+
+
 def survey():
     """Ten people of whom sex and age are controlled (case 16 of a collection of public questions)."""
     people = pt.tabulate({"sex": list("ffffmmmmmm"), "age": list("yyyoyooooo")})
@@ -70,6 +75,29 @@ def test_project__ratio_bounds(bounds, expected):
     held = np.asarray(result.at_bound.values)
     np.testing.assert_array_equal(held == -1, np.isclose(result.table.values, low * people.values, rtol=1e-9))
     np.testing.assert_array_equal(held == 1, np.isclose(result.table.values, high * people.values, rtol=1e-9))
+
+
+@pytest.mark.parametrize("solver", [pt.IPF(), pt.LBFGS()])
+def test_project__every_solver_finds_the_same_answer(solver):
+    people, controls = survey()
+    for options in (
+        {"ratio_bounds": (0.55, 2.5)},
+        {"distance": "logit", "ratio_bounds": (0.4, 2.5)},
+        {"distance": "linear"},
+    ):
+        found = pt.project(people, controls, solver=solver, **options)
+        exact = pt.project(people, controls, **options)
+        assert found.certified
+        assert np.abs(found.table - exact.table).sum() <= 10.0 * (found.tv_bound + exact.tv_bound) * 2.0
+        assert found.tv_bound < 1e-8
+
+
+def test_project__gis_takes_rows_that_are_sums_of_masses():
+    people, controls = survey()
+    asked = [*controls, rows([1, 0, 0, 0], 0.6)]
+    found = pt.project(people, asked, solver=pt.GIS())
+    np.testing.assert_allclose(found.table.values, pt.project(people, asked).table.values, rtol=1e-7)
+    assert found.iterations > 20
 
 
 def test_project__bounds_that_no_table_meets_are_told_in_words():
@@ -231,7 +259,13 @@ def test_project__what_does_not_fit_is_refused_by_name():
     with pytest.raises(pt.InvalidOptionError, match="no hard constraint fixes the total"):
         pt.project(people, [rows([1, 0, 1, 0], 3.0)])
     with pytest.raises(pt.InvalidOptionError, match="solves marginals with targets only"):
-        pt.project(people, controls, ratio_bounds=(0.5, 2), solver=pt.IPF())
+        pt.project(people, controls, ratio_bounds=(0.5, 2), solver=Own())
+    with pytest.raises(pt.InvalidOptionError, match=r"the options of IPF\(.*take IPF\("):
+        pt.project(people, controls, ratio_bounds=(0.5, 2), solver=pt.IPF(relaxation=1.5))
+    with pytest.raises(pt.InvalidOptionError, match=r"GIS.* takes no bounds"):
+        pt.project(people, controls, ratio_bounds=(0.5, 2), solver=pt.GIS())
+    with pytest.raises(pt.InvalidOptionError, match=r"GIS.* takes hard rows"):
+        pt.project(people, [controls[0], rows([1, 0, -1, 0], 0.5)], solver=pt.GIS())
     with pytest.raises(pt.InvalidOptionError, match="cross"):
         pt.project(people, controls, ratio_bounds=(2, 0.5))
     with pytest.raises(pt.InvalidOptionError, match="distance"):

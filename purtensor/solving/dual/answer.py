@@ -23,6 +23,10 @@ from purtensor.solving.termination import Termination
 
 _L1_FACTOR = 100.0
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_EXACT = 1e-13
+_AHEAD = 0.1
+"""Methods without equations meet rows to this share of the tolerance, which the misses of whole constraints share."""
+
 _STOPPED = {
     "iterations": Termination.ITERATION_LIMIT,
     "seconds": Termination.TIME_LIMIT,
@@ -86,8 +90,9 @@ def answer(
     tell: Callable[[StepLine], bool] | None = None,
     start: FloatArray | None = None,
     certificate: bool = True,
+    method: str = "newton",
 ) -> Answer:
-    """Return the answer of a question; `start` has potentials of all rows.
+    """Return the answer of a question; `start` has potentials of all rows, `method` is one of METHODS.
 
     Raises
     ------
@@ -100,7 +105,8 @@ def answer(
     prepared = prepare(question, costs)
     watch = Watch(max_iterations, max_seconds, tell)
     begin = None if start is None else started(prepared, start)
-    run = solve(prepared.problem, watch, start=begin)
+    exact = _EXACT if method == "newton" else max(_EXACT, _AHEAD * tolerance)
+    run = solve(prepared.problem, watch, start=begin, tolerance=exact, method=method)
     problem = prepared.problem
     proof, interrupted = None, run.stopped == "interrupted"
     if certificate and not interrupted:

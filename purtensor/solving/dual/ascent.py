@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -64,12 +66,16 @@ class Phase:
     way: str = ""
 
 
+Stepper: TypeAlias = Callable[[DualProblem, DualPoint, float], DualPoint | None]
+"""Returns the state after a step of the dual, softened by a number; None where no step rises."""
+
+
 @dataclass(slots=True)
 class AscentOptions:
     """How an ascent goes: `sigma` is the first proximal width in units of the slack's own, grown tenfold a round.
 
     `softening` adds softening/2 |y|^2 to the dual, `once` ends after one proximal round, `slack` is where the proximal
-    terms begin.
+    terms begin. `step` takes the place of Newton's steps.
     """
 
     tolerance: float = 1e-13
@@ -78,6 +84,7 @@ class AscentOptions:
     softening: float = 0.0
     once: bool = False
     slack: FloatArray | None = field(default=None, repr=False)
+    step: Stepper | None = field(default=None, repr=False)
 
 
 def point_at(
@@ -111,7 +118,7 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
         proximal = np.minimum(sigma * width, widest)
         columns = columns.anchored(anchor, proximal)
         point = point_at(problem, columns, potentials, options.softening)
-        point, ending, steps = _met(problem, point, inner, options.most_steps - used, options.softening, watch)
+        point, ending, steps = _met(problem, point, inner, options.most_steps - used, options, watch)
         used, potentials = used + steps, point.potentials
         residual = point.residual(problem.mass)
         rounded = ending is Ending.STALLED and residual <= _rounding(point)
@@ -137,10 +144,11 @@ def _rounding(point: DualPoint) -> float:
 
 
 def _met(
-    problem: DualProblem, point: DualPoint, tolerance: float, most: int, softening: float, watch: Watch
+    problem: DualProblem, point: DualPoint, tolerance: float, most: int, options: AscentOptions, watch: Watch
 ) -> tuple[DualPoint, Ending, int]:
     """Return the state that meets the rows to the tolerance over fixed columns, how it ended, and the steps taken."""
     lowest, since, steps = np.inf, 0, 0
+    step = _step if options.step is None else options.step
     while True:
         residual = point.residual(problem.mass)
         since = 0 if residual < 0.5 * lowest else since + 1
@@ -153,7 +161,7 @@ def _met(
             return point, Ending.LIMIT, steps
         watch.before_step(residual, point.potentials)
         steps += 1
-        moved = _step(problem, point, softening)
+        moved = step(problem, point, options.softening)
         if moved is None:
             return point, Ending.STALLED, steps
         point = moved
@@ -178,7 +186,7 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
         except np.linalg.LinAlgError:
             continue
         direction = solve(point.missing)
-        found = _searched(problem, point, direction, softening)
+        found = searched(problem, point, direction, softening)
         if found is None:
             continue
         gain, step = found
@@ -200,7 +208,7 @@ def _lent(problem: DualProblem, point: DualPoint) -> FloatArray:
     return np.where(point.give > 0.0, 0.0, point.columns.give(floor))
 
 
-def _searched(
+def searched(
     problem: DualProblem, point: DualPoint, direction: FloatArray, softening: float
 ) -> tuple[float, float] | None:
     """Return the gain of the dual and the step of Armijo's rule along a direction, None where it does not rise."""

@@ -10,8 +10,10 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.ascent import AscentOptions, DualPoint, Phase, ascend, point_at
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
+from purtensor.solving.dual.gradient_steps import IterativeScaling, LimitedMemory
 from purtensor.solving.dual.interior import InteriorPoint, interior_phase
 from purtensor.solving.dual.problem import DualProblem
+from purtensor.solving.dual.row_steps import sweep_rows
 from purtensor.solving.dual.watch import Ending, StoppedError, Watch
 
 _PATIENCE = 25
@@ -51,7 +53,18 @@ class DualRun:
     stopped: str = ""
 
 
-def solve(problem: DualProblem, watch: Watch, *, tolerance: float = 1e-13, start: FloatArray | None = None) -> DualRun:
+METHODS = ("newton", "ipf", "gis", "lbfgs")
+"""The words for `method`."""
+
+
+def solve(
+    problem: DualProblem,
+    watch: Watch,
+    *,
+    tolerance: float = 1e-13,
+    start: FloatArray | None = None,
+    method: str = "newton",
+) -> DualRun:
     """Return the optimum of the dual.
 
     Plain ascent takes most problems; conflicting absolute penalties and answers with very many active bounds go by way
@@ -60,13 +73,27 @@ def solve(problem: DualProblem, watch: Watch, *, tolerance: float = 1e-13, start
     """
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         try:
-            phase = _phases(problem, watch, tolerance, start)
+            if method == "newton":
+                phase = _phases(problem, watch, tolerance, start)
+            else:
+                phase = _by_first_order(problem, watch, tolerance, start, method)
         except (StoppedError, KeyboardInterrupt) as error:
             last = np.zeros(problem.rows) if watch.potentials is None else watch.potentials
             point = point_at(problem, problem.columns, last)
             why = error.why if isinstance(error, StoppedError) else "interrupted"
             return DualRun(point, False, point.residual(problem.mass), "", why)
     return DualRun(phase.point, phase.ending is Ending.CONVERGED, phase.residual, phase.way)
+
+
+def _by_first_order(
+    problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, method: str
+) -> Phase:
+    """Return where a method without equations leads: it has no other way to try, and goes on to the watch's limit."""
+    if method == "ipf":
+        return sweep_rows(problem, watch, tolerance=tolerance, start=start)
+    step = LimitedMemory() if method == "lbfgs" else IterativeScaling(problem)
+    options = AscentOptions(tolerance=tolerance, most_steps=watch.max_iterations + 1, step=step)
+    return replace(ascend(problem, start, options, watch), way=method)
 
 
 def _phases(problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None) -> Phase:

@@ -45,6 +45,18 @@ def test_certify__a_bound_of_any_state_holds(seed, noise):
     assert apart <= proof.distance + exact.distance
 
 
+@given(st.integers(0, 10**6), st.sampled_from(["ipf", "lbfgs"]))
+def test_solve__methods_without_equations_end_at_the_same_answer(seed, method):
+    mixed = draw_mixed(seed)
+    problem = mixed.problem()
+    watch = Watch(1500)
+    run = solve(problem, watch, tolerance=1e-11, method=method)
+    exact, found = (certify(problem, one.point, advance=True) for one in (solve(problem, Watch(2000)), run))
+    if run.converged:  # tiny standard errors take them very long
+        assert found.distance <= 1e-6 * mixed.mass
+    assert np.abs(found.cells - exact.cells).sum() <= found.distance + exact.distance
+
+
 def _three_cells(cells, lower=0.0):
     coefficients = sparse.csr_array(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
     rows = RowCosts.hard(coefficients, np.array([6.0, 3.0]), np.array([6.0, 3.0]))

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from purtensor._typing import BoolArray, FloatArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 
 
 class ColumnKind(ABC):
@@ -27,6 +27,10 @@ class ColumnKind(ABC):
     upper: FloatArray
     lowest: FloatArray
     highest: FloatArray
+
+    @abstractmethod
+    def only(self, columns: IntArray) -> ColumnKind:
+        """Return some of the columns."""
 
     @abstractmethod
     def slope(self, x: FloatArray) -> FloatArray:

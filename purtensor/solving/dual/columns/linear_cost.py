@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.columns.kind import ColumnKind
 
 
@@ -26,6 +26,11 @@ class LinearCostColumns(ColumnKind):
         self.anchor = np.clip(0.0, lower, upper) if anchor is None else anchor
         self.width = np.ones(len(cost)) if width is None else width
         self.lowest, self.highest = self.slope(lower), self.slope(upper)
+
+    def only(self, columns: IntArray) -> LinearCostColumns:
+        """Return some of the slacks."""
+        parts = (self.cost, self.lower, self.upper, self.anchor, self.width)
+        return LinearCostColumns(*(part[columns] for part in parts))
 
     def anchored(self, anchor: FloatArray, width: FloatArray) -> LinearCostColumns:
         """Return the same slacks with the proximal term at `anchor`, of this width."""

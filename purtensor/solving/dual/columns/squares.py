@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.columns.kind import ColumnKind
 
 
@@ -15,6 +15,10 @@ class SquareColumns(ColumnKind):
         self.centre, self.variance = centre, variance
         self.lower, self.upper = lower, upper
         self.lowest, self.highest = self.slope(lower), self.slope(upper)
+
+    def only(self, columns: IntArray) -> SquareColumns:
+        """Return some of the columns."""
+        return SquareColumns(self.centre[columns], self.variance[columns], self.lower[columns], self.upper[columns])
 
     def slope(self, x: FloatArray) -> FloatArray:
         """Return (x - centre) / variance."""

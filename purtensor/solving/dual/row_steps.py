@@ -1,0 +1,202 @@
+"""Iterative proportional fitting for rows of any kind: each row in turn is met exactly, by Bregman's projections.
+
+The potential of one row is moved to where its slope of the dual is 0. Intervals and absolute penalties have slopes that
+jump where the row is met at an end or its potential is the penalty: the potential stops there exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.solving.dual.ascent import DualPoint, Phase, point_at
+from purtensor.solving.dual.columns.kind import ColumnKind
+from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
+from purtensor.solving.dual.problem import DualProblem
+from purtensor.solving.dual.watch import Ending, Watch
+
+_MOST_TRIALS = 60
+_SETTLED = 1e-15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Jumps:
+    """The slacks of linear cost of one row: potentials at which they jump, and what they come to on both sides.
+
+    `before[i]` and `before[i + 1]` are the sums below and above `at[i]`; the potential stays in [lowest, highest].
+    """
+
+    at: FloatArray
+    before: FloatArray
+    lowest: float
+    highest: float
+
+    def around(self, potential: float) -> tuple[float, float]:
+        """Return the least and the most that the slacks come to at a potential."""
+        left, right = np.searchsorted(self.at, potential, "left"), np.searchsorted(self.at, potential, "right")
+        low = -np.inf if potential <= self.lowest else float(self.before[left])
+        high = np.inf if potential >= self.highest else float(self.before[right])
+        return low, high
+
+
+def sweep_rows(problem: DualProblem, watch: Watch, *, tolerance: float, start: FloatArray | None = None) -> Phase:
+    """Return where sweeps over all rows meet each to the tolerance, after as many as the watch allows."""
+    sweeper = _Sweeper(problem, np.zeros(problem.rows) if start is None else start.copy())
+    while True:
+        lacking = sweeper.lacking()
+        residual = float(lacking.max(initial=0.0)) / problem.mass
+        if residual <= tolerance or not np.isfinite(residual):
+            ending = Ending.CONVERGED if residual <= tolerance else Ending.STALLED
+            return Phase(sweeper.point(), ending, residual, way="row steps")
+        watch.before_step(residual, sweeper.potentials)
+        sweeper.sweep()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Row:
+    """One row: its cells with their coefficients, its slacks of smooth cost with their signs, and its jumps."""
+
+    cells: IntArray
+    values: FloatArray
+    kind: ColumnKind
+    smooth: tuple[tuple[FloatArray, ColumnKind], ...]
+    jumps: _Jumps
+    target: float
+
+    def left(self, z: FloatArray, potential: float) -> tuple[float, float]:
+        """Return what is left for the slacks of linear cost, and how fast that falls with the potential.
+
+        `z` is that of the cells at this potential.
+        """
+        x, give = self.kind.respond(z)
+        left, fall = self.target - float(self.values @ x), float(self.values**2 @ give)
+        for signs, kind in self.smooth:
+            x, give = kind.respond(signs * potential)
+            left, fall = left - float(signs @ x), fall + float(give.sum())
+        return left, fall
+
+
+class _Sweeper:
+    """The potentials y with C^T y, kept up to date row by row."""
+
+    def __init__(self, problem: DualProblem, potentials: FloatArray) -> None:
+        self.problem, self.potentials = problem, potentials
+        coefficients = problem.matrix.to_sparse().tocsr()
+        self.rows = [_row(problem, coefficients, row) for row in range(problem.rows)]
+        for k, row in enumerate(self.rows):
+            potentials[k] = np.clip(potentials[k], row.jumps.lowest, row.jumps.highest)
+        self.z = problem.matrix.back(potentials)
+
+    def sweep(self) -> None:
+        """Meet each row in turn."""
+        for k, row in enumerate(self.rows):
+            now = float(self.potentials[k])
+            z = self.z[row.cells]
+            found = _met(row, z, now)
+            self.z[row.cells] = z + (found - now) * row.values
+            self.potentials[k] = found
+        self.z = self.problem.matrix.back(self.potentials)  # rounding of many small moves
+
+    def lacking(self) -> FloatArray:
+        """Return how far each row is from what its slacks of linear cost may take."""
+        rest = self._all_rest()
+        low, high = np.array([row.jumps.around(float(y)) for row, y in zip(self.rows, self.potentials, strict=True)]).T
+        return np.asarray(np.maximum(np.maximum(low - rest, rest - high), 0.0))
+
+    def _all_rest(self) -> FloatArray:
+        problem = self.problem
+        x, _ = problem.columns.respond(problem.back(self.potentials))
+        x[problem.columns.linear_slice] = 0.0
+        return problem.targets - problem.times(x)
+
+    def point(self) -> DualPoint:
+        """Return the state with the slacks of linear cost that meet the rows."""
+        problem, linear = self.problem, self.problem.columns.linear
+        if linear is None:
+            return point_at(problem, problem.columns, self.potentials)
+        rest = self._all_rest()
+        start = problem.columns.linear_slice.start - problem.cells
+        rows, signs = problem.slack_rows[start:], problem.slack_signs[start:]
+        push = signs * self.potentials[rows] - linear.cost
+        taken = np.where(push > 0.0, linear.upper, linear.lower)
+        taken = np.where(np.isfinite(taken), taken, 0.0)
+        for k in np.flatnonzero(push == 0.0):
+            others = float((signs * taken)[(rows == rows[k]) & (np.arange(len(rows)) != k)].sum())
+            taken[k] = np.clip(signs[k] * (rest[rows[k]] - others), linear.lower[k], linear.upper[k])
+        columns = problem.columns.anchored(taken, np.full(len(taken), problem.mass))
+        return point_at(problem, columns, self.potentials)
+
+
+def _row(problem: DualProblem, coefficients: sparse.csr_array, row: int) -> _Row:
+    own = slice(coefficients.indptr[row], coefficients.indptr[row + 1])
+    cells = coefficients.indices[own]
+    smooth = []
+    for kind, place in zip(problem.columns.blocks[1:], problem.columns.slices[1:], strict=True):
+        if isinstance(kind, LinearCostColumns):
+            continue
+        slacks = slice(place.start - problem.cells, place.stop - problem.cells)
+        here = np.flatnonzero(problem.slack_rows[slacks] == row)
+        if len(here):
+            smooth.append((problem.slack_signs[slacks][here], kind.only(here)))
+    kind = problem.columns.blocks[0].only(cells)
+    target = float(problem.targets[row])
+    return _Row(cells, coefficients.data[own], kind, tuple(smooth), _jumps(problem, row), target)
+
+
+def _jumps(problem: DualProblem, row: int) -> _Jumps:
+    linear = problem.columns.linear
+    if linear is None:
+        return _Jumps(np.empty(0), np.zeros(1), -np.inf, np.inf)
+    start = problem.columns.linear_slice.start - problem.cells
+    own = np.flatnonzero(problem.slack_rows[start:] == row)
+    signs = problem.slack_signs[start:][own]
+    at = signs * linear.cost[own]
+    low = np.where(signs > 0.0, linear.lower[own], -linear.upper[own])
+    high = np.where(signs > 0.0, linear.upper[own], -linear.lower[own])
+    order = np.argsort(at, kind="stable")
+    at, low, high = at[order], low[order], high[order]
+    # below all jumps every slack is at its lower end; each jump takes one to its upper end
+    before = np.array([high[:k].sum() + low[k:].sum() for k in range(len(at) + 1)])
+    lowest, highest = at[low == -np.inf].max(initial=-np.inf), at[high == np.inf].min(initial=np.inf)
+    return _Jumps(at, before, float(lowest), float(highest))
+
+
+def _met(row: _Row, z: FloatArray, start: float) -> float:
+    """Return the potential at which a row is met: what is left lies between what its slacks may take."""
+    jumps = row.jumps
+    below, above = jumps.lowest, jumps.highest
+    for kink in jumps.at.tolist():
+        if not below <= kink <= above:
+            continue
+        left, _ = row.left(z + (kink - start) * row.values, kink)
+        low, high = jumps.around(kink)
+        if low <= left <= high:
+            return float(kink)
+        below, above = (kink, above) if left > high else (below, kink)
+    now = start if below < start < above else _between(below, above)
+    taken = jumps.around(now)[0]
+    for _ in range(_MOST_TRIALS):
+        left, fall = row.left(z + (now - start) * row.values, now)
+        miss = left - taken
+        if miss == 0.0:
+            return now
+        below, above = (now, above) if miss > 0.0 else (below, now)
+        # where exp is steep a whole Newton step would empty or flood the cells: two nats at a time are enough
+        ahead = now + (float(np.clip(miss / fall, -2.0, 2.0)) if fall > 0.0 else 2.0 * float(np.sign(miss)))
+        if not below < ahead < above:
+            ahead = _between(below, above)
+        if abs(ahead - now) <= _SETTLED * (1.0 + abs(now)):
+            return ahead
+        now = ahead
+    return now
+
+
+def _between(below: float, above: float) -> float:
+    if np.isinf(below) and np.isinf(above):
+        return 0.0
+    if np.isinf(below):
+        return above - 1.0 - abs(above)
+    return below + 1.0 + abs(below) if np.isinf(above) else 0.5 * (below + above)
