@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         ends = parity_curve(question.f, **roles, slacks=[0.0]).attrs
         slacks = np.unique(np.linspace(ends["smallest_violation"], ends["violation"], arguments.points))
     curve = parity_curve(question.f, **roles, slacks=slacks)
-    pictures = _pictures(curve, arguments.out)
+    pictures = _pictures(curve, arguments.out, arguments.file.name)
     write_curve(curve, arguments.out)
     show_facts("price of parity", _facts(curve, [arguments.out, *pictures]))
     _show(curve)
@@ -71,11 +71,11 @@ def curve_frame(curve: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _pictures(curve: xr.Dataset, out: Path) -> Sequence[Path]:
+def _pictures(curve: xr.Dataset, out: Path, data: str) -> Sequence[Path]:
     if not _is_reached(curve):
         return ()  # nothing that was asked for can be reached: the numbers say so
-    title = f"The price of parity: {out.stem}"
-    return save_figure(plot_parity_curve(curve, title="The price of parity"), out.with_suffix(""), title=title)
+    title = f"The price of parity: {data}"
+    return save_figure(plot_parity_curve(curve, title=title), out.with_suffix(""), title=title)
 
 
 def _is_reached(curve: xr.Dataset) -> bool:

@@ -12,7 +12,7 @@ from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
 from purtensor.plots.rates import plot_rates
 from purtensor.plots.save_figure import save_figure
-from purtensor.studies.rate_studies import STUDIES, TOLERANCES, study_rate
+from purtensor.studies.rate_studies import MOST_SWEEPS, STUDIES, TOLERANCES, study_rate
 
 
 def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int:
@@ -26,7 +26,8 @@ def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{name}_{problem}.csv"
     write_frame(found, path)
-    axes = plot_rates(found, axis=study.axis, title=f"{study.title}: problem {problem}")
+    title = f"{study.title}: problem {problem}"
+    axes = plot_rates(found[found["failure"] == ""], axis=study.axis, title=title, most=MOST_SWEEPS)
     drawn = save_figure(axes, path.with_suffix(""), title=study.title)
     show_study(found, study.title)
     interrupted = found.attrs.get("interrupted", "")

@@ -72,13 +72,15 @@ class _Figures:
             "In the projection everyone has the wages of the whole population, f(y).",
             "f(y|s) with q(y|s)",
         )
-        title = "Attributable disparity in the data and in their projections"
+        title = "Attributable disparity in the data"
         marks = self.numbers["own_disparities"].rename(columns={"disparity": "value", "standard_error": "deviation"})
+        marks = marks[marks["model"] == "f"]  # in projections it is 0 by construction, which a sentence says
         yield self._drawn(
             "own_disparities",
             self._against_parity(marks, title, "one standard error (delta method)"),
             title,
-            "What the disparities would vary by if other people had been asked; exactly 0 where parity is stated.",
+            "What the disparities would vary by if other people had been asked. In the projections they are 0, and so "
+            "is what they would vary by: parity is stated.",
             "",
         )
 

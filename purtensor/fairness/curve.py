@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
+from purtensor._printing import draw
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, NotConvergedError
@@ -25,6 +27,9 @@ from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.termination import Termination
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _ROUNDING = 1e-11
 
 _MEANINGS = {
@@ -35,7 +40,7 @@ _MEANINGS = {
 }
 
 
-def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iterable[float]) -> xr.Dataset:
+def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iterable[float]) -> ParityCurve:
     """Return the least divergence from f that each allowed violation of parity costs, utility and realism kept exactly.
 
     For each slack it is the least D(p || f) over the distributions p with the utility and the realism of f whose
@@ -56,14 +61,14 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
 
     Returns
     -------
-    xarray.Dataset
-        Over `slack`, in the order asked: `kl` in nats; `reached`, the violation that the distribution has;
-        `multiplier`, minus the slope of the curve, in nats (NaN at exact parity); `bound`, in nats, proved: no
-        distribution with a violation up to `reached` has a divergence that is lower by more; and `disparity_ratio`,
-        p(y | s) / p(y | s0), over the response and the protected attributes, with s0 the largest group. A slack that
-        cannot be reached has NaN. The attributes hold `violation`, that of f, and `smallest_violation`, the least
-        that can be reached; and after Ctrl-C `interrupted`, which slacks are missing. `relax(f, pur(f, ...), soft=0,
-        penalty="l1", strength=multiplier)` gives the distribution itself.
+    ParityCurve
+        An xarray.Dataset that draws itself by `curve.plot()`. Over `slack`, in the order asked: `kl` in nats;
+        `reached`, the violation that the distribution has; `multiplier`, minus the slope of the curve, in nats (NaN at
+        exact parity); `bound`, in nats, proved: no distribution with a violation up to `reached` has a divergence that
+        is lower by more; and `disparity_ratio`, p(y | s) / p(y | s0), over the response and the protected attributes,
+        with s0 the largest group. A slack that cannot be reached has NaN. The attributes hold `violation`, that of f,
+        and `smallest_violation`, the least that can be reached; and after Ctrl-C `interrupted`, which slacks are
+        missing. `relax(f, pur(f, ...), soft=0, penalty="l1", strength=multiplier)` gives the distribution itself.
 
     Raises
     ------
@@ -100,7 +105,33 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
         roles,
     )
     result["slack"].attrs["long_name"] = "allowed parity violation in L1, total mass 1"
-    return result.assign_attrs(violation=own, smallest_violation=last.reached, **cut)
+    attributes = {**result.attrs, "violation": own, "smallest_violation": last.reached, **cut}
+    return ParityCurve(result.data_vars, coords=result.coords, attrs=attributes)
+
+
+class ParityCurve(xr.Dataset):  # type: ignore[no-untyped-call]
+    """A curve that draws itself: `curve.plot()`, beside the plots of any Dataset, such as `curve.plot.scatter`."""
+
+    __slots__ = ()
+
+    @property
+    def plot(self) -> CurvePlots:  # type: ignore[override]
+        """What draws the curve when it is called."""
+        return CurvePlots(self, super().plot)
+
+
+class CurvePlots:
+    """The plots of a curve."""
+
+    def __init__(self, curve: ParityCurve, others: Any) -> None:
+        self._curve, self._others = curve, others
+
+    def __call__(self, *, title: str = "The price of parity") -> Axes:
+        """Return axes with the price above the ratios; see `purtensor.plots.plot_parity_curve`."""
+        return draw("plot_parity_curve", self._curve, title=title)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._others, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ def plot_by_response(
         panel.set_title(verbatim(_as_printed(response, unit)), loc="left", fontsize="medium", fontweight="bold")
     panels[0].set_yticks(range(len(groups)), [verbatim(group) for group in groups])
     panels[0].set_ylim(len(groups) - 0.45, -0.55)
-    _describe(figure, panels, title, scale, line_label, deviation_label)
+    own = "" if shared_scale or len(panels) == 1 else "; each panel has a scale of its own"
+    _describe(figure, panels, title, scale, line_label + own, deviation_label)
     return panels[0]  # type: ignore[no-any-return]
 
 

@@ -69,7 +69,8 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
         panel.tick_params(labelleft=k % width == 0)
     panels[0].set_ylabel("disparity ratio")
     compared = str(curve["disparity_ratio"].attrs.get("long_name", "disparity ratio"))
-    note = f"allowed parity violation (L1, total mass 1)\ndisparity ratio: {compared}\ndashed: four fifths"
+    unit = "allowed parity violation: half of it is the share of people whose response would have to change"
+    note = f"{unit}\ndisparity ratio: {compared}\ndashed: four fifths"
     figure.supxlabel(verbatim(note), fontsize="medium", color=INK)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(

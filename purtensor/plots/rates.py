@@ -14,7 +14,7 @@ _LINE_COLOURS = ("#0072B2", "#E69F00", "#009E73", *OTHER_COLOURS)
 _LINE_MARKERS = ("o", "s", "D", "^", "v", "x")
 
 
-def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "") -> Axes:
+def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "", most: float | None = None) -> Axes:
     """Return axes with a line of sweeps for each tolerance over the values, both logarithmic, and the predicted rate.
 
     Parameters
@@ -24,6 +24,8 @@ def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "") -> Axes:
         stands left of the others, behind a gap.
     axis, title
         What the value is, and the heading.
+    most
+        Of how many sweeps a missing number is known to be more: it is then marked there by a hollow arrow up.
 
     Raises
     ------
@@ -58,6 +60,18 @@ def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "") -> Axes:
             markersize=4,
             linewidth=1.4,
             label=f"to a residual of {tolerance:g}",
+        )
+    beyond = study[study["sweeps"].isna()]
+    if most is not None and len(beyond):
+        axes.plot(
+            beyond["value"].map(places).to_numpy(dtype=np.float64),
+            np.full(len(beyond), float(most)),
+            linestyle="none",
+            marker="^",
+            markersize=7,
+            color=INK,
+            markerfacecolor="white",
+            label=f"more than {most:,.0f} sweeps",
         )
     axes.set_xscale("log")
     axes.set_yscale("log")

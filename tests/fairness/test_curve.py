@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 from random import Random
 
 import numpy as np
@@ -259,3 +260,12 @@ def test_parity_curve__refuses_attributes_named_like_its_variables():
         pt.parity_curve(f, response="kl", protected="s", slacks=[0])
     with pytest.raises(pt.InvalidOptionError, match="'slack'"):
         pt.parity_curve(f, response="s", protected="slack", slacks=[0])
+
+
+def test_parity_curve__draws_itself_and_keeps_the_plots_of_a_dataset() -> None:
+    f = pt.problems.proxy(0.06).reference
+    curve = pt.parity_curve(f, response="y", protected="s", slacks=[0.3, 0.1])
+    assert curve.plot(title="mine").get_title(loc="left") == "mine"
+    assert curve.isel(slack=[0, 1]).plot().get_ylabel() == "divergence from the data (nats)"
+    assert callable(curve.plot.scatter)
+    assert pickle.loads(pickle.dumps(curve)).identical(curve)

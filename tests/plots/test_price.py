@@ -62,7 +62,7 @@ def test_plot_parity_curve__dates_name_groups_too() -> None:
 def test_plot_parity_curve__tells_what_the_data_are_and_what_cannot_be_reached(curve) -> None:
     told = [text.get_text() for text in plot_parity_curve(curve).texts]
     assert told == ["smallest violation there is: 0.2963", f"the data: {curve.violation:.4g}"]
-    assert "allowed parity violation" in plot_parity_curve(curve).figure.get_supxlabel()
+    assert "allowed parity violation: half of it" in plot_parity_curve(curve).figure.get_supxlabel()
 
 
 def test_plot_parity_curve__draws_six_response_categories_at_most() -> None:

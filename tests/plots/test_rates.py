@@ -33,6 +33,14 @@ def test_plot_rates__points_are_the_numbers() -> None:
     assert axes.get_xlabel() == "lambda"
 
 
+def test_plot_rates__what_was_cut_off_is_marked_at_the_limit() -> None:
+    *_, cut = plot_rates(STUDY, most=100).lines
+    assert cut.get_label() == "more than 100 sweeps"
+    assert list(cut.get_xdata()) == [0.01]
+    assert list(cut.get_ydata()) == [100.0]
+    assert cut.get_markerfacecolor() == "white"
+
+
 def test_plot_rates__without_zero_there_is_no_gap() -> None:
     axes = plot_rates(STUDY[STUDY["value"] > 0])
     assert all(np.isfinite(line.get_xdata()).all() for line in axes.lines)
