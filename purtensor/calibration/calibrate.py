@@ -135,7 +135,7 @@ def calibrate(
         counts = [_as_counts(control, block) for control, block in zip(controls, blocks, strict=True)]
         _check_totals(controls, counts, units)  # the shorter reason, where it is one
         raise
-    made = Calibration(records, units, merged, asked, result)
+    made = Calibration(records, units, merged, asked, result, members=members)
     return made if replicates is None else replace(made, replicates=made.refitted(replicates))
 
 

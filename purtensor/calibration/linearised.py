@@ -32,6 +32,7 @@ def linearised(
     controls: FloatArray,
     *,
     kind: str,
+    sizes: FloatArray,
     strata: IntArray | None,
     clusters: IntArray,
 ) -> Estimate:
@@ -47,6 +48,8 @@ def linearised(
         Shape (records,).
     controls
         Shape (records, rows): what each record adds to the controls.
+    sizes
+        Shape (records,): how many a record counts for in a mean: 1, or its members.
     clusters, strata
         Numbers of the primary units and of the strata they are drawn from, with replacement.
 
@@ -61,8 +64,9 @@ def linearised(
         raise InvalidTableError(f"values, strata and clusters must have one entry for each of {len(weights)} records")
     whole = float(weights @ values)
     if kind == "mean":
-        value = whole / float(weights.sum())
-        values = (values - value) / float(weights.sum())
+        mass = float(weights @ sizes)
+        value = whole / mass
+        values = (values - value * sizes) / mass
     else:
         value = whole
     root = np.sqrt(design)

@@ -12,7 +12,8 @@ from scipy import sparse
 from purtensor._printing import Shown
 from purtensor._typing import FloatArray
 from purtensor.calibration.bound_curve import bound_curve
-from purtensor.calibration.columns import label_column, number_column, replicate_columns
+from purtensor.calibration.columns import label_column, replicate_columns
+from purtensor.calibration.estimates import homes_of, numbers_of_records, refuse_kinks
 from purtensor.calibration.linearised import Estimate, linearised
 from purtensor.calibration.merging import Merged
 from purtensor.calibration.replicates import bootstrap_weights, refit
@@ -57,6 +58,7 @@ class Calibration(Shown):
     asked: Asked = field(repr=False)
     result: Projection
     replicates: FloatArray | None = field(default=None, repr=False)
+    members: Any = field(default=None, repr=False)
 
     @property
     def array(self) -> FloatArray:
@@ -77,6 +79,13 @@ class Calibration(Shown):
     def ratios(self) -> Any:
         """The ratios of the weights to the design weights, likewise."""
         return in_flavour(self.records, self.ratio_array, "ratio")
+
+    @property
+    def member_weights(self) -> Any:
+        """The weights of the members, each that of its household, in their order and the library of their frame."""
+        if self.members is None:
+            raise InvalidOptionError("this calibration has no members: its weights are those of the records")
+        return in_flavour(self.members, self.array[homes_of(self.units)], "weight")
 
     @property
     def deff(self) -> float:
@@ -160,7 +169,8 @@ class Calibration(Shown):
         Parameters
         ----------
         values
-            The name of a numeric column, or one number a record.
+            The name of a numeric column, or one number a record. Where there are members, also of theirs: their numbers
+            are added up by household, and a mean is one of persons.
         kind
             "total" or "mean".
         strata, clusters
@@ -172,15 +182,15 @@ class Calibration(Shown):
             A ratio at its bound, an interval at its end, or a soft control: there the weights are no smooth function of
             the sample; take replicate weights, such as those of `bootstrap`.
         """
-        numbers = number_column(self.records, values)
-        self._refuse_kinks()
+        numbers, sizes = numbers_of_records(self.records, self.members, self.units, values)
+        refuse_kinks(self.controls, self.merged.blocks, self.count_at_bound() if self.asked.bounded else 0)
         group = np.maximum(self.merged.group[self.units.records], 0)
         rows = sparse.vstack([block.coefficients for block in self.merged.blocks], format="csc")
         controls = np.asarray(rows[:, group].T.toarray())
         labels = None if strata is None else label_column(self.records, strata)
         units = self.units.records if clusters is None else label_column(self.records, clusters)
         return linearised(
-            self.array, self.units.per_record, numbers, controls, kind=kind, strata=labels, clusters=units
+            self.array, self.units.per_record, numbers, controls, kind=kind, sizes=sizes, strata=labels, clusters=units
         )
 
     def refitted(self, replicates: Any) -> FloatArray:
@@ -268,23 +278,6 @@ class Calibration(Shown):
         [1.843, 1.893, 1.945]
         """
         return bound_curve(self.asked, self.merged, self.units, points)
-
-    def _refuse_kinks(self) -> None:
-        frame = self.controls
-        what = ""
-        if self.asked.bounded and self.count_at_bound():
-            what = f"{self.count_at_bound()} ratios are at a bound"
-        elif any(block.softness is not None for block in self.merged.blocks):
-            what = "some controls are soft"
-        elif (frame["state"].isin(["lower", "upper"])).any():
-            what = "an interval is met at its end"
-        elif (frame["state"] == "inside").any():
-            what = "some controls are intervals"
-        if what:
-            raise InvalidOptionError(
-                f"{what}, so that the weights are no smooth function of the sample and have no linearised standard "
-                "errors; take replicate weights, such as those of bootstrap(count, seed=...)"
-            )
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """Return the controls with what was reached, the first of many."""

@@ -92,6 +92,26 @@ def test_calibrate__persons_that_share_a_weight_agree_with_survey():
     np.testing.assert_allclose(persons, [6, 9], rtol=1e-10)
 
 
+def test_estimate__of_members_is_that_of_persons_who_share_a_weight():
+    """In homes of two the distances over persons and over homes differ by a factor only: the same weights."""
+    persons = {**SURVEY, "w": [1, 1, 2, 2, 1.5, 1.5, 1, 1, 2, 2]}
+    homes = pd.DataFrame({"home": [1, 2, 3, 4, 5], "w": [1, 2, 1.5, 1, 2]})
+    controls = [pt.total(1, by="sex", target={"f": 6, "m": 9}), pt.total(1, of={"age": "y"}, target=6.5)]
+    one = pt.calibrate(persons, controls, weights="w", key="home")
+    two = pt.calibrate(homes, controls, weights="w", members=pd.DataFrame(SURVEY), key="home", total="free")
+    np.testing.assert_allclose(two.member_weights, one.weights, rtol=1e-12)
+    assert two.member_weights.index.tolist() == list(range(10))
+    for values in ("x", np.array(SURVEY["x"])):
+        for kind in ("total", "mean"):
+            own, other = one.estimate("x", kind=kind), two.estimate(values, kind=kind)
+            assert other.value == pytest.approx(own.value, rel=1e-12)
+            assert other.standard_error == pytest.approx(own.standard_error, rel=1e-10)
+    with pytest.raises(pt.UnknownAttributeError, match="income"):
+        two.estimate("income")
+    with pytest.raises(pt.InvalidOptionError, match="no members"):
+        _ = one.member_weights
+
+
 FLAVOURS = {
     "pandas": (lambda d: pd.DataFrame(d, index=range(10, 20)), pd.Series),
     "polars": (pl.DataFrame, pl.Series),
