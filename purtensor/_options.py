@@ -17,7 +17,10 @@ _BEYOND_INT64 = 2**63
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Refuse an option that is none of the words, whatever comparing it with them would do."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidOptionError(f"{name} is one of {', '.join(choices)}, this is {value!r}")
+        words = list(choices)
+        raise InvalidOptionError(
+            f"{name} is one of {', '.join(words)}, this is {value!r}", where=name, expected=words, got=value
+        )
 
 
 def check_flag(name: str, value: object) -> None:

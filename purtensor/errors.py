@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,10 @@ __all__ = [
 ]
 
 
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Where one word of a class's name ends and the next begins."""
+
+
 class PurtensorError(Exception):
     """Base class of every error that purtensor raises on purpose; its text holds no control characters.
 
@@ -66,8 +71,49 @@ class PurtensorError(Exception):
                 raise TypeError(f"an error has no fact {name!r}")
             setattr(self, name, fact)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "code" not in cls.__dict__:  # InvalidTableError: invalid-table
+            words = _WORDS.sub("-", cls.__name__.strip("_").removesuffix("Error"))
+            cls.code = words.lower()
+
     def __str__(self) -> str:
         return printable(super().__str__())
+
+    def facts(self) -> dict[str, Any]:
+        """Return the error as plain data for programs: names and texts, with None for what is not known.
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> try:
+        ...     pt.tabulate({"sex": ["f", "m"]}, "gender")
+        ... except pt.PurtensorError as error:
+        ...     told = error.facts()
+        >>> told["error"], told["code"], told["got"], told["expected"]
+        ('UnknownAttributeError', 'unknown-attribute', 'gender', ['sex'])
+        """
+        message = str(self)
+        hint = self.hint or (message.rpartition("; ")[2] if "; " in message else None)  # messages end with it
+        where = self.where if self.where is not None else getattr(self, "filename", None)
+        return {
+            "error": type(self).__name__,
+            "code": self.code,
+            "message": message,
+            "where": where if where is None else str(where),
+            "expected": _plain(self.expected),
+            "got": _plain(self.got),
+            "hint": hint,
+        }
+
+
+def _plain(fact: object) -> Any:
+    """Return a fact as what JSON has: numbers, text, lists of these; anything else as it is written."""
+    if fact is None or isinstance(fact, str | bool | int | float):
+        return fact
+    if isinstance(fact, Iterable):
+        return [_plain(item) for item in fact]
+    return str(fact)
 
 
 class PurtensorWarning(UserWarning):
@@ -116,8 +162,6 @@ class _KeyedError(PurtensorError, KeyError):
 class UnknownAttributeError(_KeyedError):
     """An attribute that the table does not have."""
 
-    code = "unknown-attribute"
-
     @classmethod
     def among(cls, name: Hashable, attributes: Iterable[Hashable], where: str = "this table") -> UnknownAttributeError:
         """Return the error for `name`, which `where` with these `attributes` lacks."""
@@ -132,8 +176,6 @@ class UnknownAttributeError(_KeyedError):
 
 class UnknownCategoryError(_KeyedError):
     """A category that the attribute does not have."""
-
-    code = "unknown-category"
 
     @classmethod
     def among(
@@ -205,12 +247,12 @@ class TooLargeError(PurtensorError, MemoryError):
     """
 
     def __init__(self, message: str, bytes_needed: int, bytes_available: int, **facts: object) -> None:
-        super().__init__(message, **facts)
+        super().__init__(message, **{"expected": bytes_available, "got": bytes_needed, **facts})
         self.bytes_needed = bytes_needed
         self.bytes_available = bytes_available
 
     def __reduce__(self) -> tuple[Any, ...]:  # between processes all three are needed
-        return type(self), (str(self), self.bytes_needed, self.bytes_available)
+        return type(self), (str(self), self.bytes_needed, self.bytes_available), self.__dict__
 
 
 class FileFormatError(PurtensorError, ValueError):

@@ -25,6 +25,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"purtensor {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument("--json", action="store_true", help="print one object of JSON, also for errors")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_inspect(commands)
     _add_project(commands)
@@ -37,6 +39,9 @@ def build_parser() -> argparse.ArgumentParser:
     add_compare(commands)
     _add_info(commands)
     _add_warmup(commands)
+    for command in commands.choices.values():  # before or after the command
+        command.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one object of JSON")
+        command.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help="print errors only")
     return parser
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
-
 from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table, write_frame, write_text
 from purtensor.cli.progress import bar
-from purtensor.cli.rate_study import write_study
 from purtensor.cli.records import counts_of
 from purtensor.cli.workers import worker_processes
 from purtensor.comparison.compare import compare
@@ -24,12 +20,7 @@ from purtensor.comparison.contenders import name_of
 from purtensor.comparison.result import Comparison
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
-from purtensor.plots.accuracy import plot_time_to_accuracy
-from purtensor.plots.performance import plot_performance_profile
-from purtensor.plots.ratios import plot_time_ratios
-from purtensor.plots.save_figure import save_figure
-from purtensor.report.comparison import MANY, PROFILE, RATIOS, comparison_report, ratio_table
-from purtensor.report.page import write_report
+from purtensor.report.comparison import ratio_table
 from purtensor.tables.regularize import regularize
 
 _RECORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
@@ -44,6 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
             return write_fair(arguments, executor)
         if not arguments.study:
             return _compare(arguments, executor)
+        from purtensor.cli.rate_study import write_study  # needs matplotlib, which a comparison does not
+
         for problem in arguments.problems or ["b"]:
             ending = write_study(arguments.study, problem, arguments.out, executor)
             if ending != DONE:
@@ -90,37 +83,19 @@ def _written(compared: Comparison, arguments: argparse.Namespace, baseline: str)
     write_frame(compared.ratios(baseline), out / "ratios.csv")
     write_text(compared.to_markdown() + "\n", out / "runs.md")
     write_text(compared.to_latex(), out / "runs.tex")
-    figures = {}
-    for name, title, axes in _pictures(compared, baseline):
-        figures[name], _ = save_figure(axes, out / _file_name(name), title=title)
-    page = comparison_report(compared, figures, baseline=baseline)
-    report = write_report(page, out / "report.html", command=arguments.typed)
+    try:
+        from purtensor.cli.compare_report import write_pictures  # needs matplotlib and jinja2, which numbers do not
+
+        report = write_pictures(compared, out, baseline, arguments.typed).name
+    except ImportError as error:
+        if "pip install" not in str(error):
+            raise
+        report = f"left out: {error}"
     return {
-        "report": report.name,
+        "report": report,
         "numbers": "runs.csv, times.csv, trace.csv, ratios.csv",
         "tables": "runs.md, runs.tex",
     }
-
-
-def _pictures(compared: Comparison, baseline: str) -> Iterator[tuple[str, str, Axes]]:
-    solvers = list(dict.fromkeys(compared.runs["solver"]))
-    ratios = compared.ratios(baseline)
-    if len(compared.problems) >= MANY:
-        title = "Problems solved, by how much slower than the fastest"
-        yield PROFILE, title, plot_performance_profile(compared.performance_profile(), title=title)
-    if (ratios["solver"] != baseline).any():
-        title = f"Times as multiples of {baseline}"
-        yield RATIOS, title, plot_time_ratios(ratios, to=baseline, title=title)
-    for problem in compared.problems:
-        trace = compared.trace[compared.trace["problem"] == problem]
-        if (trace["residual"].notna() & (trace["seconds"] > 0) & (trace["iteration"] > 0)).any():
-            title = f"{problem}: time to accuracy"
-            axes = plot_time_to_accuracy(trace, tolerance=compared.tolerance, title=title, solvers=solvers)
-            yield problem, title, axes
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^\w-]+", "_", name).strip("_")
 
 
 def _show(compared: Comparison) -> None:

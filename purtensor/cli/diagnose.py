@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from purtensor._printing import printable
 from purtensor._typing import Table
 from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
-from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.output import show_facts, show_lines, show_table
 from purtensor.cli.question import read_question
 from purtensor.cli.stored_question import is_stored, stored_question
 from purtensor.feasibility.diagnosis import Diagnosis
@@ -27,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     show_facts("data", question.facts)
     found = diagnose(question.reference, question.constraints)
     show_facts("verdict", _facts(found))
-    print("", *(f"  {printable(sentence)}" for sentence in found.explanation.sentences), sep="\n")
+    show_lines("reasons", found.explanation.sentences)
     _show_rows(found)
     return {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
 

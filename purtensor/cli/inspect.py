@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from purtensor.cli.output import show_facts, show_table
+from purtensor.cli.output import show_facts, show_lines, show_table
 from purtensor.cli.records import text_options
 from purtensor.cli.wording import typed_options
 from purtensor.records.files import open_records
@@ -17,12 +17,12 @@ def run(arguments: argparse.Namespace) -> None:
     records = open_records(arguments.file, **text_options(arguments))
     found = inspect(records, response=arguments.response, protected=arguments.protected, weights=arguments.weights)
     facts = {name: text for name, text in found.summary().items() if not name.startswith("look at")}
-    show_facts(str(arguments.file), facts)
+    show_facts("records", {"file": str(arguments.file), **facts})
     _show_columns(found)
     if found.warnings:
         told = [typed_options(sentence, arguments) for sentence in found.warnings]
         show_facts("to decide", {str(k): sentence for k, sentence in enumerate(told, start=1)})
-    print(f"\nnext\n  {found.command(str(arguments.file))}")
+    show_lines("next", [found.command(str(arguments.file))])
 
 
 def _show_columns(found: Inspection) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import glob
+import io
+import json
 import os
 import shlex
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,13 @@ OUTPUTS = ("out", "report", "template", "weights_out")
 MOST_PATHS = 10
 """So many replaced files are told by name; of more, how many there are."""
 
+EXTRAS = {
+    "matplotlib": "plot", "jinja2": "report", "tabulate": "report", "sklearn": "sklearn", "fairlearn": "fair",
+    "netCDF4": "io", "zarr": "distributed", "dask": "distributed", "distributed": "distributed", "rich": "progress",
+    "openpyxl": "excel", "pyreadstat": "spss", "cvxpy": "peers", "ipfn": "peers", "ot": "peers",
+}  # fmt: skip
+"""The smallest extra that has a package."""
+
 NO_PATHS = ("decimal", "delimiter", "encoding", "typed")
 """Options whose words may happen to be paths, as the decimal point is."""
 
@@ -49,39 +58,67 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     parsed = build_parser().parse_args(words)
     parsed.typed = shlex.join(["purtensor", *words])
+    if parsed.json:
+        return told_in_json(parsed)
+    if parsed.quiet:
+        with redirect_stdout(io.StringIO()):
+            return outcome(parsed)
+    return outcome(parsed)
+
+
+def told_in_json(parsed: argparse.Namespace) -> int:
+    """Run a command and print what it tells, its warnings and its error as one object of JSON; return the exit code."""
+    with import_module("purtensor.cli.output").collecting() as told, redirect_stdout(io.StringIO()):
+        code = outcome(parsed, told)
+    print(json.dumps({"command": parsed.command, "exit_code": code, **told}, ensure_ascii=False, default=str))
+    return code
+
+
+def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> int:
+    """Run the command that was typed and return its exit code; errors go to stderr, or into `told` as data."""
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
         run = import_module(f"purtensor.cli.{parsed.command}").run
-        with telling_warnings(parsed):
-            ending = keeping_inputs(run, parsed)
+        with telling_warnings(parsed, told):
+            ending = keeping_inputs(run, parsed, told)
         sys.stdout.flush()
         return DONE if ending is None else int(ending)
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        return told_interrupted()
+    except KeyboardInterrupt as error:
+        return ended(error, "interrupted", told, INTERRUPTED)
     except ImportError as error:
-        told = missing_package(error)
-        if parsed.debug or told is None:
+        missing = missing_package(error)
+        if parsed.debug or missing is None:
             raise
-        print(f"purtensor: {told}", file=sys.stderr)
-        return BAD_INPUT
+        return ended(error, missing, told, BAD_INPUT)
     except (PurtensorError, OSError, MemoryError) as error:
         if isinstance(error, NotConvergedError) and error.interrupted:
-            return told_interrupted()
+            return ended(error, "interrupted", told, INTERRUPTED)
         if parsed.debug:
             raise
-        told = one_line(error)
+        message = one_line(error)
         if isinstance(error, PurtensorError) and error.hint:
-            told = told.replace(one_word(error.hint), typed_options(one_word(error.hint), parsed))
+            message = message.replace(one_word(error.hint), typed_options(one_word(error.hint), parsed))
         if isinstance(error, NotConvergedError | InvalidOptionError):  # others may tell names of the data
-            told = as_typed(told, parsed)
-        print(f"purtensor: {told}", file=sys.stderr)
-        return exit_code(error)
+            message = as_typed(message, parsed)
+        return ended(error, message, told, exit_code(error))
     return DONE
 
 
-def keeping_inputs(run: Callable[[argparse.Namespace], int | None], parsed: argparse.Namespace) -> int | None:
+def ended(error: BaseException, message: str, told: dict[str, Any] | None, code: int) -> int:
+    """Tell how a command ended other than well, on stderr or as data, and return the exit code."""
+    if told is None:
+        print(f"purtensor: {message}", file=sys.stderr)
+    else:
+        facts = error.facts() if isinstance(error, PurtensorError) else {"error": type(error).__name__}
+        told["error"] = {**facts, "message": message.removeprefix(f"{type(error).__name__}: ")}
+    return code
+
+
+def keeping_inputs(
+    run: Callable[[argparse.Namespace], int | None], parsed: argparse.Namespace, told: dict[str, Any] | None = None
+) -> int | None:
     """Run a command so that nothing is written over a file that it reads, and say which other files it replaced."""
     files = import_module("purtensor.tables.io.atomic")  # stands on numpy
     inputs = input_paths(parsed)
@@ -90,19 +127,24 @@ def keeping_inputs(run: Callable[[argparse.Namespace], int | None], parsed: argp
             files.require_other_file(getattr(parsed, name), inputs)
     with files.keep_files(inputs) as written:
         ending = run(parsed)
-    if written.replaced:
+    if written.replaced and told is not None:
+        told["replaced"] = [str(path) for path in written.replaced]
+    elif written.replaced:
         print(printable(f"\nreplaced, having been there before: {replaced_in_words(written.replaced)}"))
     return ending
 
 
 @contextmanager
-def telling_warnings(parsed: argparse.Namespace) -> Iterator[None]:
+def telling_warnings(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> Iterator[None]:
     """Tell warnings of ours as errors are told, in the words of the command line; others as Python does."""
 
     def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, PurtensorWarning):
-            told = typed_options(one_word(str(message)), parsed)
-            print(printable(f"purtensor: warning: {told}"), file=sys.stderr)
+            sentence = printable(typed_options(one_word(str(message)), parsed))
+            if told is not None:
+                told.setdefault("warnings", []).append({"warning": category.__name__, "message": sentence})
+            else:
+                print(f"purtensor: warning: {sentence}", file=sys.stderr)
         else:
             as_python(message, category, *where, **more)
 
@@ -140,14 +182,9 @@ def missing_package(error: ImportError) -> str | None:
     if "pip install" in str(error):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("purtensor"):
-        return f"this command needs {error.name}: pip install 'purtensor[all]'"
+        package = (error.name or "").partition(".")[0]
+        return f"this command needs {package}: pip install 'purtensor[{EXTRAS.get(package, 'all')}]'"
     return None
-
-
-def told_interrupted() -> int:
-    """Say that Ctrl-C ended the command, and return its exit code."""
-    print("purtensor: interrupted", file=sys.stderr)
-    return INTERRUPTED
 
 
 def exit_code(error: BaseException) -> int:

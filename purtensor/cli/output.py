@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -21,6 +23,7 @@ except ImportError:  # an optional extra
     RichTable = None  # type: ignore[assignment, misc]
 
 _WIDEST = 1000
+_COLLECTED: ContextVar[dict[str, Any] | None] = ContextVar("collected", default=None)
 
 
 class Claim(Protocol):
@@ -57,8 +60,24 @@ def write_text(text: str, path: Path) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+@contextmanager
+def collecting() -> Iterator[dict[str, Any]]:
+    """Collect what the functions below would print, by title, in place of printing it."""
+    told: dict[str, Any] = {}
+    token = _COLLECTED.set(told)
+    try:
+        yield told
+    finally:
+        _COLLECTED.reset(token)
+
+
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: the first column to the left, numbers to the right."""
+    told = _COLLECTED.get()
+    if told is not None:
+        names = [name or "name" for name in columns]
+        told[title] = [dict(zip(names, row, strict=True)) for row in rows]
+        return
     title, columns, rows = printable(title), [*map(printable, columns)], [[*map(printable, row)] for row in rows]
     if RichTable is not None and sys.stdout.isatty():
         _show_rich(title, columns, rows)
@@ -69,14 +88,33 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 def show_facts(title: str, facts: Mapping[str, str]) -> None:
     """Print named facts, one a line; those without text are left out."""
     told = {name: text for name, text in facts.items() if text}
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected[title] = told
+        return
     width = max((len(name) for name in told), default=0)
     print(printable(f"\n{title}"))
     for name, text in told.items():
         print(printable(f"  {name:<{width}}  {text}"))
 
 
+def show_lines(title: str, lines: Sequence[str]) -> None:
+    """Print sentences, one a line."""
+    told = _COLLECTED.get()
+    if told is not None:
+        told[title] = list(lines)
+        return
+    print("", *(f"  {printable(line)}" for line in lines), sep="\n")
+
+
 def show_claims(claims: Sequence[Claim]) -> None:
     """Print the verdict on each claim, with its evidence below."""
+    told = _COLLECTED.get()
+    if told is not None:
+        told["claims"] = [
+            {"verdict": claim.verdict, "statement": claim.statement, "evidence": claim.evidence} for claim in claims
+        ]
+        return
     print("\nclaims of the paper")
     for claim in claims:
         print(f"  {claim.verdict}: {claim.statement}\n    {claim.evidence}")

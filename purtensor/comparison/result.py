@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,11 +146,13 @@ class Comparison:
         )
 
     def to_markdown(self) -> str:
-        """Return `table()` in Markdown; needs the package tabulate, as pandas does."""
+        """Return `table()` in Markdown; needs the extra `report`."""
+        _require("tabulate")
         return str(self.table().to_markdown(index=False, disable_numparse=True))
 
     def to_latex(self) -> str:
-        """Return `table()` in LaTeX, for the package booktabs; needs jinja2, as pandas does."""
+        """Return `table()` in LaTeX, for the package booktabs; needs the extra `report`."""
+        _require("jinja2")
         return str(self.table().to_latex(index=False, escape=True))
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
@@ -264,3 +267,15 @@ def _bytes(count: float) -> str:
     if math.isnan(count):
         return ""
     return f"{count / 2**20:,.1f} MiB" if count >= 0.1 * 2**20 else "< 0.1 MiB"
+
+
+def _require(package: str) -> None:
+    """Say what to install where a package is missing with which pandas writes tables.
+
+    Raises
+    ------
+    ImportError
+        It is.
+    """
+    if find_spec(package) is None:
+        raise ImportError(f"such tables need the package {package}: pip install 'purtensor[report]'", name=package)

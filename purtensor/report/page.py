@@ -12,7 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+
+try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+except ImportError:  # an optional extra
+    Environment = None  # type: ignore[assignment, misc]
 
 from purtensor.studies.claims import Claim
 from purtensor.tables.io.atomic import replaced_file
@@ -98,6 +102,8 @@ def render(report: Report, made: Mapping[str, str] = MappingProxyType({})) -> st
     >>> "PUR removes disparity" in page and "holds" in page
     True
     """
+    if Environment is None:
+        raise ImportError("reports need the package jinja2: pip install 'purtensor[report]'", name="jinja2")
     environment = Environment(
         loader=PackageLoader("purtensor.report", "."),
         autoescape=True,

@@ -322,7 +322,7 @@ def test_main__names_an_extra_that_is_missing(
 
     monkeypatch.setattr("purtensor.cli.info.run", need)
     assert main(["info"]) == BAD_INPUT
-    assert capsys.readouterr().err == "purtensor: this command needs matplotlib: pip install 'purtensor[all]'\n"
+    assert capsys.readouterr().err == "purtensor: this command needs matplotlib: pip install 'purtensor[plot]'\n"
 
 
 def test_main__a_reader_that_leaves_early_is_no_error() -> None:

@@ -1,0 +1,74 @@
+"""Errors as data: codes that the reference lists, facts that programs read, whole across processes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+import purtensor as pt
+from purtensor import errors
+
+ROOT = Path(__file__).parent.parent
+CLASSES = [thing for name, thing in vars(errors).items() if name[0] != "_" and name.endswith("Error")]
+
+
+def test_codes__are_listed_in_the_reference_each_once() -> None:
+    page = (ROOT / "notes" / "reference" / "errors.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| `(\w+)` \| .+ \|$", page, re.M)
+    in_code = {
+        code
+        for file in (ROOT / "purtensor").rglob("*.py")
+        for code in re.findall(r"code=\"([a-z-]+)\"", file.read_text())
+    }
+    of_classes = {thing.code for thing in CLASSES if thing is not pt.PurtensorError}
+    assert sorted(code for code, _ in rows) == sorted(in_code | of_classes)
+    assert all(issubclass(getattr(errors, name), pt.PurtensorError) for _, name in rows)
+    assert len(of_classes) == len(CLASSES) - 1
+
+
+def test_facts__are_data_that_json_holds() -> None:
+    with pytest.raises(pt.UnknownCategoryError) as caught:
+        pt.tabulate({"n": [1, 2]}).pipe(lambda counts: pt.weights({"n": ["1"]}, counts))
+    facts = json.loads(json.dumps(caught.value.facts()))
+    assert facts["code"] == "unknown-category"
+    assert facts["where"] == "n"
+    assert facts["expected"] == [1, 2]
+    assert facts["got"] == "1"
+    assert facts["hint"] == "did you mean 1 (int)?"
+    assert facts["message"].endswith(facts["hint"])
+
+
+def test_facts__of_files_and_options(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n?,1\nx,2\n")
+    with pytest.raises(pt.InvalidTableError) as caught:
+        pt.tabulate(tmp_path / "t.csv")
+    assert caught.value.facts()["code"] == "spelled-missing"
+    assert caught.value.facts()["got"] == ["?"]
+    with pytest.raises(errors.MissingFileError) as gone:
+        pt.tabulate(tmp_path / "gone.csv")
+    assert gone.value.facts()["where"] == str(tmp_path / "gone.csv")
+    assert gone.value.facts()["code"] == "missing-file"
+    with pytest.raises(pt.InvalidOptionError) as option:
+        pt.tabulate({"a": [1]}, missing="skip")
+    assert (option.value.where, option.value.expected, option.value.got) == (
+        "missing",
+        ["raise", "drop", "category"],
+        "skip",
+    )
+
+
+def test_facts__survive_a_process_boundary() -> None:
+    for error in (
+        pt.InvalidTableError("what came; what to do", code="bad-weight", where="w", got=3),
+        pt.TooLargeError("too much", 3, 2, where="x"),
+        pt.InfeasibleError("no", where="y"),
+    ):
+        again = pickle.loads(pickle.dumps(error))
+        assert again.facts() == error.facts()
+    assert pt.InvalidTableError("what came; what to do").facts()["hint"] == "what to do"
+    with pytest.raises(TypeError, match="no fact 'reason'"):
+        pt.InvalidTableError("what", reason="why")
