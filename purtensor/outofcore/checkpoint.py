@@ -57,6 +57,7 @@ def keep(store: SlabStore, state: State[PartsPoint], options: dict[str, Any]) ->
         "iterations": state.iterations,
         "doubtful": state.doubtful,
         "asked": state.asked,
+        "emptying": state.emptying,
         "memory": asdict(point.memory) if isinstance(point.memory, NewtonMemory) else None,
         "notes": state.notes,
         "options": options,
@@ -114,6 +115,7 @@ def _state_of(arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[Stat
         list(facts["notes"]),
         doubtful=facts["doubtful"],
         asked=facts["asked"],
+        emptying=float(facts.get("emptying", 0.0)),  # checkpoints of earlier versions do not say
     )
     return state, facts["options"]
 

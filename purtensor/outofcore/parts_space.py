@@ -307,7 +307,7 @@ class PartsSpace:
 
     # --- a run
     def emptying_gain(self) -> float:
-        return 0.0
+        return self.store.nats_left_out
 
     def first_chunk(self) -> int:
         return 1

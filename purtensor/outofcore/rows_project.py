@@ -154,7 +154,7 @@ def project_by_rows(
     refuse_rows_without_profiles(problem, found_there.sums["rows"], reference.domain)
     point = space.measured(potentials, found_there) if start is None else space.at(_started(problem, start))
     verdict = RowsVerdict(verdict_on_rows(reference, constraints), solver, space)
-    outcome = solve(verdict.stage(begin(space, point)), stopping, verdict, callback)
+    outcome = solve(verdict.stage(begin(space, point, at_reference=start is None)), stopping, verdict, callback)
     point, problem, found = outcome.iterate, verdict.space.problem, verdict.lazily.diagnosis
     notes = [_NOTE, *outcome.notes]
     if found is not None and found.verdict is Verdict.OPEN:

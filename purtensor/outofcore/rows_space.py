@@ -125,7 +125,7 @@ class RowsSpace:
         return max(0.0, float(found.sums["divergence"]) + self.problem.nats_left_out)
 
     def emptying_gain(self) -> float:
-        return 0.0
+        return self.problem.nats_left_out
 
     def first_chunk(self) -> int:
         return 1

@@ -130,7 +130,7 @@ def _begin(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
         for state in here.parent.iterdir():  # those of other points, also of those that were only tried
             if state != here:
                 shutil.rmtree(state, ignore_errors=True)
-    return begin(space, point)
+    return begin(space, point, at_reference=False)
 
 
 def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, solved: FloatArray) -> Tally:

@@ -97,7 +97,7 @@ def _brought(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tupl
 def _state(space: PartsSpace, domain: Domain, token: str, outer: FloatArray) -> State[PartsPoint]:
     point = space.at(token, outer)
     refuse_bare(space.store, point.tally, domain)
-    state = begin(space, point)
+    state = begin(space, point, at_reference=False)
     space.keep(state)
     return state
 

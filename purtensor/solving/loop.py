@@ -221,8 +221,12 @@ def run(
 
 def begin(space: Space[P], point: P, *, at_reference: bool = True) -> State[P]:
     """Return the state of a run that begins at a point, the reference or another."""
-    line = TraceLine(_measure(space, point, space.residual(point), 0.0), 0, 0.0)
-    return State(point, Lines(line), chunk=0, emptying=space.emptying_gain() if at_reference else 0.0)
+    record, emptying = (
+        _measure(space, point, space.residual(point), 0.0),
+        space.emptying_gain() if at_reference else 0.0,
+    )
+    record = record._replace(dual=record.dual - emptying)  # the first iteration starts from the whole reference
+    return State(point, Lines(TraceLine(record, 0, 0.0)), chunk=0, emptying=emptying)
 
 
 def run_stage(
@@ -241,9 +245,9 @@ def run_stage(
     started = wall_clock() - state.seconds
     state.chunk = space.first_chunk() if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP else 1
     ending = Termination.CONVERGED if judge.is_met(state.point, state.lines.last) else None
-    if is_new and ending is None and state.emptying:  # the first iteration starts from the whole reference
+    if is_new and ending is not None:  # without an iteration: the profiles of zero targets are empty all the same
         line = state.lines.last
-        line.record = line.record._replace(dual=line.record.dual - state.emptying)
+        line.record = line.record._replace(dual=line.record.dual + state.emptying)
     if not is_new and ending is None and state.seconds > stopping.max_seconds:
         ending = Termination.TIME_LIMIT
     try:

@@ -94,6 +94,35 @@ def test_project__sweeps_are_those_in_memory(tmp_path, scopes, share):
         assert result.trace[name].values == pytest.approx(wanted, rel=1e-5, abs=1e-13)
 
 
+@pytest.mark.parametrize("solver", [pt.Newton(), pt.IPF(), pt.LBFGS()], ids=["Newton", "IPF", "L-BFGS"])
+def test_project__dual_rises_from_the_whole_reference_where_targets_are_zero(tmp_path, solver):
+    """As in memory: what the first iteration gains has in it that profiles of zero targets are emptied."""
+    table = people(5, (3, 3, 12))
+    other = table.copy(data=np.where(table["x"].values % 4 == 1, 0.0, table.values[::-1]))
+    constraints = pt.marginals_of(other, SETS["PUR"])
+    stored = pt.store_table(table, tmp_path / "t.zarr")
+    for reference in (table, stored):
+        trace = pt.project(reference, constraints, solver=solver, tolerance=1e-9).trace
+        dual, steps = trace["dual"].values, trace["kl_step"].values
+        assert dual[0] == pytest.approx(0.0, abs=1e-12)
+        assert dual[-1] > 0.2
+        assert np.nansum(steps) == pytest.approx(dual[-1], rel=1e-9)
+    started = pt.project(stored, constraints, start=pt.project(stored, constraints), max_iterations=3)
+    assert started.trace["dual"].values[0] == pytest.approx(dual[-1], rel=1e-6)  # nothing is emptied a second time
+
+
+def test_project__a_run_that_stopped_at_once_is_resumed_with_what_emptying_gains(tmp_path):
+    table = people(5, (3, 3, 12))
+    other = table.copy(data=np.where(table["x"].values % 4 == 1, 0.0, table.values[::-1]))
+    constraints = pt.marginals_of(other, SETS["PUR"])
+    stored = pt.store_table(table, tmp_path / "t.zarr")
+    whole = pt.project(stored, constraints, solver=pt.IPF(), tolerance=1e-9).trace
+    stopped = pt.project(stored, constraints, solver=pt.IPF(), tolerance=1e-9, max_iterations=0, on_failure="return")
+    resumed = pt.resume(stopped.path, max_iterations=1000).trace
+    for name in ("dual", "kl_step", "residual"):
+        assert np.array_equal(resumed[name].values, whole[name].values)
+
+
 def test_project__targets_on_disk_are_those_in_memory(tmp_path):
     table, other = people(3), people(4)
     data = pt.store_table(other, tmp_path / "other.zarr", chunk=90)
