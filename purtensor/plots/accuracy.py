@@ -75,11 +75,11 @@ def plot_time_to_accuracy(
         axes.axhline(tolerance, color=GREY, linewidth=1, linestyle=(0, (1, 2)), zorder=0)
         axes.annotate(
             "tolerance",
-            (1, tolerance),
+            (0, tolerance),
             xycoords=("axes fraction", "data"),
-            xytext=(-3, 3),
+            xytext=(3, 3),
             textcoords="offset points",
-            ha="right",
+            ha="left",
             fontsize="small",
             color=GREY,
         )
