@@ -16,6 +16,8 @@ from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
 from purtensor.cli.records import counts_of
 from purtensor.datasets.uci_adult import adult
+from purtensor.plots.methods import plot_methods
+from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit, Part, Report, write_report
 from purtensor.studies.adult_question import PROTECTED, RESPONSE
 from purtensor.studies.fair_methods.contest import Contest, compare_fair
@@ -40,6 +42,9 @@ HEADINGS = {
     "utility_error": "utility error",
     "seconds": "seconds",
 }
+PANELS = {name: HEADINGS[name] for name in ("log_loss", "gap", "decision_gap", "accuracy")}
+"""The measures that the picture shows."""
+
 SUMMARY = (
     "People are divided at random, two thirds to learn from and one third to judge by, again and again, and every "
     "method learns from the same. Parity is a gap of 0. In brackets the standard error of the mean over the divisions, "
@@ -84,7 +89,8 @@ def fair_table(found: Contest) -> pd.DataFrame:
     for name, heading in HEADINGS.items():
         pairs = zip(summary[name], summary[f"{name}_error"], strict=True)
         table[heading] = [_cell(mean, error, digits=2 if name == "seconds" else 4) for mean, error in pairs]
-    return table.assign(note=[notes[method] for method in summary["method"]])
+    told = [notes[method] for method in summary["method"]]
+    return table.assign(note=told) if any(told) else table
 
 
 def _cell(mean: float, error: float, digits: int) -> str:
@@ -107,9 +113,22 @@ def _written(
     out.mkdir(parents=True, exist_ok=True)
     write_frame(found.runs, out / "fair_runs.csv")
     write_frame(found.summary(), out / "fair_summary.csv")
-    text = "; ".join(f"{HEADINGS[name]}: {meaning}" for name, meaning in MEASURES.items())
-    exhibit = Exhibit("Methods", text + ".", table=table, numbers="fair_summary.csv, fair_runs.csv")
-    part = Part(facts["data"], {name: fact for name, fact in facts.items() if fact}, (), [exhibit])
+    title = f"Ways to fair predictions: {facts['data']}"
+    axes = plot_methods(found.summary(), PANELS, title=title, error="one standard error of the mean over the divisions")
+    figure, _ = save_figure(axes, out / "fair", title=title)
+    meanings = [(HEADINGS[name], meaning) for name, meaning in MEASURES.items()]
+    exhibits = [
+        Exhibit(
+            "Methods",
+            "Lower is better, but for accuracy and AUC. Methods that decide and give no probabilities have no "
+            "log-loss.",
+            figure=figure,
+            table=table,
+            numbers="fair_summary.csv, fair_runs.csv",
+        ),
+        Exhibit("What the columns are", "", table=pd.DataFrame(meanings, columns=["measure", "meaning"])),
+    ]
+    part = Part(facts["data"], {name: fact for name, fact in facts.items() if fact}, (), exhibits)
     page = Report("Ways to fair predictions", SUMMARY, [part], versions=versions())
     report = write_report(page, out / "fair.html", command=arguments.typed)
-    return {"report": report.name, "numbers": "fair_summary.csv, fair_runs.csv"}
+    return {"report": report.name, "picture": "fair.svg, fair.png", "numbers": "fair_summary.csv, fair_runs.csv"}

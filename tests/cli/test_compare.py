@@ -193,6 +193,7 @@ def test_compare_fair__of_records_writes_numbers_and_a_report(
     assert runs["method"].tolist()[:2] == methods[:2]
     summary = pd.read_csv(tmp_path / "out" / "fair_summary.csv").set_index("method")
     assert summary.loc[methods[1], "gap_train"] < 1e-9
+    assert "<svg" in (tmp_path / "out" / "fair.svg").read_text()
     page = (tmp_path / "out" / "fair.html").read_text()
     assert "PUR of smoothed f, fair decisions" in page
     if "equipy" not in summary.index[-1]:

@@ -12,13 +12,13 @@ from purtensor.studies.fair_methods.split import Split
 from purtensor.studies.population import Population, conditionals, utility_divergence
 
 MEASURES = {
-    "log_loss": "nats: mean of -log of the probability of what was the case",
-    "auc": "area under the curve; the mean over responses where they are more than two",
+    "log_loss": "mean of -log of the probability of what was the case, in nats",
+    "auc": "area under the curve; of more than two responses the mean over them",
     "gap": "largest difference of two groups' mean probabilities of a response",
     "gap_train": "the same for the people that were learned from",
-    "decision_gap": "the same of decisions: the likeliest response, or the method's own",
-    "accuracy": "of the decisions",
-    "utility_error": "nats: D of the (response, unprotected) marginals of test people and prediction",
+    "decision_gap": "the same of decisions: the likeliest response, or what the method decides itself",
+    "accuracy": "share of the decisions that agree with the response",
+    "utility_error": "divergence of test people from the prediction, in the (response, unprotected) marginal, in nats",
     "seconds": "processor time of learning",
 }
 """The columns of a comparison, and their meaning."""

@@ -1,0 +1,61 @@
+"""A picture of methods by several measures, each with its error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from purtensor.errors import InvalidTableError
+from purtensor.plots.style import COLOURS, FAINT, bare, verbatim
+
+
+def plot_methods(summary: pd.DataFrame, measures: Mapping[str, str], *, title: str = "", error: str = "") -> Axes:
+    """Return axes of a figure with a line a method and a panel a measure; the first panel's.
+
+    Parameters
+    ----------
+    summary
+        A row a method: `method`, and for each measure NAME also `NAME_error`; NaN where a method has none.
+    measures
+        What each measure is called on its panel, by the names of the columns.
+    title, error
+        The heading, and what the bars are.
+
+    Raises
+    ------
+    InvalidTableError
+        A column is missing, or there is no method.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> summary = pd.DataFrame({"method": ["f", "PUR"], "gap": [0.25, 0.01], "gap_error": [0.01, 0.01]})
+    >>> plot_methods(summary, {"gap": "gap of probabilities"}).get_title(loc="left")
+    'gap of probabilities'
+    """
+    missing = {"method", *measures, *(f"{name}_error" for name in measures)} - set(summary.columns)
+    if missing or not len(summary):
+        raise InvalidTableError(f"there is no method, or no column {', '.join(sorted(missing))}")
+    lines = np.arange(len(summary))
+    figure = Figure(figsize=(3.2 + 2.1 * len(measures), 1.2 + 0.24 * len(lines)), layout="constrained")
+    panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
+    for panel, (name, label) in zip(panels, measures.items(), strict=True):
+        for line in lines:
+            panel.axhline(line, color=FAINT, linewidth=0.6, zorder=0)
+        panel.errorbar(
+            summary[name], lines, xerr=summary[f"{name}_error"], fmt="o", color=COLOURS["PUR"], markersize=4, capsize=2
+        )
+        panel.set_title(verbatim(label), loc="left", fontsize="medium", fontweight="bold")
+        panel.locator_params(axis="x", nbins=4)
+        panel.tick_params(axis="y", length=0)
+        bare(panel, "top", "right", "left")
+    panels[0].set_yticks(lines, [verbatim(method) for method in summary["method"]])
+    panels[0].set_ylim(len(lines) - 0.5, -0.5)
+    figure.suptitle(verbatim(title), x=0.01, ha="left", fontsize="large", fontweight="bold")
+    if error:
+        figure.supxlabel(verbatim(f"bars: {error}"), fontsize="medium")
+    return panels[0]  # type: ignore[no-any-return]
