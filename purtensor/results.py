@@ -1,5 +1,7 @@
 """What calls return or left on disk, and what is worked out of a projection: log-linear parameters, closed forms.
 
+Log-linear models of counts are fitted and compared here too.
+
 `Projection`, `Diagnosis`, `Verdict`, `Verification` and `Progress` are at the root.
 """
 
@@ -7,6 +9,7 @@ from purtensor.calibration.result import Calibration
 from purtensor.comparison.result import Comparison
 from purtensor.constraints.marginals import StoredMarginal
 from purtensor.inference.delta_method import StandardErrors
+from purtensor.inference.log_linear import LogLinearFit, compare_log_linear, fit_log_linear
 from purtensor.projection.closed_form import closed_form
 from purtensor.projection.evaluate import evaluate
 from purtensor.projection.many import Ensemble
@@ -23,13 +26,16 @@ __all__ = [
     "Comparison",
     "Ensemble",
     "Inspection",
+    "LogLinearFit",
     "Relaxation",
     "StandardErrors",
     "StoredMarginal",
     "StoredTable",
     "Termination",
     "closed_form",
+    "compare_log_linear",
     "evaluate",
+    "fit_log_linear",
     "log_linear_parameters",
     "open_table",
 ]

@@ -111,6 +111,7 @@ RETURNED = {
     "fairness.Smoothed",
     "problems.NamedProblem",
     "convergence.Forecast",
+    "results.LogLinearFit",
     "convergence.Prediction",
     "convergence.WeakLink",
     *(
