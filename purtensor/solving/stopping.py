@@ -138,6 +138,6 @@ def has_emptied(masses: FloatArray, reference: FloatArray, totals: tuple[float, 
     What the constraints force to be zero holds no more mass than some multiple of what they are missed by. `totals` are
     those of the masses and of the reference.
     """
-    share = masses / totals[0]
     few = EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
-    return bool(np.any((share <= few) & (share <= EMPTIED_SHARE / totals[1] * reference)))
+    light = np.flatnonzero(masses <= few * totals[0])
+    return bool(np.any(masses[light] / totals[0] <= EMPTIED_SHARE / totals[1] * reference[light]))

@@ -11,7 +11,7 @@ from purtensor._typing import FloatArray
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.certificate import unevenness
 from purtensor.solving.basis import Basis, heaviest_basis
-from purtensor.solving.exact_change import exact_change
+from purtensor.solving.exact_change import MOST_ENTRIES, exact_change
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.hessian.regularized import even_shares
@@ -21,6 +21,7 @@ from purtensor.solving.iterate import (
     Step,
     iterate_at,
 )
+from purtensor.solving.product_basis import ProductBasis, product_basis
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.array_points import ArrayPoints
 from purtensor.solving.spaces.array_proof import exact_misses, moves_of, proof_sums
@@ -65,7 +66,7 @@ class ArraySpace(ArrayPoints):
     """A Problem, as all algorithms see it: see `purtensor.solving.spaces.space` for what each method returns."""
 
     _shares: FloatArray | None = field(default=None)
-    _basis: Basis | None = field(default=None)
+    _basis: Basis | ProductBasis | None = field(default=None)
 
     @property
     def newton_note(self) -> str:
@@ -96,10 +97,20 @@ class ArraySpace(ArrayPoints):
 
     def sums(self, point: Iterate, change: ArrayChange) -> Sums | None:
         if self._basis is None:
+            large = self.problem.index.size > MOST_ENTRIES
+            self._basis = product_basis(self.problem) if large else None
+        if isinstance(self._basis, ProductBasis):
+            found = self._sums_on(self._basis, point, change)
+            if found.feasible:
+                return found
+            self._basis = None
+        if self._basis is None:
             self._basis = heaviest_basis(self.problem, point.masses)
-        basis, most = self._basis, NEGLIGIBLE * self.total
-        if basis is None:
-            return None
+        return None if self._basis is None else self._sums_on(self._basis, point, change)
+
+    def _sums_on(self, basis: Basis | ProductBasis, point: Iterate, change: ArrayChange) -> Sums:
+        """Return the sums of a change whose rest is left to a basis."""
+        most = NEGLIGIBLE * self.total
         met, rest = change, basis.sizes(np.abs(change.missed) + change.unsure)
         for _ in range(_MOST_ROUTED):
             if _is_little(rest, change) and met.left <= most:
@@ -111,7 +122,7 @@ class ArraySpace(ArrayPoints):
                 break
             met, rest = routed, left
         found = self._proof(point, met.moves, met.potentials, rest)
-        if not found.feasible and met.left <= most:
+        if isinstance(basis, Basis) and not found.feasible and met.left <= most:
             exact = exact_change(self.problem, basis, point.masses, met.moves)
             if exact is not None:
                 moves, rest = exact
