@@ -75,6 +75,8 @@ def template(
     labels = [name for name in attributes if any(name in line for line in lines)]
     columns = [CONTROL, *labels, VALUE, SAMPLE, *(name for name in (TARGET, LOWER, UPPER, SD) if _is_used(name, lines))]
     frame = pd.DataFrame({name: [line.get(name) for line in lines] for name in columns})
+    for name in labels:  # whole numbers stay whole beside gaps
+        frame[name] = pd.Series([line.get(name) for line in lines], dtype=object)
     return _in_library(frame, records)
 
 
@@ -138,6 +140,7 @@ def _lines(control: Any, units: Units, *, empty: bool) -> list[dict[str, Any]]:
     lines = []
     for row in range(block.count):
         label = () if block.index is None else block.index[row]
+        label = tuple(own.item() if isinstance(own, np.bool_ | np.number) else own for own in label)
         line: dict[str, Any] = {
             CONTROL: what if value is None else f"{value} {what}",
             **dict(zip(names, label, strict=True)),

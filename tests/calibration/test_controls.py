@@ -89,3 +89,17 @@ def test_template__refuses_what_is_no_total():
         pt.template({"target": [1, 2]}, "target")
     with pytest.raises(pt.UnknownAttributeError, match="income"):
         pt.template(PEOPLE, "income")
+
+
+def test_template__keeps_whole_numbers_and_truths_beside_gaps_and_through_a_file(tmp_path):
+    people = pd.DataFrame({"zone": [1, 1, 2, 2, 2], "own": [True, False, True, False, True]})
+    frame = pt.template(people, "zone | own")
+    assert frame["zone"].tolist() == [1, 2, None, None]
+    assert [type(label) for label in frame["own"][2:]] == [bool, bool]
+    frame["target"] = [4.0, 5.0, 3.5, 5.5]
+    weights = pt.calibrate(people, frame).weights
+    frame.to_csv(tmp_path / "controls.csv", index=False)
+    read = pd.read_csv(tmp_path / "controls.csv")
+    assert read["zone"].dtype == float  # pandas makes floats of whole numbers beside gaps: they are the same labels
+    pd.testing.assert_series_equal(pt.calibrate(people, read).weights, weights)
+    assert weights[people["own"]].sum() == pytest.approx(5.5, rel=1e-12)
