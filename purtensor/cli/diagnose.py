@@ -36,8 +36,17 @@ def _facts(found: Diagnosis[Any]) -> dict[str, str]:
     return {
         "verdict": str(found.verdict),
         "proof": "none" if found.verdict is Verdict.OPEN else _proof(found),
+        "without a place": _without_a_place(found),
         "implied zeros": f"{zeros:,} of {profiles:,} profiles" if zeros else "",
     }
+
+
+def _without_a_place(found: Diagnosis[Any]) -> str:
+    """Return the share of the mass that contradicting constraints leave without a place, of tables in memory."""
+    if found.verdict is not Verdict.INFEASIBLE or isinstance(found.reference, StoredTable):
+        return ""
+    least = found.incompatibility()
+    return "" if least is None else f"{least.value:.6g} of the mass, proved at least {float(least.proved):.6g}"
 
 
 def _profiles(table: Table | StoredTable) -> int:

@@ -13,6 +13,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.positions import soft_positions
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.explanation import Explanation
+from purtensor.feasibility.incompatibility import Incompatibility
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import Violation
 
@@ -52,6 +53,10 @@ class Witness(Protocol[TableT_co]):
 
     def smallest_miss(self) -> Violation | None:
         """Return the smallest sum of all misses."""
+        ...
+
+    def incompatibility(self) -> Incompatibility | None:
+        """Return one minus the largest mass that exceeds no target."""
         ...
 
     def smallest_violation(self, positions: list[int]) -> Violation | None:
@@ -135,6 +140,27 @@ class Diagnosis(Generic[TableT]):
         '2/3'
         """
         return self.evidence.smallest_miss()
+
+    def incompatibility(self) -> Incompatibility | None:
+        """Return one minus the largest mass of a table on the support whose marginals exceed no target.
+
+        0 where the constraints can be met, 1 where no profile has room in all of its rows: how much of the people the
+        constraints leave without a place. Its `weights` prove a lower bound, `proved`, in exact numbers. None where the
+        linear program fails.
+
+        Raises
+        ------
+        InvalidOptionError
+            The reference is a stored table.
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> problem = pt.problems.load("cut_3x3")
+        >>> str(pt.diagnose(problem.reference, problem.constraints).incompatibility().proved)
+        '1/3'
+        """
+        return self.evidence.incompatibility()
 
     def smallest_violation(self, soft: int | Marginal | Iterable[int | Marginal] = 0) -> Violation | None:
         """Return the smallest sum of the misses of some constraints while all others are met (L1, total mass 1).

@@ -52,6 +52,17 @@ def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatA
     return np.asarray(found.x)
 
 
+def covering_weights(system: System) -> FloatArray | None:
+    """Return weights y >= 0 with C^T y >= 1 that make b.y as small as it gets; None where the program fails.
+
+    The smallest b.y is the largest mass of a table on the support whose marginals exceed no target.
+    """
+    scaled = system.targets / _unit(system.targets[system.targets > 0])
+    matrix = coefficient_matrix(system).T.tocsr()
+    found = _solved(scaled, A_ub=-matrix, b_ub=-np.ones(system.profiles), bounds=(0.0, 1.0))
+    return np.asarray(found.x) if found.x is not None and found.status == 0 else None
+
+
 def _unit(targets: FloatArray) -> float:
     """Return the median of targets; where it is next to nothing, what leaves the largest within a program's range."""
     return max(float(np.median(targets)), 1e-15 * float(targets.max()))

@@ -12,6 +12,7 @@ from purtensor.feasibility import check_witness
 from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
 from purtensor.feasibility.explanation import Explanation, explain
 from purtensor.feasibility.finding import Finding
+from purtensor.feasibility.incompatibility import Incompatibility, incompatibility
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import Violation, smallest_miss, smallest_violation
 
@@ -42,6 +43,10 @@ class MemoryWitness:
     def smallest_miss(self) -> Violation | None:
         """Return the smallest sum of all misses."""
         return smallest_miss(self.finding.system, self.finding.settled.targets)
+
+    def incompatibility(self) -> Incompatibility | None:
+        """Return one minus the largest mass that exceeds no target."""
+        return incompatibility(self.finding.system, self.finding.settled.targets)
 
     def smallest_violation(self, positions: list[int]) -> Violation | None:
         """Return the smallest sum of the misses of some constraints while all others are met."""

@@ -15,6 +15,7 @@ from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
 from purtensor.feasibility.explanation import Explanation
+from purtensor.feasibility.incompatibility import Incompatibility
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.feasibility.verdict import Verdict
 from purtensor.feasibility.violation import Violation
@@ -176,6 +177,10 @@ class StoredWitness:
     def smallest_miss(self) -> Violation | None:
         """Refuse: it is worked out in memory."""
         raise refuse_stored("the smallest miss")
+
+    def incompatibility(self) -> Incompatibility | None:
+        """Refuse: it is worked out in memory."""
+        raise refuse_stored("the incompatibility")
 
     def smallest_violation(self, positions: list[int]) -> Violation | None:
         """Refuse: it is worked out in memory."""
