@@ -16,13 +16,12 @@ from purtensor.feasibility.dixon import bounded_solution, solve_whole
 from purtensor.kernels.rank.modular import echelon_in_place
 
 _MOST_SOLVED = 64
-_MOST_PATIENT = 400
-"""Up to so many coupled rows are solved in whole numbers: always, and by those who are patient."""
+"""Up to so many coupled rows are solved in whole numbers; of more it is proved that a solution exists."""
 
 Shifts = tuple[IntArray, tuple[Fraction, ...], bool]
 
 
-def shifts_along_cycles(coupling: Coupling, left: IntArray, allowed: Fraction, patient: bool) -> Shifts | None:
+def shifts_along_cycles(coupling: Coupling, left: IntArray, allowed: Fraction) -> Shifts | None:
     """Return profiles and fractions by which the coupled rows get what is left to them, shape (places,).
 
     Also returns whether the fractions are amounts; otherwise they bound amounts that exist. Closing profiles are used
@@ -32,24 +31,21 @@ def shifts_along_cycles(coupling: Coupling, left: IntArray, allowed: Fraction, p
     closing = coupling.closing
     count = 2 * len(left) + 64
     while True:
-        found = _by_cycles(coupling, closing[:count], left, allowed, patient)
+        found = _by_cycles(coupling, closing[:count], left, allowed)
         if found is not None or count >= len(closing):
             return found
         count *= 8
 
 
-def _by_cycles(
-    coupling: Coupling, closing: IntArray, left: IntArray, allowed: Fraction, patient: bool
-) -> Shifts | None:
+def _by_cycles(coupling: Coupling, closing: IntArray, left: IntArray, allowed: Fraction) -> Shifts | None:
     cycles = coupling.of(closing)
     size = cycles.shape[1]
-    wholly = size <= _MOST_SOLVED or (patient and size <= _MOST_PATIENT)
-    chosen, places = _first_basis(cycles) if wholly else _stable_basis(cycles)
+    chosen, places = _first_basis(cycles) if size <= _MOST_SOLVED else _stable_basis(cycles)
     if len(chosen) != len(places):
         return None
     profiles, cycles = closing[chosen], cycles[chosen]
     matrix = cycles[:, places].T.astype(np.int64)
-    if len(places) <= _MOST_SOLVED or (patient and len(places) <= _MOST_PATIENT):
+    if len(places) <= _MOST_SOLVED:
         solved = solve_whole(matrix, [int(value) for value in left[places]])
         if solved is None or not _reaches(cycles, solved, left, allowed):
             return None

@@ -84,13 +84,11 @@ def _in_order(index: IntArray, order: IntArray) -> IntArray:
     return arranged
 
 
-def exact_point(
-    system: System, targets: ExactTargets, masses: FloatArray, *, explicit: bool = False
-) -> ExactPoint | None:
+def exact_point(system: System, targets: ExactTargets, masses: FloatArray) -> ExactPoint | None:
     """Return a strictly positive exact solution next to `masses`; None where this way finds none.
 
     With exact targets all rows hold. With floats the independent ones hold exactly, and the others to rounding. Where
-    many rows are coupled the solution is proved to exist rather than written down, unless `explicit` asks for it.
+    many rows are coupled the solution is proved to exist rather than written down.
     """
     extra = max(0, _BITS - targets.denominator.bit_length())
     scale = 1 << extra
@@ -108,8 +106,7 @@ def exact_point(
     needs = _needs(arranged, numbers, base)
     if needs is None:
         return None
-    patient = explicit or targets.exact
-    found = _corrected(arranged, needs, base, denominator if not targets.exact else 0, patient)
+    found = _corrected(arranged, needs, base, denominator if not targets.exact else 0)
     if found is None:
         return None
     shifts, profiles, fractions, written = found
@@ -160,7 +157,7 @@ def _needs(system: System, numbers: Sequence[int], base: FloatArray) -> IntArray
 
 
 def _corrected(
-    system: System, needs: IntArray, base: FloatArray, tolerance: int, patient: bool
+    system: System, needs: IntArray, base: FloatArray, tolerance: int
 ) -> tuple[IntArray, IntArray, tuple[Fraction, ...], bool] | None:
     """Return whole shifts of all profiles and fractions for some that meet the needs and leave every mass positive.
 
@@ -189,7 +186,7 @@ def _corrected(
     rows = np.array([row for k in others for row in range(system.offsets[k], system.offsets[k + 1])], dtype=np.int64)
     if not left[rows].any():
         return shifts, np.empty(0, dtype=np.int64), (), True
-    cycles = shifts_along_cycles(couple(system, forest, others, rows), left[rows], allowed, patient)
+    cycles = shifts_along_cycles(couple(system, forest, others, rows), left[rows], allowed)
     if cycles is None:
         return None
     profiles, fractions, written = cycles

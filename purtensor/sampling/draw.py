@@ -10,11 +10,13 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.sampling.checks import generator, whole_counts, whole_size
-from purtensor.sampling.hypergeometric import hypergeometric
 from purtensor.sampling.splitting import Counts, Masses, canonical_order, split_down
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.store.open_store import StoredTable, TableWriter, read_profiles
 from purtensor.tables.store.table import require_mass
+
+MOST_INDIVIDUALS = 10**9
+"""numpy's hypergeometric draws refuse populations as large: its logarithms of factorials are too coarse there."""
 
 
 @overload
@@ -100,7 +102,7 @@ def sample_without_replacement(counts: Table, size: int, *, seed: int | np.rando
     InvalidTableError
         `counts` has a value that is no whole number; the message names the profile.
     InvalidOptionError
-        A size or seed that is none, or more individuals than there are.
+        A size or seed that is none, more individuals than there are, or counts of 10^9 individuals or more.
 
     Examples
     --------
@@ -115,7 +117,11 @@ def sample_without_replacement(counts: Table, size: int, *, seed: int | np.rando
     present = whole_counts(coded)
     if number > (there := int(present.sum())):
         raise InvalidOptionError(f"size is {number}, but the counts have {there} individuals; sample draws any number")
-
+    if there >= MOST_INDIVIDUALS:
+        raise InvalidOptionError(
+            f"counts must have fewer than 10^9 individuals to be drawn from without replacement, got {there:,}; sample "
+            "draws with replacement, which differs by next to nothing where few of so many are drawn"
+        )
     order = canonical_order(coded)
     return _restored(coded, order, multivariate_hypergeometric(present[order], number, rng))
 
@@ -134,7 +140,8 @@ def multivariate_hypergeometric(counts: Counts, size: int, rng: np.random.Genera
     """Return the counts of `size` individuals taken out of positive counts without replacement, as an array."""
 
     def draw_left(left: Masses, right: Masses, here: Counts) -> Counts:
-        return hypergeometric(rng, left, right, here)
+        drawn: Counts = rng.hypergeometric(left, right, here)
+        return drawn
 
     return split_down(counts, size, draw_left)
 

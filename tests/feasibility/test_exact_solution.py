@@ -23,7 +23,7 @@ def test_exact_point__meets_every_target(many, monkeypatch):
     solution = pt.project(pt.uniform(table), pt.marginals_of(table, [("a", "b"), ("b", "c")])).table
     system = align(encode(table), pt.marginals_of(table, [("a", "b"), ("b", "c")]))
     targets = read_targets(system)
-    point = exact_point(system, targets, encode(solution).values, explicit=True)
+    point = exact_point(system, targets, encode(solution).values)
     masses = [Fraction(mass) for mass in point.masses()]
     assert min(masses) > 0
     for k in range(len(system.scopes)):

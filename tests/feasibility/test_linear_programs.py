@@ -54,4 +54,7 @@ def test_programs__given_up_tell_nothing(monkeypatch):
     diagnosis = pt.diagnose(problem.reference, problem.constraints)
     assert diagnosis.verdict == "interior"  # no program is asked
     assert diagnosis.smallest_miss() is None
-    assert violation.smallest_violation(diagnosis.finding.system, diagnosis.finding.settled.targets, [0]) is None
+    assert (
+        violation.smallest_violation(diagnosis.evidence.finding.system, diagnosis.evidence.finding.settled.targets, [0])
+        is None
+    )

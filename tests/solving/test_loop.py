@@ -136,5 +136,5 @@ def test_run__that_jumps_within_its_own_rounding_ends_stalled_and_says_where():
     rng = np.random.default_rng(2)
     reference = case.exact * np.exp(rng.normal(size=case.exact.shape))
     result = pt.project(reference, case.constraints, solver=pt.Newton(), tolerance=1e-16, on_failure="return")
-    assert result.termination is pt.Termination.STALLED
+    assert result.termination is pt.results.Termination.STALLED
     assert result.iterations <= 6 * WINDOW
