@@ -10,6 +10,7 @@ from purtensor import __version__
 from purtensor.cli.calibrate_arguments import add_calibrate
 from purtensor.cli.compare_arguments import add_compare, add_missing, add_missing_values
 from purtensor.cli.decide_arguments import add_decide
+from purtensor.cli.more_arguments import add_path, add_proxies, add_rake, add_sample
 from purtensor.solving.solvers import SOLVERS
 
 EXIT_CODES = """\
@@ -34,6 +35,10 @@ def build_parser() -> argparse.ArgumentParser:
     _add_relax(commands)
     _add_curve(commands)
     add_decide(commands, EXIT_CODES)
+    add_proxies(commands, EXIT_CODES, _add_data, _add_strength)
+    add_path(commands, EXIT_CODES, _add_data, _add_strength)
+    add_sample(commands, EXIT_CODES)
+    add_rake(commands, EXIT_CODES)
     add_calibrate(commands, EXIT_CODES)
     _add_reproduce(commands)
     add_compare(commands)

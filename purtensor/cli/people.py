@@ -45,9 +45,9 @@ def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None)
     if arguments.rows is not None:
         if arguments.rows < 1:
             raise InvalidOptionError(f"--rows must be 1 or more, got {arguments.rows}")
-        _require_frame(arguments.out, "--out, with --rows,")
+        require_frame(arguments.out, "--out, with --rows,")
     if arguments.weights_out is not None:
-        _require_frame(arguments.weights_out, "--weights-out")
+        require_frame(arguments.weights_out, "--weights-out")
     elif arguments.rows is None:
         return None
     records = read_frame(arguments.file, arguments, attributes)
@@ -85,7 +85,8 @@ def _write_weights(people: People, result: Any, path: Path) -> dict[str, str]:
     }
 
 
-def _require_frame(path: Path, option: str) -> None:
+def require_frame(path: Path, option: str) -> None:
+    """Refuse a path to write a frame to that is of another kind, or whose folder is not there."""
     if ending(path) == NETCDF:
         raise InvalidOptionError(f"{option} is written as .csv, .csv.gz or .parquet, got {path.name}")
     require_writable(path, option)

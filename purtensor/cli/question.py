@@ -43,11 +43,22 @@ def read_question(arguments: argparse.Namespace) -> Question:
     PurtensorError
         As the file, its columns and the options deserve.
     """
-    counts = read_counts(arguments.file, _columns(arguments))
+    counts = read_counts_asked(arguments)
     f = regularize(counts, arguments.strength, response=arguments.response)
     constraints = pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
     reference = _reference(arguments.reference, f, text_options(arguments))
     return Question(f, reference, constraints, _facts_of_data(arguments.file, counts, f))
+
+
+def read_counts_asked(arguments: argparse.Namespace) -> Table:
+    """Return the counts of the columns that the words name, or of all.
+
+    Raises
+    ------
+    PurtensorError
+        As the file and its columns deserve.
+    """
+    return read_counts(arguments.file, _columns(arguments))
 
 
 def require_writable(path: Path, option: str = "--out") -> None:

@@ -83,7 +83,7 @@ def project_many(
     *,
     executor: Any = None,
     seed: int | None = None,
-    solver: Solver | None = None,
+    solver: Solver | str | None = None,
     tolerance: float = 1e-10,
     stop_on: str = "residual",
     max_iterations: int | None = None,

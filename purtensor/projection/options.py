@@ -6,13 +6,16 @@ from purtensor._options import check_choice, check_flag, is_count, is_number
 from purtensor.errors import InvalidOptionError
 from purtensor.solving.iterate import Solver
 from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.by_name import solver_named
 from purtensor.solving.stopping import Stopping
 
 _MOST_ITERATIONS = 1_000_000
 
 
-def solver_of(solver: Solver | None) -> Solver:
-    """Return the solver that is asked for, checked."""
+def solver_of(solver: Solver | str | None) -> Solver:
+    """Return the solver that is asked for, by itself or by name, checked."""
+    if isinstance(solver, str):
+        return solver_named(solver)
     chosen = Automatic() if solver is None else solver
     if not callable(getattr(chosen, "step", None)) or isinstance(chosen, type):
         raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")

@@ -45,7 +45,7 @@ def project(
     reference: TableT,
     constraints: Any,
     *,
-    solver: Solver | None = None,
+    solver: Solver | str | None = None,
     tolerance: float = 1e-10,
     stop_on: str = "residual",
     max_iterations: int | None = None,
@@ -77,7 +77,8 @@ def project(
         A constraint, or any iterable of constraints, flattened one level: Marginals, whose targets share one total, or
         any others, such as Linear, total, mean, share, between(...) and soft(...).
     solver
-        Any object with a `step`, such as `IPF()`; chosen when None. Rows of any kind, bounds, distances and totals take
+        Any object with a `step`, such as `IPF()`, or the name of one, such as "newton" or "ipf(relaxation=1.5)"; chosen
+        when None. Rows of any kind, bounds, distances and totals take
         `Newton()`, which None means there, `IPF()` (Bregman's projections onto each row in turn), `LBFGS()` and, where
         rows are sums of masses, `GIS()`.
     tolerance
@@ -145,7 +146,7 @@ def project(
         stored = outofcore.project_stored(
             reference,
             constraints,
-            solver=solver,
+            solver=None if solver is None else solver_of(solver),
             tolerance=tolerance,
             stop_on=stop_on,
             max_iterations=max_iterations,

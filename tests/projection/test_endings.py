@@ -162,7 +162,8 @@ def test_project__on_failure_warn_and_return():
         ({"on_failure": "ignore"}, "on_failure is one of raise, warn, return"),
         ({"max_iterations": -1}, "max_iterations is a count"),
         ({"max_seconds": 0.0}, "max_seconds is a positive time"),
-        ({"solver": "ipf"}, "solver is an object with a step"),
+        ({"solver": "sinkhorn"}, "no solver 'sinkhorn'; there are auto"),
+        ({"solver": 3}, "solver is an object with a step"),
         ({"start": [1.0, 2.0]}, "start must be a Projection or a sequence of tables"),
     ],
 )

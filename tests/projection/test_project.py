@@ -229,3 +229,12 @@ def test_project__as_many_categories_as_a_byte_or_two_can_tell(count):
     found = pt.project(pt.empirical(counts), pt.marginals_of(pt.empirical(goal), ["a"]))
     assert found.converged
     assert np.asarray(found.table.values) == pytest.approx(np.asarray(pt.empirical(goal).values), rel=1e-12)
+
+
+def test_project__takes_solvers_by_name() -> None:
+    counts = pt.tabulate({"y": [0, 1, 0, 1], "s": [0, 0, 1, 1]}, weights=[4, 1, 3, 2])
+    constraints = pt.pur(counts, response="y", protected="s")
+    by_name = pt.project(counts, constraints, solver="newton")
+    assert by_name.table.identical(pt.project(counts, constraints, solver=pt.Newton()).table)
+    with pytest.raises(pt.InvalidOptionError, match="no solver 'newt'; there are "):
+        pt.project(counts, constraints, solver="newt")
