@@ -201,10 +201,10 @@ def _drawn_from_in_words(study: WageStudy) -> str:
     of_nobody = 1.0 - float(regularized(study.population.counts, study.strength)[observed].sum())
     share = -np.expm1(float(study.counts.sum()) * np.log1p(-of_nobody))
     unobserved = int(study.f.size - np.count_nonzero(observed))
-    of_f = f"f has {unobserved:,} of {int(study.f.size):,} profiles from pseudo-counts alone"
+    of_f = f"has {unobserved:,} of {int(study.f.size):,} profiles from pseudo-counts alone"
     if study.drawn_from == "regularized":
-        return f"f; {of_f}, and {100 * share:.0f} % of the sets get a record there"
-    return f"the survey as it is; {of_f}, and would give {100 * share:.0f} % of the sets a record there"
+        return f"f, which {of_f}, so that {100 * share:.0f} % of the sets get a record there"
+    return f"the survey as it is; f {of_f}, and would give {100 * share:.0f} % of the sets a record there"
 
 
 def _left_out_in_words(study: WageStudy) -> str:
