@@ -77,6 +77,7 @@ def _add_project(commands: Any) -> None:
     )
     _add_data(parser)
     _add_question(parser)
+    _add_bounds(parser)
     solution = parser.add_argument_group("the solution")
     solution.add_argument(
         "--solver",
@@ -109,6 +110,7 @@ def _add_diagnose(commands: Any) -> None:
     )
     _add_data(parser)
     _add_question(parser)
+    _add_bounds(parser)
 
 
 def _add_relax(commands: Any) -> None:
@@ -218,6 +220,16 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
         help="what to stay close to: the data, the uniform distribution, or a table (default: empirical)",
     )
     _add_strength(question)
+
+
+def _add_bounds(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument_group("the bounds").add_argument(
+        "--ratio-bounds",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="what each profile may have at least and at most, times what it has in the reference (default: no bounds)",
+    )
 
 
 def _add_strength(group: Any) -> None:

@@ -13,22 +13,41 @@ from purtensor.cli.output import show_facts, show_lines, show_table
 from purtensor.cli.question import read_question
 from purtensor.cli.stored_question import is_stored, stored_question
 from purtensor.feasibility.diagnosis import Diagnosis
+from purtensor.feasibility.mixed_verdict import MixedVerdict
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.diagnose import diagnose
 from purtensor.tables.store.table import StoredTable
 
 _MOST_ROWS = 40
+_MOST_NAMED = 8
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the file, print the verdict with its reasons, and return the exit code."""
     question = stored_question(arguments) if is_stored(arguments.file) else read_question(arguments)
     show_facts("data", question.facts)
-    found = diagnose(question.reference, question.constraints)
+    found = diagnose(question.reference, question.constraints, ratio_bounds=arguments.ratio_bounds)
+    code = {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
+    if isinstance(found, MixedVerdict):
+        show_facts("verdict", _bounded(found))
+        show_lines("reasons", found.explanation.split("; "))
+        return code
     show_facts("verdict", _facts(found))
     show_lines("reasons", found.explanation.sentences)
     _show_rows(found)
-    return {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
+    return code
+
+
+def _bounded(found: MixedVerdict) -> dict[str, str]:
+    """Return the facts of a verdict within bounds: what conflicts, with which bounds, and what must give way."""
+    proof = "checked in fractions" if found.verify() else "none"
+    return {
+        "verdict": str(found.verdict),
+        "proof": proof if found.verdict is Verdict.INFEASIBLE else "",
+        "what conflicts": "; ".join(found.conflict[:_MOST_NAMED]),
+        "with bounds": "; ".join(found.bounds[:_MOST_NAMED]),
+        "what must give way": "; ".join(f"{name} ({by:+.6g})" for name, by in found.relaxations[:_MOST_NAMED]),
+    }
 
 
 def _facts(found: Diagnosis[Any]) -> dict[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+import numpy as np
+
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
 from purtensor.cli.people import read_people, write_people
@@ -39,10 +41,16 @@ def run(arguments: argparse.Namespace) -> None:
         max_iterations=arguments.max_iterations,
         max_seconds=arguments.max_seconds,
         progress=True,
+        ratio_bounds=arguments.ratio_bounds,
     )
     whole = arguments.out.suffix != STORE if on_disk else ending(arguments.out) == NETCDF
     if arguments.rows is None:
         save(result if whole else result.table, arguments.out)
     told = write_people(arguments, people, result)
+    if arguments.ratio_bounds is not None and not on_disk:
+        held = np.asarray(result.at_bound.values)
+        told["at a bound"] = (
+            f"{int((held < 0).sum()):,} profiles at the lower one, {int((held > 0).sum()):,} at the upper"
+        )
     show_facts("projection", {**result.summary(), "washed out": "", **told, "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")

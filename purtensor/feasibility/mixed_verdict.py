@@ -36,8 +36,8 @@ class MixedVerdict:
     explanation
         The verdict in words: which rows reach how far of what is asked, and what would do.
     conflict
-        The rows of the contradiction in words: leave one of them out, and the others can be met. It may have more than
-        it needs where rows are many.
+        The rows of the contradiction in words: without any one of them it is gone. It may have more than it needs
+        where rows are many.
     bounds
         The profiles in words whose bounds it needs, with the side.
     witness
@@ -51,6 +51,19 @@ class MixedVerdict:
         Shape (cells,): -1 and 1 for cells at their lower and upper bound in every solution.
     solution
         Masses that meet the rows to rounding; None where there are none.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> people = pt.tabulate({"sex": ["f", "f", "m"], "age": ["old", "old", "young"]})
+    >>> half = pt.total(1, by="sex", target={"f": 1.5, "m": 1.5})
+    >>> told = pt.diagnose(people, half, ratio_bounds=(0.5, 1.2))
+    >>> print(told.explanation.partition(";")[0])
+    with weights between 0.5 and 1.2 times, count by sex, sex=m can reach 1.2 of the 1.5 asked
+    >>> told.conflict, round(told.relaxation, 6)
+    (('count by sex, sex=m',), 0.3)
+    >>> told.bounds, told.verify()
+    (('sex=m, age=young at most 1.2',), True)
     """
 
     verdict: Verdict

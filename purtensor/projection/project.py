@@ -29,6 +29,7 @@ from purtensor.solving.dual.labelled import (
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.iterate import Solver
 from purtensor.solving.loop import Progress
+from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.gis import GIS
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
@@ -210,7 +211,7 @@ def _method_of(solver: object) -> str:
                 f"the options of {solver!r} are for marginals with targets; rows of other kinds, bounds, distances and "
                 f"totals take {known!r}"
             )
-    if solver is None:
+    if solver is None or isinstance(solver, Automatic):
         return "newton"
     raise InvalidOptionError(
         f"{solver!r} solves marginals with targets only; rows of other kinds, bounds, distances and totals take "

@@ -69,7 +69,7 @@ def test_diagnose__what_is_not_decided_ends_with_four(tmp_path: Path, monkeypatc
             return getattr(self.found, name)
 
     known = diagnose.diagnose
-    monkeypatch.setattr(diagnose, "diagnose", lambda *question: Undecided(known(*question)))
+    monkeypatch.setattr(diagnose, "diagnose", lambda *question, **bounds: Undecided(known(*question, **bounds)))
     assert run(tmp_path, FREE) == 4
 
 
@@ -81,3 +81,28 @@ def test_project__of_a_proxy_ends_with_three_and_explains(tmp_path: Path, capsys
     assert told.count("\n") == 1
     assert "y=1, s=0 needs 0.3. It can only lie in y=1, x=0, which may hold 0.2." in told
     assert not out.exists()
+
+
+BOUNDED = "y,s,x,count\n" + "".join(
+    f"{y},{s},{x},{20 + 15 * (y == s)}\n" for y in (0, 1) for s in (0, 1) for x in (0, 1)
+)
+
+
+def test_diagnose__within_bounds_says_what_conflicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, BOUNDED, "--strength", "0", "--ratio-bounds", "0.9", "1.1") == 3
+    printed = capsys.readouterr().out
+    assert "infeasible" in printed
+    assert "checked in fractions" in printed
+    assert "with weights between 0.9 and 1.1 times, y=0, s=1 can reach 0.2 of the 0.25 asked" in " ".join(
+        printed.split()
+    )
+    assert "what must give way" in printed
+    assert run(tmp_path, BOUNDED, "--strength", "0", "--ratio-bounds", "0.5", "2") == 0
+
+
+def test_project__within_bounds_counts_what_is_at_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "fair.csv"
+    bounds = ("--strength", "0", "--ratio-bounds", "0.7", "1.4")
+    assert run(tmp_path, BOUNDED, *bounds, "--out", str(out), command="project") == 0
+    assert "0 profiles at the lower one, 0 at the upper" in capsys.readouterr().out
+    assert out.exists()
