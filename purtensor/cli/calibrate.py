@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ def run(arguments: argparse.Namespace) -> None:
     members = None if arguments.members is None else read_frame(arguments.members, arguments)
     if arguments.template is not None:
         return _write_template(arguments, records, members)
-    if arguments.name in records:
-        raise InvalidOptionError(f"{arguments.file.name} has a column {arguments.name!r}: give another --name")
+    for path, frame in ((arguments.file, records), (arguments.members, members)):
+        if frame is not None and arguments.name in frame:
+            raise InvalidOptionError(f"{path.name} has a column {arguments.name!r}: give another --name")
     controls = read_frame(arguments.controls, arguments)
     found = calibrate(
         records,
@@ -52,6 +54,9 @@ def run(arguments: argparse.Namespace) -> None:
         written = pd.concat([written, pd.DataFrame(boot, columns=names, index=written.index)], axis=1)
     write_frame(written, arguments.out)
     facts = {**found.summary(), "written to": str(arguments.out)}
+    if members is not None and arguments.members_out is not None:
+        write_frame(members.assign(**{arguments.name: found.member_weights}), arguments.members_out)
+        facts["members"] = str(arguments.members_out)
     if arguments.report is not None:
         from purtensor.report.calibration import write_calibration_report  # needs jinja2, which weights do not
 
@@ -80,13 +85,21 @@ def _check_written(arguments: argparse.Namespace) -> None:
     path = arguments.out if arguments.template is None else arguments.template
     if path is None:
         raise InvalidOptionError("give --out FILE, where the records are to be written with their weights")
-    if ending(path) == NETCDF:
-        raise InvalidOptionError(f"frames are written as .csv, .csv.gz or .parquet, got {path.name}")
-    require_writable(path, "--out" if arguments.template is None else "--template")
+    _require_frame(path, "--out" if arguments.template is None else "--template")
+    if arguments.members_out is not None:
+        if arguments.members is None:
+            raise InvalidOptionError("--members-out needs --members: without them all weights are in --out")
+        _require_frame(arguments.members_out, "--members-out")
     if arguments.report is not None:
         if arguments.report.suffix.lower() not in (".html", ".htm"):
             raise InvalidOptionError(f"--report is written as .html, got {arguments.report.name}")
         require_writable(arguments.report, "--report")
+
+
+def _require_frame(path: Path, option: str) -> None:
+    if ending(path) == NETCDF:
+        raise InvalidOptionError(f"frames are written as .csv, .csv.gz or .parquet, got {path.name}")
+    require_writable(path, option)
 
 
 def _write_template(arguments: argparse.Namespace, records: pd.DataFrame, members: pd.DataFrame | None) -> None:

@@ -56,6 +56,7 @@ def add_calibrate(commands: Any, exit_codes: str) -> None:
     made = parser.add_argument_group("what is written")
     made.add_argument("--out", type=Path, metavar="PATH", help="the records with their weights, .csv or .parquet")
     made.add_argument("--name", default="weight", metavar="COLUMN", help="of the weights in --out (default: weight)")
+    made.add_argument("--members-out", type=Path, metavar="PATH", help="the members, each with its household's weight")
     made.add_argument("--report", type=Path, metavar="PATH", help="a page that can be filed, .html")
     made.add_argument(
         "--curve", type=int, default=0, metavar="N", help="in the report: what N bounds on the ratios cost"

@@ -30,7 +30,7 @@ from purtensor.errors import (
     TooLargeError,
 )
 
-OUTPUTS = ("out", "report", "template", "weights_out")
+OUTPUTS = ("out", "report", "template", "weights_out", "members_out")
 """The options that name what is written."""
 
 MOST_PATHS = 10

@@ -83,7 +83,10 @@ def test_calibrate__households_with_controls_of_persons(folder):
     )
     Path("both.csv").write_text("tenure,sex,target\nown,,60\nrent,,40\n,f,95\n,m,80\n")
     words = ["calibrate", "homes.csv", "--members", "persons.csv", "--key", "id", "--controls", "both.csv"]
-    assert main([*words, "--out", "out.parquet", "--name", "gross"]) == 0
+    assert main([*words, "--out", "out.parquet", "--name", "gross", "--members-out", "persons_out.csv"]) == 0
+    persons = pd.read_csv("persons_out.csv")
+    assert persons.groupby("sex")["gross"].sum().to_dict() == pytest.approx({"f": 95, "m": 80}, rel=1e-12)
+    assert persons["id"].tolist() == [int(i) for i in "112333445"]
     np.testing.assert_allclose(pd.read_parquet("out.parquet")["gross"], [22.5, 22.5, 17.5, 17.5, 20], atol=1e-9)
 
 
@@ -108,6 +111,7 @@ def test_calibrate__bounds_that_cannot_be_met_end_with_three(folder, capsys):
         (["--controls", "controls.csv", "--out", "out.csv", "--scopes", "sex"], "--scopes are for --template"),
         (["--controls", "controls.csv", "--out", "people.csv"], "people.csv"),
         (["--controls", "controls.csv", "--out", "out.csv", "--total", "all"], "total"),
+        (["--controls", "controls.csv", "--out", "out.csv", "--members-out", "m.csv"], "needs --members"),
         (["--template", "t.csv"], "needs --scopes"),
         (["--template", "t.csv", "--scopes", "sex", "--controls", "controls.csv"], "leave out --controls"),
         (["--controls", "none.csv", "--out", "out.csv"], "none.csv"),
