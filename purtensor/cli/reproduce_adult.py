@@ -20,7 +20,7 @@ from purtensor.studies.adult_decisions import decision_rates
 from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, disparities, prevalences
 from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
 from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy, Disparity
-from purtensor.studies.claims import Claim
+from purtensor.studies.claims import Claim, claims_frame
 from purtensor.studies.forests import FOREST
 from purtensor.studies.members import failed_members
 from purtensor.studies.population import DRAWN_FROM, UNSEEN
@@ -158,6 +158,7 @@ def write_files(study: AdultStudy, folder: Path) -> list[Path]:
         "decisions": decision_rates(study),
         "by_unseen_rule": by_unseen_rule(study),
         "data_ratios": data_ratios(study),
+        "claims": claims_frame(claims(study)),
     }
     for name, frame in frames.items():
         for kind in ("csv", "parquet"):

@@ -17,6 +17,7 @@ from purtensor.cli.wage_surveys import binning, pooled, surveys, years_of_stand_
 from purtensor.cli.wage_year_exhibits import over_the_years
 from purtensor.projection.files import save
 from purtensor.report.page import Part, Report, write_report
+from purtensor.studies.claims import claims_frame
 from purtensor.studies.population import DRAWN_FROM, UNSEEN
 from purtensor.studies.sample_size import rest_by_size
 from purtensor.studies.wage import REFERENCE, WageStudy, study_wage
@@ -93,7 +94,7 @@ def _studied(arguments: argparse.Namespace, counts: Table, survey: str, folder: 
 def _told(study: WageStudy, folder: Path, source: Mapping[str, str], *, where: str) -> Part:
     """Write and print what one survey gave, and return its part of the report."""
     numbers, verdicts = {**frames(study), "rest_by_size": rest_by_size(study)}, claims(study)
-    for name, frame in numbers.items():
+    for name, frame in {**numbers, "claims": claims_frame(verdicts)}.items():
         for kind in ("csv", "parquet"):
             write_frame(frame, folder / f"{name}.{kind}")
     for name, projection in study.projections.items():

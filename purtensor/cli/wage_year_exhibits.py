@@ -12,6 +12,7 @@ from purtensor.plots.by_year import plot_by_year
 from purtensor.plots.prevalence import plot_prevalences
 from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit, Part
+from purtensor.studies.claims import claims_frame
 from purtensor.studies.wage import WageStudy
 from purtensor.studies.wage_numbers import shares_of
 from purtensor.studies.wage_years import by_year, year_claims
@@ -25,10 +26,11 @@ PANELS = {
 def over_the_years(studies: Mapping[int, WageStudy], together: Table, folder: Path) -> Part:
     """Write and print what the years tell together, and return their part of the report."""
     numbers, shares = by_year(studies), shares_of(together)
-    for name, frame in {"by_year": numbers, "prevalences_all_years": shares}.items():
+    verdicts = year_claims(numbers)
+    told = {"by_year": numbers, "prevalences_all_years": shares, "claims_over_the_years": claims_frame(verdicts)}
+    for name, frame in told.items():
         for kind in ("csv", "parquet"):
             write_frame(frame, folder / f"{name}.{kind}")
-    verdicts = year_claims(numbers)
     years = ", ".join(map(str, sorted(studies)))
     title = f"Who is in the surveys? {years}"
     axes = plot_prevalences(shares, names=ATTRIBUTES, title=title)

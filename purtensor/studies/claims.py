@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from purtensor._typing import FloatArray
@@ -150,6 +151,18 @@ class Means:
             f"{self.error.ravel()[at]:.4f}, {self.widths.ravel()[at]:.1f} of them; {beyond} of {self.off.size} are "
             f"further than the {self.width:.1f} that chance allows them (rms {self.root_mean_square:.2f})"
         )
+
+
+def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
+    """Return claims as a frame, a row each: `statement`, `finding` (one of `Finding`), `verdict`, `evidence`.
+
+    Examples
+    --------
+    >>> claims_frame([judged("P is met", "to 1e-12", is_borne_out=True)]).loc[0].to_list()
+    ['P is met', 'HOLDS', 'holds', 'to 1e-12']
+    """
+    rows = [(claim.statement, claim.finding.name, claim.verdict, claim.evidence) for claim in claims]
+    return pd.DataFrame(rows, columns=["statement", "finding", "verdict", "evidence"])
 
 
 def tolerance_of(off_data: FloatArray) -> float:

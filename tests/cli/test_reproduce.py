@@ -93,6 +93,9 @@ def test_reproduce__writes_a_report_with_every_figure_and_verdict(printed: str, 
     assert linked
     assert all((out / "adult" / name).is_file() for name in linked)
     assert sum(page.count(f'class="{verdict}"') for verdict in ("holds", "untold", "fails")) == 16
+    told = pd.read_csv(out / "adult" / "claims.csv")
+    assert all(f"{verdict}: {statement}" in printed for verdict, statement in zip(told["verdict"], told["statement"]))
+    assert len(told) == 16
     (digest,) = re.findall(r"[0-9a-f]{64}", printed)
     assert digest in page
     assert "n_estimators=10" in page

@@ -78,6 +78,8 @@ def test_reproduce_wage__the_report_has_figures_verdicts_and_hashes(printed: str
     linked = re.findall(r"(?:src|href)=\"(?!data:|#)(.*?)\"", page)
     assert linked
     assert all((out / "wage" / name).is_file() for name in linked)
+    told = [pd.read_csv(out / "wage" / f"{name}.csv") for name in ("claims", "claims_over_the_years")]
+    assert [len(frame) for frame in told] == [9, 4]
     hashes = re.findall(r"[0-9a-f]{64}", printed)
     assert len(hashes) == 2
     assert all(text in page for text in hashes)
