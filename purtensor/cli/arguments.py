@@ -111,6 +111,7 @@ def _add_diagnose(commands: Any) -> None:
     _add_data(parser)
     _add_question(parser)
     _add_bounds(parser)
+    parser.add_argument("--proof", action="store_true", help="print the whole proof, however long")
 
 
 def _add_relax(commands: Any) -> None:

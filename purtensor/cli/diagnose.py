@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import Table
+from purtensor.cli.advice import PROOF, advice_on
 from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_lines, show_table
 from purtensor.cli.question import read_question
@@ -20,11 +21,14 @@ from purtensor.tables.store.table import StoredTable
 
 _MOST_ROWS = 40
 _MOST_NAMED = 8
+_SHORT = 1500
+"""Characters of a proof that are printed unasked."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the file, print the verdict with its reasons, and return the exit code."""
-    question = stored_question(arguments) if is_stored(arguments.file) else read_question(arguments)
+    on_disk = is_stored(arguments.file)
+    question = stored_question(arguments) if on_disk else read_question(arguments)
     show_facts("data", question.facts)
     found = diagnose(question.reference, question.constraints, ratio_bounds=arguments.ratio_bounds)
     code = {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
@@ -33,8 +37,14 @@ def run(arguments: argparse.Namespace) -> int:
         show_lines("reasons", found.explanation.split("; "))
         return code
     show_facts("verdict", _facts(found))
-    show_lines("reasons", found.explanation.sentences)
-    _show_rows(found)
+    advice = None if on_disk or found.verdict is not Verdict.INFEASIBLE else advice_on(arguments, question)
+    if advice is not None:
+        show_lines("reasons", [found.explanation.sentences[0], *advice.sentences])
+    if arguments.proof or advice is None or _is_short(found):
+        show_lines("proof", found.explanation.sentences)
+        _show_rows(found)
+    else:
+        show_lines("proof", [PROOF])
     return code
 
 
@@ -48,6 +58,13 @@ def _bounded(found: MixedVerdict) -> dict[str, str]:
         "with bounds": "; ".join(found.bounds[:_MOST_NAMED]),
         "what must give way": "; ".join(f"{name} ({by:+.6g})" for name, by in found.relaxations[:_MOST_NAMED]),
     }
+
+
+def _is_short(found: Diagnosis[Any]) -> bool:
+    """Tell whether the proof is something to read, rather than to keep."""
+    explanation = found.explanation
+    told = sum(map(len, explanation.sentences)) + sum(len(labels) for _, labels, _, _ in explanation.rows)
+    return told <= _SHORT
 
 
 def _facts(found: Diagnosis[Any]) -> dict[str, str]:

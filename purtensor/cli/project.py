@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 
+from purtensor.cli.advice import shortened
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
 from purtensor.cli.people import read_people, write_people
-from purtensor.cli.question import NETCDF, read_question, require_writable
+from purtensor.cli.question import NETCDF, Question, read_question, require_writable
 from purtensor.cli.stored_question import STORE, is_stored, stored_question
-from purtensor.errors import InvalidOptionError
+from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.projection.files import save
 from purtensor.projection.project import project
+from purtensor.projection.result import Projection
+from purtensor.solving.iterate import Solver
 from purtensor.solving.solvers.by_name import solver_named
 from purtensor.tables.coded import encode
 from purtensor.tables.io.files import ending, require_writable_labels
@@ -33,15 +37,11 @@ def run(arguments: argparse.Namespace) -> None:
         require_writable_labels(question.reference, arguments.out)
     people = None if on_disk else read_people(arguments, encode(question.f).domain.attributes)
     show_facts("data", question.facts)
-    result = project(
-        question.reference,
-        question.constraints,
-        solver=solver,
-        tolerance=arguments.tolerance,
-        max_iterations=arguments.max_iterations,
-        max_seconds=arguments.max_seconds,
-        progress=True,
-        ratio_bounds=arguments.ratio_bounds,
+    result = _projected(
+        arguments,
+        question,
+        solver,
+        on_disk=on_disk,
     )
     whole = arguments.out.suffix != STORE if on_disk else ending(arguments.out) == NETCDF
     if arguments.rows is None:
@@ -54,3 +54,21 @@ def run(arguments: argparse.Namespace) -> None:
         )
     show_facts("projection", {**result.summary(), "washed out": "", **told, "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")
+
+
+def _projected(arguments: argparse.Namespace, question: Question, solver: Solver, *, on_disk: bool) -> Projection[Any]:
+    try:
+        return project(
+            question.reference,
+            question.constraints,
+            solver=solver,
+            tolerance=arguments.tolerance,
+            max_iterations=arguments.max_iterations,
+            max_seconds=arguments.max_seconds,
+            progress=True,
+            ratio_bounds=arguments.ratio_bounds,
+        )
+    except InfeasibleError as error:
+        if on_disk:
+            raise
+        raise shortened(error, arguments, question) from error

@@ -106,3 +106,25 @@ def test_project__within_bounds_counts_what_is_at_them(tmp_path: Path, capsys: p
     assert run(tmp_path, BOUNDED, *bounds, "--out", str(out), command="project") == 0
     assert "0 profiles at the lower one, 0 at the upper" in capsys.readouterr().out
     assert out.exists()
+
+
+def test_diagnose_and_project__begin_with_the_column_that_makes_it_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = ["paid,sex,spouse,team"]
+    for k in range(120):
+        sex = "fm"[k % 2]
+        paid = "much" if (k % 2 and k % 3) or k % 11 == 0 else "little"
+        rows.append(f"{paid},{sex},{'husband' if sex == 'f' else 'wife'},{'abc'[k // 2 % 3]}")
+    (tmp_path / "people.csv").write_text("\n".join(rows) + "\n")
+    words = ["people.csv", "--response", "paid", "--protected", "sex"]
+    assert main(["project", *words, "--out", "fair.csv"]) == 3
+    told = capsys.readouterr().err
+    assert "'spouse' gives the protected attributes away" in told
+    assert "without 'spouse' they can be met" in told
+    assert len(told) < 900
+    assert main(["diagnose", *words]) == 3
+    short = capsys.readouterr().out
+    assert "'spouse' gives the protected attributes away" in short
+    assert main(["diagnose", *words, "--proof"]) == 3
+    assert "what conflicts" in capsys.readouterr().out
+    assert main(["project", *words, "--unprotected", "team", "--out", "fair.csv"]) == 0
