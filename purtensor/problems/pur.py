@@ -77,7 +77,7 @@ def pur_problem(
     else:
         counts = _sampled(rng, population, records)
         observed = counts.sum(axis=(0, 1)) > 0
-        masses = _regularized(counts[:, :, observed], strength)
+        masses = regularized_masses(counts[:, :, observed], strength)
         of = f"{records} records, lambda = {strength:g}"
     masses = np.ascontiguousarray(masses)
     masses /= masses.sum()
@@ -163,7 +163,7 @@ def _sampled(rng: np.random.Generator, population: FloatArray, records: int) -> 
     return counts.astype(np.float64)
 
 
-def _regularized(counts: FloatArray, strength: float) -> FloatArray:
+def regularized_masses(counts: FloatArray, strength: float) -> FloatArray:
     """Return equation 1 of the paper over all responses and the observed (s, x)."""
     total = counts.sum()
     supported = np.broadcast_to(counts.sum(axis=0) > 0, counts.shape)
