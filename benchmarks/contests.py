@@ -10,6 +10,8 @@ import purtensor as pt
 from benchmarks.baselines import NumbaCodes, numpy_loop
 from benchmarks.interleaved import scaling_in_place
 from benchmarks.runs import Sweeps, solve, solver_problem
+from benchmarks.whole_calls import Transport, dense_table, pur_by_numpy, pur_in_full
+from purtensor.solving.problem import build_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,30 @@ def labels_against_numpy_loop(problem: str, tolerance: float = 1e-10) -> Contest
     )
 
 
+def whole_call_against_numpy_loop(unprotected: int) -> Contest:
+    """Return pur and project with its proof on a dense table against the plain loop, which proves nothing."""
+    table = dense_table(5, 6, unprotected)
+    sweeps = pt.project(table, pt.pur(table, response="y", protected="s")).iterations
+    return Contest(
+        Contender(lambda: pur_in_full(table)), Contender(pur_by_numpy(table, sweeps)), remark=f"{sweeps} sweeps"
+    )
+
+
+def pur_against_scaling(unprotected: int) -> Contest:
+    """Return the making of PUR's conditions of a dense table against numpy's scaling of it in place."""
+    table = dense_table(5, 6, unprotected)
+    return Contest(
+        Contender(lambda: pt.pur(table, response="y", protected="s")), Contender(scaling_in_place(table.values))
+    )
+
+
+def two_way_sweep_against_products(points: int, reach: float) -> Contest:
+    """Return our sweep over a dense two-way table against two products of a matrix and a vector by numpy."""
+    transport = Transport(points, reach)
+    ours = Sweeps(build_problem(transport.reference, transport.constraints).arrays)
+    return Contest(Contender(ours, ours.count), Contender(lambda: transport.sweeps_by_numpy(ours.count), ours.count))
+
+
 FIGURES = {
     figure.name: figure
     for figure in (
@@ -150,6 +176,33 @@ FIGURES = {
             "scaling in place",
             partial(newton_step_against_scaling, "c_hard2"),
             goal=100,
+        ),
+        Figure("call-6e3", "dense 6e3: pur, project, proof", "numpy loop", partial(whole_call_against_numpy_loop, 200)),
+        Figure(
+            "call-6e5", "dense 6e5: pur, project, proof", "numpy loop", partial(whole_call_against_numpy_loop, 20_000)
+        ),
+        Figure(
+            "call-6e6",
+            "dense 6e6: pur, project, proof",
+            "numpy loop",
+            partial(whole_call_against_numpy_loop, 200_000),
+            goal=1.0,
+            heavy=True,
+        ),
+        Figure("pur-6e6", "dense 6e6: pur", "scaling in place", partial(pur_against_scaling, 200_000), 40, heavy=True),
+        Figure(
+            "two-way",
+            "transport 400 x 400: sweep",
+            "two products",
+            partial(two_way_sweep_against_products, 400, 0.05),
+            2,
+        ),
+        Figure(
+            "two-way-far",
+            "transport 400 x 400, far apart: sweep",
+            "two products",
+            partial(two_way_sweep_against_products, 400, 0.004),
+            2,
         ),
         Figure("labels-a", "a: pt.project to 1e-10", "numpy loop", partial(labels_against_numpy_loop, "a")),
     )
