@@ -10,7 +10,7 @@ import pandas as pd
 from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.calibration.merging import Merged
-from purtensor.calibration.solve import Asked, solve_groups, wanted_total
+from purtensor.calibration.solve import Asked, solve_next, wanted_total
 from purtensor.calibration.spread import design_effect, effective_size
 from purtensor.calibration.tightest_bounds import tightest_bounds
 from purtensor.calibration.units import Units
@@ -38,7 +38,7 @@ def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.D
         )
     open_limits = np.repeat([[0.0], [np.inf], [0.0], [np.inf]], len(merged.weights), axis=1)
     free = replace(asked, bounded=False, limited=False, bounds="")
-    unbounded = solve_groups(free, replace(merged, limits=open_limits))
+    unbounded = solve_next(free, replace(merged, limits=open_limits))
     scale = _scale(asked, merged)
     ratios = np.asarray(unbounded.table.values) / (merged.weights * scale)
     widest = float(max(ratios.max(), 1.0 / max(ratios.min(), 1e-12))) * (1.0 + _MARGIN)
@@ -49,7 +49,7 @@ def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.D
         limits = open_limits.copy()
         limits[0], limits[1] = 1.0 / s, s
         bounded = replace(asked, bounded=True, limited=False, bounds=f"weights between {1 / s:g} and {s:g} times")
-        found = solve_groups(bounded, replace(merged, limits=limits), start=list(start))
+        found = solve_next(bounded, replace(merged, limits=limits), start=list(start))
         start = found.potentials
         weights = units.per_unit(units.ratios(merged, np.asarray(found.table.values) / merged.weights))
         at = np.asarray(found.at_bound.values) != 0

@@ -11,7 +11,7 @@ from scipy import sparse
 from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray
 from purtensor.calibration.merging import Merged
-from purtensor.calibration.solve import Asked, is_unscaled, solve_groups
+from purtensor.calibration.solve import Asked, is_unscaled, solve_next
 from purtensor.calibration.units import Units
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.projection.general import GeneralEvidence
@@ -46,7 +46,7 @@ def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, fi
         weights = None if same is None else _refitted_at_once(asked, same, merged.limits, masses)
         if weights is None:
             try:
-                result = solve_groups(asked, _restricted(merged, kept, masses), start=list(first.potentials))
+                result = solve_next(asked, _restricted(merged, kept, masses), start=list(first.potentials))
             except InfeasibleError as error:
                 raise InfeasibleError(f"in replicate {r} (counted from 0): {error}", error.diagnosis) from None
             weights = np.zeros(count)

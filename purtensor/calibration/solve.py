@@ -10,7 +10,8 @@ import numpy as np
 
 from purtensor.calibration.merging import Merged, PreparedRows
 from purtensor.constraints.rows import RowBlock
-from purtensor.errors import InfeasibleError
+from purtensor.errors import InfeasibleError, NotConvergedError
+from purtensor.projection.interruption import ended
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.dual.labelled import GeneralOptions
@@ -60,6 +61,16 @@ def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", sta
         )
     except InfeasibleError as error:
         raise InfeasibleError(_told(str(error), asked, merged, ratio_bounds, cell_bounds), error.diagnosis) from None
+
+
+def solve_next(asked: Asked, merged: Merged, *, start: Any = None) -> Projection:
+    """Return one of many projections: Ctrl-C ends them all, where a single one would give its state."""
+    try:
+        return ended(solve_groups(asked, merged, start=start))
+    except NotConvergedError as error:
+        if error.interrupted:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def is_unscaled(asked: Asked) -> bool:

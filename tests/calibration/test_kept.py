@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
+from purtensor.solving.dual import ascent
 
 PEOPLE = pd.DataFrame({"sex": list("ffffmmmmmm"), "x": [3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3.5]})
 SEX = pt.total(1, by="sex", target={"f": 5.2, "m": 4.8})
@@ -59,3 +60,36 @@ def test_rows_of_other_kinds__are_refused_for_tables_on_disk_by_name():
     for constraint in (pt.total("a", target=1.0), pt.soft(pt.Marginal(table.sum("b"))), pt.mean("a", target=0.5)):
         with pytest.raises(pt.InvalidOptionError, match=r"tables on disk, not <.*of a table in memory"):
             pt.project(table.chunk(a=1), constraint)
+
+
+def interrupting_at(monkeypatch, module, name, count):
+    """Let Ctrl-C come at a Newton step, or in place of another call of a module."""
+    real, made = getattr(module, name), iter(range(1, 10**6))
+
+    def call(*arguments, **options):
+        if next(made) == count:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, name, call)
+
+
+@pytest.mark.parametrize("step", [1, 4, 7])
+def test_ctrl_c__ends_replicates_and_curves_and_leaves_a_state_of_one_calibration(step, monkeypatch):
+    controls = [SEX, pt.total("x", target=42.0)]
+    c = pt.calibrate(PEOPLE, controls)
+    many = pd.concat([PEOPLE] * 5, ignore_index=True)
+    fitted = pt.calibrate(many, [pt.total("x", target=205.0), pt.total(1, target=51.0)])
+    interrupting_at(monkeypatch, ascent, "_step", step)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.bootstrap(20, seed=1)
+    monkeypatch.undo()
+    interrupting_at(monkeypatch, ascent, "_step", step)
+    with pytest.raises(KeyboardInterrupt):
+        c.bound_curve(5)
+    monkeypatch.undo()
+    interrupting_at(monkeypatch, ascent, "_step", 1)
+    state = pt.calibrate(PEOPLE, controls, on_failure="return")
+    assert state.result.termination.name == "INTERRUPTED"
+    assert not state.result.certified
+    assert "interrupted" in state.summary()["ending"]

@@ -42,7 +42,7 @@ class SameRows:
         """Return the nearest masses to another reference, shape (cells,); None where they are not found at once.
 
         The reference is on the scale of the question's, and may be 0, where the masses are then. What is not found,
-        such as what has no answer, is left to those who ask the whole question and get its verdict.
+        such as what has no answer, is left to those who ask the whole question and get its verdict. Ctrl-C ends it.
         """
         question, prepared = self.question, self.prepared
         empty = reference <= 0.0
@@ -52,6 +52,8 @@ class SameRows:
         kind = cells_of(own, prepared.cells, math.ldexp(1.0, -prepared.exponent))
         columns = CompositeColumns([kind, *prepared.problem.columns.blocks[1:]])
         run = solve(prepared.problem.with_columns(columns), Watch(_MOST_STEPS), start=self.start)
+        if run.stopped == "interrupted":
+            raise KeyboardInterrupt
         if not run.converged or run.residual > tolerance:
             return None
         found = np.zeros(len(reference))
