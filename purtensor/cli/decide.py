@@ -7,12 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.question import NETCDF, require_writable
 from purtensor.cli.records import COUNT, read_frame
-from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
+from purtensor.errors import (
+    InvalidOptionError,
+    InvalidTableError,
+    PurtensorError,
+    UnknownAttributeError,
+    UnknownCategoryError,
+)
 from purtensor.fairness.decisions import RULES, decide
 from purtensor.fairness.rates import accuracy, rates_by_group, smallest_ratios
 from purtensor.sklearn.classifier import PURClassifier
@@ -28,18 +35,9 @@ def run(arguments: argparse.Namespace) -> None:
     records = _read(arguments.file, arguments)
     people = records if arguments.people is None else _read(arguments.people, arguments)
     predictors = _predictors(records, people, arguments)
-    model = PURClassifier(
-        arguments.protected,
-        conditions=arguments.conditions,
-        strength=arguments.strength,
-        reference=arguments.reference,
-        unseen=arguments.unseen,
-        decision=arguments.decision,
-        rate=_rates(arguments.rate, records[arguments.response]),
-        random_state=arguments.seed,
-    )
-    weights = None if arguments.weights is None else records[arguments.weights]
-    model.fit(records[predictors], records[arguments.response], weights)
+    _require_values(records, [arguments.response, *predictors], arguments.file.name)
+    _require_values(people, predictors, (arguments.people or arguments.file).name)
+    model = _learned(records, predictors, arguments)
     ids = None if arguments.ids is None else people[arguments.ids].tolist()
     decided = model.predict(people[predictors], ids=ids)
     written = people.assign(**{arguments.name: decided})
@@ -62,7 +60,40 @@ def _read(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
         raise InvalidOptionError(
             f"{path.name} has a column {COUNT!r}: a row must be one person to be decided for, not several"
         )
+    if not len(frame):
+        raise InvalidTableError(f"{path.name} has no row: there is nobody to learn from, or to decide for")
     return frame
+
+
+def _require_values(frame: pd.DataFrame, names: Sequence[str], file: str) -> None:
+    """Refuse rows that lack a value which is decided by."""
+    for name in names:
+        missing = np.flatnonzero(frame[name].isna())
+        if len(missing):
+            raise InvalidTableError(
+                f"{file} has no {name} in {len(missing):,} of {len(frame):,} rows, first in row {missing[0] + 1}: fill "
+                "such rows, such as by 'unknown', or take them out"
+            )
+
+
+def _learned(records: pd.DataFrame, predictors: list[str], arguments: argparse.Namespace) -> PURClassifier:
+    model = PURClassifier(
+        arguments.protected,
+        conditions=arguments.conditions,
+        strength=arguments.strength,
+        reference=arguments.reference,
+        unseen=arguments.unseen,
+        decision=arguments.decision,
+        rate=_rates(arguments.rate, records[arguments.response]),
+        random_state=arguments.seed,
+    )
+    weights = None if arguments.weights is None else records[arguments.weights]
+    try:
+        return model.fit(records[predictors], records[arguments.response], weights)
+    except ValueError as error:  # scikit-learn's, of responses that are no categories
+        if isinstance(error, PurtensorError):
+            raise
+        raise InvalidTableError(f"{arguments.file.name}: {error}") from None
 
 
 def _predictors(records: pd.DataFrame, people: pd.DataFrame, arguments: argparse.Namespace) -> list[str]:

@@ -101,3 +101,21 @@ def test_decide__refuses_rows_of_several_people(tmp_path: Path, capsys: pytest.C
     pt.tabulate({"hired": ["no", "yes"], "sex": ["f", "m"]}, weights=[3, 4]).to_series().to_csv(path)
     assert main(["decide", str(path), *ROLES, "--out", str(tmp_path / "out.csv")]) == BAD_INPUT
     assert "a row must be one person" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hired,sex,degree\n", "has no row"),
+        ("hired,sex,degree\nno,f,1\nyes,m,\n", "no degree in 1 of 2 rows, first in row 2"),
+        ("hired,sex,degree\n,f,1\nyes,m,1\n", "no hired in 1 of 2 rows, first in row 1"),
+        ("hired,sex,degree\n0.5,f,1\n0.25,m,1\n1.5,m,1\n", "continuous"),
+    ],
+)
+def test_decide__refuses_files_without_people_or_values(
+    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(text)
+    assert main(["decide", str(path), *ROLES, "--out", str(tmp_path / "out.csv")]) == BAD_INPUT
+    assert told in capsys.readouterr().err
