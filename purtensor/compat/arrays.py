@@ -25,7 +25,7 @@ def array_table(values: Any) -> Table:
     InvalidTableError
         It has no axis, or holds no numbers.
     """
-    array = _unmasked(values, "the table")
+    array = _unmask(values, "the table")
     if array.ndim == 0 or array.dtype.kind not in "buif":
         raise InvalidTableError(f"the table is an array of numbers with at least one axis, this is {values!r:.60}")
     return dense_table(_domain(range(array.ndim), array.shape), array)
@@ -42,7 +42,7 @@ def array_target(values: Any, axes: Any, shape: Sequence[int]) -> Marginal:
         A target of another shape than the table has along the axes.
     """
     along = _checked_axes(axes, len(shape))
-    target = _unmasked(values, "a target")
+    target = _unmask(values, "a target")
     wanted = tuple(shape[axis] for axis in along)
     if target.shape != wanted:
         raise InvalidTableError(f"the target over axes {along} has shape {target.shape}, the table's is {wanted} there")
@@ -69,7 +69,7 @@ def with_ratio(table: Table, before: Table, after: Table) -> FloatArray:
     return scaled
 
 
-def _unmasked(values: Any, what: str) -> Any:
+def _unmask(values: Any, what: str) -> Any:
     """Return an array, refused where cells of it are masked: what lies under the mask would count."""
     if np.ma.is_masked(values):
         raise InvalidTableError(f"{what} has masked cells; give each a number, 0 where nothing can be, with filled(0)")

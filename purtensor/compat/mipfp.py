@@ -123,7 +123,7 @@ def Ipfp(  # noqa: N802 - the name that users know
     table = array_table(seed)
     targets = [array_target(data, axes, table.shape) for axes, data in zip(target_list, target_data, strict=True)]
     before = over_constrained(table, targets)
-    found = _projected(before, targets, tol, iter, progress=print)
+    found = _project(before, targets, tol, iter, progress=print)
     fitted = with_ratio(table, before, found.table)
     return Fitted(
         x_hat=fitted,
@@ -136,7 +136,7 @@ def Ipfp(  # noqa: N802 - the name that users know
     )
 
 
-def _projected(
+def _project(
     reference: Table, targets: Sequence[Marginal], tolerance: float, limit: int, *, progress: bool
 ) -> Projection:
     """Return the projection; where it has not converged, with a warning."""

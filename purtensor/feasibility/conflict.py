@@ -57,14 +57,14 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     for name in sorted(question.attributes, key=lambda name: (-sizes[name], name)):
         kept = [other for other in question.attributes if other != name]
         simpler = coarsened(question, kept) if kept else None
-        found = None if simpler is None else _refutation(_settled(simpler))
+        found = None if simpler is None else _refutation(_settle(simpler))
         if simpler is not None and found is not None:
             question, weights = simpler, found
     certain = len(question.origin) <= _MOST_CONSTRAINTS
     for origin in question.origin if certain else ():
         if len(question.origin) > 1:
             simpler = without_constraint(question, question.origin.index(origin))
-            settled = _settled(simpler)
+            settled = _settle(simpler)
             certain = certain and settled.verdict is not Verdict.OPEN
             found = _refutation(settled)
             if found is not None:
@@ -80,7 +80,7 @@ def _used_alone(question: Question, weights: IntArray) -> tuple[Question, IntArr
         return question, weights
     alone = with_constraints(question, used)
     simpler = coarsened(alone, alone.attributes)
-    found = None if simpler is None else _refutation(_settled(simpler))
+    found = None if simpler is None else _refutation(_settle(simpler))
     if simpler is None or found is None:
         return alone, weights[np.concatenate([np.arange(system.offsets[k], system.offsets[k + 1]) for k in used])]
     return simpler, found
@@ -90,7 +90,7 @@ def _refutation(settled: Settled) -> IntArray | None:
     return settled.weights if settled.verdict is Verdict.INFEASIBLE else None
 
 
-def _settled(question: Question) -> Settled:
+def _settle(question: Question) -> Settled:
     return settle(question.system, np.ones(question.system.profiles), targets=question.targets)
 
 

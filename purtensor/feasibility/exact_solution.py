@@ -106,7 +106,7 @@ def exact_point(system: System, targets: ExactTargets, masses: FloatArray) -> Ex
     needs = _needs(arranged, numbers, base)
     if needs is None:
         return None
-    found = _corrected(arranged, needs, base, denominator if not targets.exact else 0)
+    found = _correct(arranged, needs, base, denominator if not targets.exact else 0)
     if found is None:
         return None
     shifts, profiles, fractions, written = found
@@ -156,7 +156,7 @@ def _needs(system: System, numbers: Sequence[int], base: FloatArray) -> IntArray
     return needs.astype(np.int64)
 
 
-def _corrected(
+def _correct(
     system: System, needs: IntArray, base: FloatArray, tolerance: int
 ) -> tuple[IntArray, IntArray, tuple[Fraction, ...], bool] | None:
     """Return whole shifts of all profiles and fractions for some that meet the needs and leave every mass positive.

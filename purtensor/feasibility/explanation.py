@@ -115,7 +115,7 @@ def _conflicting(scopes: Sequence[tuple[str, ...]], irreducible: bool) -> str:
     if len(scopes) == 1:
         return f"The target over {_scope(scopes[0])} alone cannot be met."
     known = "; without any one of them this contradiction is gone" if irreducible else ""
-    return f"It takes the targets over {_enumerated([_scope(scope) for scope in scopes], 'and')}{known}."
+    return f"It takes the targets over {_enumerate([_scope(scope) for scope in scopes], 'and')}{known}."
 
 
 def _how_far(finding: Finding) -> list[str]:
@@ -148,7 +148,7 @@ def _why_boundary(finding: Finding) -> Explanation:
         sentences.append(f"{known} of them {'lie' if known > 1 else 'lies'} in rows whose target is 0.")
     if not len(hidden):
         return Explanation(tuple(sentences))
-    which = _enumerated([f"({_profile(finding, i)})" for i in hidden[:_SHOWN_PROFILES]], "and")
+    which = _enumerate([f"({_profile(finding, i)})" for i in hidden[:_SHOWN_PROFILES]], "and")
     more = f", and {len(hidden) - _SHOWN_PROFILES} more" if len(hidden) > _SHOWN_PROFILES else ""
     together = "No target of 0 says so, but together they empty" if known else "Together they empty"
     sentences.append(f"{together} {which}{more}.")
@@ -225,7 +225,7 @@ def _rows_text(side: _Side, word: str) -> str:
     texts = [f"{label} ({_number(row[3])})" for label, row in zip(labels[:shown], side.rows[:shown], strict=True)]
     if count > shown:
         texts.append(f"{count - shown} more ({_number(side.rest(shown))})")
-    return _enumerated(texts, word)
+    return _enumerate(texts, word)
 
 
 def _profile(finding: Finding, i: int) -> str:
@@ -241,7 +241,7 @@ def _scope(names: Sequence[str]) -> str:
     return f"({', '.join(names)})"
 
 
-def _enumerated(parts: Sequence[str], word: str) -> str:
+def _enumerate(parts: Sequence[str], word: str) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {word} {parts[-1]}"

@@ -128,7 +128,7 @@ def minimum_cut(system: System, targets: ExactTargets, triangle: Triangle) -> Cu
     tails[realism[sent]] = system.index[triangle.utility][sent]
     heads[realism[sent]] = system.index[triangle.parity][sent]
     arcs = np.flatnonzero(carries)
-    from_x, to_s = _reached(system, targets, triangle, masks, arcs, tails[arcs], heads[arcs])
+    from_x, to_s = _reach(system, targets, triangle, masks, arcs, tails[arcs], heads[arcs])
     weights = np.zeros(system.rows, dtype=np.int64)
     weights[system.block(triangle.utility)][from_x] = -1
     weights[system.block(triangle.parity)][to_s] = 1
@@ -155,7 +155,7 @@ def balanced(system: System, triangle: Triangle, cut: Cut) -> IntArray | None:
     return weights
 
 
-def _reached(
+def _reach(
     system: System,
     targets: ExactTargets,
     triangle: Triangle,

@@ -23,7 +23,7 @@ _TOLERANCES = {
 }
 
 
-def _solved(costs: FloatArray, **program: Any) -> Any:
+def _solve(costs: FloatArray, **program: Any) -> Any:
     """Return what HiGHS makes of a program. It does not hear Ctrl-C, which ends the wait for it."""
     return apart(lambda: linprog(costs, method="highs", options=_TOLERANCES, **program))
 
@@ -46,7 +46,7 @@ def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatA
     scaled = system.targets / _unit(system.targets[system.targets > 0])
     matrix = coefficient_matrix(system).T.tocsr()
     lowest = np.full(system.rows, -1.0) if counted is None else np.where(counted, -1.0, -np.inf)
-    found = _solved(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1))
+    found = _solve(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1))
     if found.x is None or (counted is not None and found.status != 0):
         return None
     return np.asarray(found.x)
@@ -59,7 +59,7 @@ def covering_weights(system: System) -> FloatArray | None:
     """
     scaled = system.targets / _unit(system.targets[system.targets > 0])
     matrix = coefficient_matrix(system).T.tocsr()
-    found = _solved(scaled, A_ub=-matrix, b_ub=-np.ones(system.profiles), bounds=(0.0, 1.0))
+    found = _solve(scaled, A_ub=-matrix, b_ub=-np.ones(system.profiles), bounds=(0.0, 1.0))
     return np.asarray(found.x) if found.x is not None and found.status == 0 else None
 
 
@@ -86,7 +86,7 @@ def sparse_emptying_weights(system: System, profile: int) -> FloatArray | None:
 def _sparse(system: System, value: float, least: FloatArray) -> FloatArray | None:
     shares = system.targets / system.targets[system.block(0)].sum()
     matrix = coefficient_matrix(system).T.tocsr()
-    found = _solved(
+    found = _solve(
         np.ones(2 * system.rows),
         A_ub=hstack([-matrix, matrix]).tocsr(),
         b_ub=-least,
@@ -109,7 +109,7 @@ def emptying_weights(system: System) -> FloatArray | None:
     flags = csr_array((np.ones(profiles), (np.arange(profiles), np.arange(profiles))), shape=(profiles, profiles))
     above = hstack([-matrix, flags]).tocsr()
     level = csr_array(np.concatenate([scaled, np.zeros(profiles)])[None, :])
-    found = _solved(
+    found = _solve(
         np.concatenate([np.zeros(rows), -np.ones(profiles)]),
         A_ub=above,
         b_ub=np.zeros(profiles),

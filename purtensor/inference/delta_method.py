@@ -116,11 +116,11 @@ class StandardErrors(Shown):
         `gradient` is a table over the attributes of q, of any signs, of derivatives with respect to probabilities
         (total 1); profiles that it does not list have derivative 0. For a linear h they are its coefficients.
         """
-        return self._error(self._aligned(gradient))
+        return self._error(self._align(gradient))
 
     def covariance(self, one: Table, other: Table) -> float:
         """Return the covariance of two numbers, given their gradients as in `of`."""
-        first, second = (self.influence.of(self._aligned(gradient)) for gradient in (one, other))
+        first, second = (self.influence.of(self._align(gradient)) for gradient in (one, other))
         return self.influence.covariance(first, second, self.size)
 
     def attributable_disparity(self, *, response: str, protected: Attributes, reference: Mapping[str, Any]) -> Table:
@@ -171,7 +171,7 @@ class StandardErrors(Shown):
             return self._error(d_share - d_other)
         return self._error(d_share / other - share * d_other / other**2) if other > 0 else float("nan")
 
-    def _aligned(self, gradient: Table) -> FloatArray:
+    def _align(self, gradient: Table) -> FloatArray:
         """Return a table of derivatives as an array over the profiles of q."""
         domain = domain_of(gradient)
         own = self.coded

@@ -87,9 +87,9 @@ def _content(arrays: Mapping[str, IntArray], facts: Mapping[str, Any], name: str
     at, table = 0, dict[str, Any]()
     for which, array in plain.items():
         table[which] = [array.dtype.str, list(array.shape), at]
-        at += _padded(array.nbytes)
+        at += _pad(array.nbytes)
     header = json.dumps({"arrays": table, "facts": dict(facts), "name": name}).encode()
-    begin = _padded(len(_MAGIC) + _WORD + len(header))
+    begin = _pad(len(_MAGIC) + _WORD + len(header))
     content = np.zeros(begin + at, dtype=np.uint8)
     head = _MAGIC + len(header).to_bytes(_WORD, "little") + header
     content[: len(head)] = np.frombuffer(head, dtype=np.uint8)
@@ -129,7 +129,7 @@ def read_packed(path: Path, piece: tuple[int, int] | None = None) -> Packed:
     if checksum(words) & (2**64 - 1) != proof:
         raise StoreError(f"{path} is damaged: its bytes do not have the checksum that they were written with")
     try:
-        return _unpacked(path, content, proof)
+        return _unpack(path, content, proof)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path} is whole, but another program or version wrote it: {error}") from error
 
@@ -148,12 +148,12 @@ def read_own(path: Path) -> Packed:
     return packed
 
 
-def _unpacked(path: Path, content: IntArray, proof: int) -> Packed:
+def _unpack(path: Path, content: IntArray, proof: int) -> Packed:
     at = len(_MAGIC)
     length = int.from_bytes(content[at : at + _WORD].tobytes(), "little")
     at += _WORD
     header = json.loads(content[at : at + length].tobytes())
-    begin = _padded(at + length)
+    begin = _pad(at + length)
     arrays = dict[str, Any]()
     for name, (kind, shape, offset) in header["arrays"].items():
         dtype = np.dtype(kind)
@@ -163,5 +163,5 @@ def _unpacked(path: Path, content: IntArray, proof: int) -> Packed:
     return Packed(Held(path, arrays), Held(path, header["facts"]), header["name"], proof)
 
 
-def _padded(count: int) -> int:
+def _pad(count: int) -> int:
     return -(-count // _ALIGNED) * _ALIGNED

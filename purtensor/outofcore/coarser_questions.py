@@ -33,7 +33,7 @@ def coarse_contradiction(
         The attributes of the constraints that couple the slabs, and the slab key.
     """
     for attributes in _questions(reference.domain, outer, key):
-        coarse = [found for c in constraints if (found := _summed(c, attributes)) is not None]
+        coarse = [found for c in constraints if (found := _sum_over(c, attributes)) is not None]
         diagnosis = diagnose_table(stored_marginal(reference, attributes), coarse)
         if diagnosis.verdict is Verdict.INFEASIBLE:
             return diagnosis
@@ -60,7 +60,7 @@ def _questions(domain: Domain, outer: Sequence[str], key: Sequence[str]) -> Iter
             yield names
 
 
-def _summed(constraint: Constraint, attributes: Sequence[str]) -> Marginal | None:
+def _sum_over(constraint: Constraint, attributes: Sequence[str]) -> Marginal | None:
     """Return the marginal of a target over some attributes; None where it is about none of them."""
     names = tuple(name for name in constraint.scope if name in attributes)
     if not names:

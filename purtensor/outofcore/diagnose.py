@@ -124,12 +124,12 @@ def diagnose_slabs(
     A diagnosis that broke off before, with its process say, goes on from the last step of its search.
     """
     found = _searched(store, reference.domain)
-    diagnosis = _told(store, reference, constraints, found, in_memory)
+    diagnosis = _conclude(store, reference, constraints, found, in_memory)
     found.forget()
     return diagnosis
 
 
-def _told(
+def _conclude(
     store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, in_memory: int
 ) -> Diagnosis[StoredTable]:
     """Return the verdict that a search leads to, or questions that it leaves open."""
@@ -145,7 +145,7 @@ def _told(
     if found.end is not None:
         refuting = _on_all_profiles(store, reference.domain, found)
         if refuting is not None:
-            return _refuted(reference, constraints, refuting, found.end)
+            return _refute(reference, constraints, refuting, found.end)
     if reference.profiles <= in_memory:
         return _as_in_memory(store.folder, reference, constraints, _in_memory(reference, constraints), store)
     return open_for(reference, constraints)
@@ -252,7 +252,7 @@ def _coupling_weights(reference: StoredTable, step: Step) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _refuted(
+def _refute(
     reference: StoredTable, constraints: tuple[Constraint, ...], step: Step, end: Proven | BareRowError
 ) -> Diagnosis[StoredTable]:
     missing = -step.proven.value * constraints[0].total

@@ -45,7 +45,7 @@ def _dask() -> Any:
 
 def map_each(task: Callable[..., T], numbers: Sequence[Any], *arguments: Any) -> list[T]:
     """Return `task(number, *arguments)` for every number, in their order."""
-    return _computed(lambda: [_call(task, number, number, *arguments) for number in numbers])
+    return _compute(lambda: [_call(task, number, number, *arguments) for number in numbers])
 
 
 def map_reduce(task: Callable[..., T], add: Callable[[list[T]], T], numbers: Sequence[Any], *arguments: Any) -> T:
@@ -61,7 +61,7 @@ def map_reduce(task: Callable[..., T], add: Callable[[list[T]], T], numbers: Seq
             level = [_call(add, at, level[at : at + _FAN_IN]) for at in range(0, len(level), _FAN_IN)]
         return level
 
-    result: T = _computed(tree)[0]
+    result: T = _compute(tree)[0]
     return result
 
 
@@ -71,7 +71,7 @@ def _call(function: Callable[..., Any], which: Any, *arguments: Any) -> Any:
     return _dask().delayed(function, pure=False)(*arguments, dask_key_name=name)
 
 
-def _computed(calls: Callable[[], list[Any]]) -> list[Any]:
+def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
     """Return what dask computes of calls; those lost with a worker that died are made again, all of the pass.
 
     Raises

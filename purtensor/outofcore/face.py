@@ -97,7 +97,7 @@ def recalled_on(store: SlabStore) -> tuple[PartsSpace, State[PartsPoint]]:
         There is no checkpoint, or what it names is damaged or gone.
     """
     state, options = recalled(store)
-    face = face_named(store, _told(options).get("folder", ""))
+    face = face_named(store, _options_before(options).get("folder", ""))
     if face is not store:
         state, options = recalled(face)
     return PartsSpace(face, options), state
@@ -120,16 +120,16 @@ def face_named(store: SlabStore, name: Any) -> SlabStore:
 
 def is_on_face(options: dict[str, Any]) -> bool:
     """Tell whether a run goes on without zeros that the constraints force."""
-    return bool(_told(options))
+    return bool(_options_before(options))
 
 
 def before_face(options: dict[str, Any]) -> tuple[int, float]:
     """Return how many iterations a run made before it went on a face, and how many seconds that took; else 0."""
-    told = _told(options)
+    told = _options_before(options)
     return told.get("iterations", 0), told.get("seconds", 0.0)
 
 
-def _told(options: dict[str, Any]) -> dict[str, Any]:
+def _options_before(options: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = options.get("face") or {}
     return found
 

@@ -28,13 +28,13 @@ def made_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str,
         partial = begun_beside(folder)
         try:
             write_packed(partial / _MADE, {}, make(partial))
-            _moved(partial, folder)
+            _move(partial, folder)
         finally:
             given_up(partial)
     return read_own(folder / _MADE).facts
 
 
-def _moved(partial: Path, folder: Path) -> None:
+def _move(partial: Path, folder: Path) -> None:
     """Bring a folder to its place, unless another process was first; what is not whole gives way."""
     try:
         moved_into(partial, folder)

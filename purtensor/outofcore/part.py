@@ -161,7 +161,7 @@ def read_part(path: Path, kept: BoolArray) -> Part:
             "",
             ((0, slabs.count),),
         )
-        part.form = _restricted(form, kept)
+        part.form = _restrict(form, kept)
     else:
         part.form = Arrowhead(
             slabs,
@@ -194,7 +194,7 @@ _NO_FORM = Arrowhead(
 )
 
 
-def _restricted(form: Bipartite, kept: BoolArray) -> Bipartite:
+def _restrict(form: Bipartite, kept: BoolArray) -> Bipartite:
     """Return the form with the coupling rows that are kept, all of them given before: less pairs to multiply."""
     place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last for cells of no row, number -1
     number = place[form.number]

@@ -159,16 +159,16 @@ class PartsSpace:
 
     # --- moves
     def sweep(self, point: PartsPoint, order: tuple[int, ...] | None, budget: Budget) -> Step[PartsPoint]:
-        moved, gain = self._swept(point, order)
+        moved, gain = self._sweep_in_order(point, order)
         gain /= self.total
         residual = self.residual(moved)
         record = Record(1, residual.largest, residual.l1, gain, self.dual(moved))
         return Step(moved, 1, (record,), stalled=is_rounding(gain, self.constraints))
 
     def warm_up(self, point: PartsPoint, order: tuple[int, ...] | None, sweeps: int) -> tuple[PartsPoint, int]:
-        return self._swept(point, order, assemble=sweeps == 1)[0], 1
+        return self._sweep_in_order(point, order, assemble=sweeps == 1)[0], 1
 
-    def _swept(
+    def _sweep_in_order(
         self, point: PartsPoint, order: tuple[int, ...] | None, *, assemble: bool = False
     ) -> tuple[PartsPoint, float]:
         """Return the point after a sweep, and what the dual gained: steps inside that follow each other are one pass.

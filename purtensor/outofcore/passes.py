@@ -107,12 +107,12 @@ def sweep_pass(
 ) -> Tally:
     """Do the steps of inside constraints on a part, after those that `outer` holds already; write the potentials."""
     part, potentials = opened_part(store, number, token, outer)
-    make = _swept_in_logarithms if store.spans_the_range else _swept
+    make = _swept_in_logarithms if store.spans_the_range else _sweep
     gained, masses = make(part, potentials, steps)
     _write_state(store, number, new_token, {"potentials": potentials})
     if assemble:
         masses = part.masses(potentials)
-    found = _measured(store, part, potentials, masses)
+    found = _measure(store, part, potentials, masses)
     rhs = found.sums.pop("rhs")
     if assemble:
         found.sums["matrix"], found.sums["vector"] = reduced_to(part, store.kept, masses, rhs)
@@ -120,7 +120,7 @@ def sweep_pass(
     return found
 
 
-def _swept(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[float, FloatArray]:
+def _sweep(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[float, FloatArray]:
     """Change the potentials of a part by steps of inside constraints; return what the dual gains, and the masses."""
     masses = part.masses(potentials)
     factors = np.ones_like(potentials)
@@ -138,7 +138,7 @@ def _swept(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[fl
 
 
 def _swept_in_logarithms(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[float, FloatArray]:
-    """Do as `_swept` where factors and sums may leave the range of float64."""
+    """Do as `_sweep` where factors and sums may leave the range of float64."""
     profiles, rows = len(part.reference), len(potentials)
     with np.errstate(divide="ignore"):  # targets of 0, of rows that couple the parts
         log_targets = np.log(part.targets)
@@ -180,7 +180,7 @@ def newton_pass(
         potentials[part.outer_rows()] = outer
         _write_state(store, number, new_token, {"potentials": potentials})
     masses = part.masses(potentials)
-    found = _measured(store, part, potentials, masses)
+    found = _measure(store, part, potentials, masses)
     matrix, vector = reduced_to(part, store.kept, masses, found.sums.pop("rhs"))
     found.sums.update(way, matrix=matrix, vector=vector)
     found.largest["change"] = largest
@@ -190,7 +190,7 @@ def newton_pass(
 def measured_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -> Tally:
     """Tell the marginals, misses and mass of a part where a run stands."""
     part, potentials = opened_part(store, number, token, outer)
-    found = _measured(store, part, potentials, part.masses(potentials))
+    found = _measure(store, part, potentials, part.masses(potentials))
     del found.sums["rhs"]
     return found
 
@@ -282,7 +282,7 @@ def _least_emptied(store: SlabStore, part: Part, masses: FloatArray) -> float:
     return float(lost.min(initial=np.inf))
 
 
-def _measured(store: SlabStore, part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
+def _measure(store: SlabStore, part: Part, potentials: FloatArray, masses: FloatArray) -> Tally:
     """Return the marginals that couple the parts, the misses of the others, the mass, and the linear part of the dual.
 
     `rhs`, the miss of the part's own rows, is to be taken out before tallies are added.

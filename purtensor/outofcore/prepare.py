@@ -222,10 +222,10 @@ def _cut(
         if exponent != recipe.reference_exponent:
             recipe = replace(recipe, reference_exponent=exponent)
             made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
-    return _finished(reference, recipe, made, [one[0] for one in outer if one], inside, total, census.mass, sources)
+    return _finish(reference, recipe, made, [one[0] for one in outer if one], inside, total, census.mass, sources)
 
 
-def _finished(
+def _finish(
     reference: StoredTable,
     recipe: Recipe,
     made: Sequence[Gathered],

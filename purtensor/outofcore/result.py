@@ -94,7 +94,7 @@ class SlabEvidence:
         inside = [k for k in range(len(self.scopes)) if k not in self.store.outside]
         chunks = list(self.potential_chunks()) if inside else []
         domain = self.reference.domain
-        found = {k: _joined(domain.select(self.scopes[k]), [tables[k] for tables in chunks]) for k in inside}
+        found = {k: _join(domain.select(self.scopes[k]), [tables[k] for tables in chunks]) for k in inside}
         found.update(zip(self.store.outside, coupling, strict=True))
         return tuple(found[k] for k in range(len(self.scopes)))
 
@@ -147,7 +147,7 @@ class SlabEvidence:
             yield part_values(self.store, number, self.token, self.outer, self.reference.domain)
 
 
-def _joined(domain: Domain, tables: list[Table]) -> Table:
+def _join(domain: Domain, tables: list[Table]) -> Table:
     """Return the tables of the parts, which share no row, as one."""
     codes = [np.concatenate(columns) for columns in zip(*(stored_codes(one, domain) for one in tables), strict=True)]
     return sparse_table(domain, codes, np.concatenate([one.values for one in tables]), name="potential")

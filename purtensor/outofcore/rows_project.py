@@ -152,7 +152,7 @@ def project_by_rows(
     space, potentials = RowsSpace(problem), np.zeros(int(problem.offsets[-1]))
     found_there = space.sums(potentials)
     refuse_rows_without_profiles(problem, found_there.sums["rows"], reference.domain)
-    point = space.measured(potentials, found_there) if start is None else space.at(_started(problem, start))
+    point = space.measured(potentials, found_there) if start is None else space.at(_starting_potentials(problem, start))
     verdict = RowsVerdict(verdict_on_rows(reference, constraints), solver, space)
     outcome = solve(verdict.stage(begin(space, point, at_reference=start is None)), stopping, verdict, callback)
     point, problem, found = outcome.iterate, verdict.space.problem, verdict.lazily.diagnosis
@@ -220,7 +220,7 @@ def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]
     return tuple(tables)
 
 
-def _started(problem: RowProblem, start: Any) -> FloatArray:
+def _starting_potentials(problem: RowProblem, start: Any) -> FloatArray:
     given = start.potentials if isinstance(start, Projection) else start
     if not (isinstance(given, Sequence) and all(isinstance(table, Table) for table in given)):
         raise InvalidOptionError(

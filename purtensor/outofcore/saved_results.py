@@ -122,7 +122,7 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
     if is_there(target):
         raise StoreError(f"{target} exists already: give a new folder, or remove it first")
     keep_result(result, evidence)
-    places = _needed(evidence)
+    places = _list_needed(evidence)
     partial = begun_beside(target)
     try:
         for place in places:
@@ -141,7 +141,7 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
         given_up(partial)
 
 
-def _needed(result: SlabEvidence) -> Sequence[Path]:
+def _list_needed(result: SlabEvidence) -> Sequence[Path]:
     """Return what a result is made of: files and folders, of which some may not be there."""
     store = result.store
     state = store.state(result.token, 0).parent

@@ -51,7 +51,7 @@ def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
         A row that couples the parts has a positive target and no profile.
     """
     space = PartsEvidence(store)
-    return search_evidence(space, _recalled(store) or _begin(space, domain))
+    return search_evidence(space, _recall(store) or _begin(space, domain))
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +100,7 @@ def _proof_of(store: SlabStore, guess: Guess) -> Proven | None:
     return found if found is not None and (found.infeasible or found.empties) else None
 
 
-def _recalled(store: SlabStore) -> State[PartsPoint] | None:
+def _recall(store: SlabStore) -> State[PartsPoint] | None:
     """Return where an earlier search broke off; None where none did, or where it left something that is not whole."""
     if not store.checkpoint.exists():
         return None

@@ -212,7 +212,7 @@ def start_pass(
         folder = brought[k]
         if folder is not None and any(folder.glob("*.where")):
             wanted = codes_of_rows(store, domain, part, codes, k)
-            potentials[part.block(k)] = _matched(wanted, *gather(folder, number), domain.select(store.scopes[k]).sizes)
+            potentials[part.block(k)] = _match(wanted, *gather(folder, number), domain.select(store.scopes[k]).sizes)
         if k == 0:
             potentials[part.block(k)] += shift
     potentials[~np.isfinite(potentials)] = 0.0
@@ -223,7 +223,7 @@ def start_pass(
     return float(part.masses(potentials).sum())
 
 
-def _matched(
+def _match(
     wanted: Sequence[IntArray], codes: Sequence[IntArray], values: FloatArray, sizes: Sequence[int]
 ) -> FloatArray:
     """Return the value of each wanted row, 0 where there is none."""

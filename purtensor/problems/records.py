@@ -40,7 +40,7 @@ def records_problem(
     codes = _distinct_profiles(rng, profiles, attributes, categories, classes)
     weights = rng.gamma(2.0, 1.0, profiles)
     weights /= weights.sum()
-    goal = _reweighted(rng, weights, codes, categories)
+    goal = _reweight(rng, weights, codes, categories)
     pairs = [(first, first + 1) for first in range(0, attributes, 2)]
     return NamedProblem(
         name=name,
@@ -78,7 +78,7 @@ def _distinct_profiles(
     return np.ascontiguousarray(codes[np.sort(first)[:profiles]])
 
 
-def _reweighted(rng: np.random.Generator, weights: FloatArray, codes: IntArray, categories: int) -> FloatArray:
+def _reweight(rng: np.random.Generator, weights: FloatArray, codes: IntArray, categories: int) -> FloatArray:
     attributes = codes.shape[1]
     effects = 0.35 * rng.standard_normal((attributes, categories))
     shift = sum(effects[attribute][codes[:, attribute]] for attribute in range(attributes))

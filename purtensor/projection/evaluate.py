@@ -65,7 +65,7 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
     )
     listed = (rows >= 0).all(axis=0)
     exponent = np.where(listed, potentials[rows].sum(axis=0), -np.inf)
-    known = listed & (np.isneginf(exponent) | _determined(full, rows))
+    known = listed & (np.isneginf(exponent) | _determine(full, rows))
     unknown = np.flatnonzero(~known)
     if len(unknown) and undefined == "raise":
         raise InvalidTableError(
@@ -96,7 +96,7 @@ def _rows_of(system: System, coded: CodedTable) -> IntArray:
     return found
 
 
-def _determined(full: System, rows: IntArray) -> BoolArray:
+def _determine(full: System, rows: IntArray) -> BoolArray:
     """Return which columns of C, given by their rows, depend on the columns of the support.
 
     They do when every combination of rows that vanishes on the support vanishes on them.

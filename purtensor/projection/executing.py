@@ -53,16 +53,16 @@ def outcomes(
     """
     work = [(call, number, item) for number, item in enumerate(items)]
     if executor is None:
-        yield from (_tried(*one) for one in work)
+        yield from (_try(*one) for one in work)
     elif isinstance(executor, int) and not isinstance(executor, bool) and executor != 0:
         import joblib  # optional, and not needed for anything else
 
         parallel = joblib.Parallel(n_jobs=executor, return_as="generator_unordered")
-        yield from _all_told(lambda: parallel(joblib.delayed(_tried)(*one) for one in work), len(work))
+        yield from _all_told(lambda: parallel(joblib.delayed(_try)(*one) for one in work), len(work))
     elif hasattr(executor, "submit"):
-        yield from _submitted(work, executor)
+        yield from _submit(work, executor)
     elif callable(executor) and hasattr(executor, "n_jobs"):
-        yield from _all_told(lambda: executor((_tried, one, {}) for one in work), len(work))
+        yield from _all_told(lambda: executor((_try, one, {}) for one in work), len(work))
     else:
         told = executor if isinstance(executor, int) else type(executor).__qualname__
         raise InvalidOptionError(
@@ -83,13 +83,13 @@ def _all_told(parallel: Callable[[], Iterable[tuple[int, Any]]], count: int) -> 
             yield number, Failure(number, error, traceback.format_exc())
 
 
-def _submitted(work: list[Any], executor: Any) -> Iterator[tuple[int, Any]]:
+def _submit(work: list[Any], executor: Any) -> Iterator[tuple[int, Any]]:
     ours = hasattr(executor, "gather")  # a Client of dask.distributed: the same call may be made twice
     futures: dict[Any, int] = {}
     try:
         for one in work:
             try:
-                futures[executor.submit(_tried, *one, **({"pure": False} if ours else {}))] = one[1]
+                futures[executor.submit(_try, *one, **({"pure": False} if ours else {}))] = one[1]
             except Exception as error:  # it takes nothing any more, as when a worker has ended before
                 yield one[1], Failure(one[1], error, traceback.format_exc())
         for future in _ended(list(futures), executor if ours else None):
@@ -111,7 +111,7 @@ def _ended(futures: list[Any], client: Any) -> Iterable[Any]:
     return ended
 
 
-def _tried(call: Callable[[Any], Any], number: int, item: Any) -> tuple[int, Any]:
+def _try(call: Callable[[Any], Any], number: int, item: Any) -> tuple[int, Any]:
     """Return an item's number with what the call gave for it, or with why there is nothing."""
     try:
         return number, call(item)

@@ -72,7 +72,7 @@ def log_linear_parameters(result: Projection, *, contrasts: str = "sum") -> dict
     found: dict[tuple[str, ...], Table] = {}
     for potentials in result.potentials:
         domain, values = _whole_scope(potentials)
-        for names, part in _decomposed(values, domain.attributes, _CONTRASTS[contrasts]).items():
+        for names, part in _decompose(values, domain.attributes, _CONTRASTS[contrasts]).items():
             key = tuple(sorted(names, key=order.index))
             named = dense_table(domain.select(names), part).transpose(*key) if names else Table(float(part))
             found[key] = found[key] + named if key in found else named
@@ -101,7 +101,7 @@ def _whole_scope(potentials: Table) -> tuple[Domain, FloatArray]:
     return smaller, kept
 
 
-def _decomposed(values: FloatArray, names: Sequence[str], contrast: Contrast) -> dict[tuple[str, ...], FloatArray]:
+def _decompose(values: FloatArray, names: Sequence[str], contrast: Contrast) -> dict[tuple[str, ...], FloatArray]:
     """Return the parts of an array that belong to each set of its axes; they add up to it."""
     parts: dict[tuple[str, ...], FloatArray] = {(): values}
     for axis, name in enumerate(names):

@@ -117,7 +117,7 @@ def relax(
             run = run.ended_by(Termination.INTERRUPTED)
         if diagnosis is not None and diagnosis.verdict is Verdict.INFEASIBLE:
             run = run.ended_by(Termination.INFEASIBLE)
-    return _delivered(make_relaxation(reference, run, chosen, penalty, float(strength), diagnosis), on_failure)
+    return _deliver(make_relaxation(reference, run, chosen, penalty, float(strength), diagnosis), on_failure)
 
 
 def relaxed_question(
@@ -162,7 +162,7 @@ def _check_options(
         raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations!r}")
 
 
-def _delivered(result: Relaxation, on_failure: str) -> Relaxation:
+def _deliver(result: Relaxation, on_failure: str) -> Relaxation:
     if result.converged or on_failure == "return":
         return result
     if result.termination is Termination.INFEASIBLE and on_failure == "raise":

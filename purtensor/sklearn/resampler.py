@@ -101,7 +101,7 @@ class PURResampler(ProjectingEstimator):
         sources = [
             _rows_with(own, wanted[profile], weights, rng) for own, wanted in zip(codes, drawn.codes, strict=True)
         ]
-        return _gathered(X, sources[1:]), _gathered_response(y, sources[0])
+        return _gather(X, sources[1:]), _gathered_response(y, sources[0])
 
 
 def _rows_with(codes: IntArray, wanted: IntArray, weights: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -113,7 +113,7 @@ def _rows_with(codes: IntArray, wanted: IntArray, weights: FloatArray, rng: np.r
     return np.asarray(order[begins + np.floor(rng.random(len(wanted)) * (ends - begins)).astype(np.int64)])
 
 
-def _gathered(X: Any, sources: list[IntArray]) -> Any:
+def _gather(X: Any, sources: list[IntArray]) -> Any:
     """Return rows in the container of X: column j of row i from row sources[j][i]."""
     if isinstance(X, pd.DataFrame):
         fields = {j: X.iloc[:, j].array.take(rows) for j, rows in enumerate(sources)}

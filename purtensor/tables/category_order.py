@@ -22,12 +22,12 @@ def order_of_rows(codes: Sequence[IntArray], sizes: Sequence[int]) -> list[IntAr
         differs = column[1:] != column[:-1]
         here = np.flatnonzero(equal & differs)
         steps = np.unique(column[:-1][here] * size + column[1:][here])
-        orders.append(_merged(np.stack(np.divmod(steps, size)), size))
+        orders.append(_merge(np.stack(np.divmod(steps, size)), size))
         equal &= ~differs
     return orders
 
 
-def _merged(steps: IntArray, size: int) -> IntArray:
+def _merge(steps: IntArray, size: int) -> IntArray:
     """Return the codes 0 .. size - 1 in an order that every step (from, to) agrees with, or as they are."""
     after: list[list[int]] = [[] for _ in range(size)]
     waits = [0] * size

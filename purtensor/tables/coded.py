@@ -256,7 +256,7 @@ def sparse_table(
     columns: list[Any] = list(codes)
     index = pd.MultiIndex(levels=levels, codes=columns, names=list(domain.attributes), verify_integrity=False)
     coords = xr.Coordinates.from_pandas_multiindex(index, PROFILE)
-    return _assembled((PROFILE,), values, dict(coords.variables), coords.xindexes, name, attrs)
+    return _assemble((PROFILE,), values, dict(coords.variables), coords.xindexes, name, attrs)
 
 
 def dense_table(
@@ -269,10 +269,10 @@ def dense_table(
         index = PandasIndex(categories.rename(attribute), attribute)
         indexes[attribute] = index
         variables.update(index.create_variables())
-    return _assembled(domain.attributes, values, variables, indexes, name, attrs)
+    return _assemble(domain.attributes, values, variables, indexes, name, attrs)
 
 
-def _assembled(
+def _assemble(
     dims: tuple[str, ...],
     values: FloatArray,
     variables: dict[Hashable, xr.Variable],

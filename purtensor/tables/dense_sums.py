@@ -31,7 +31,7 @@ def dense_sums(values: FloatArray, scopes: Sequence[Axes]) -> list[FloatArray]:
     widest = _widest(scopes)
     with np.errstate(under="ignore"):
         levels = dict(zip(widest, _level_sums(values, widest), strict=True))
-        return [_combined(levels, scope) for scope in scopes]
+        return [_combine(levels, scope) for scope in scopes]
 
 
 def _widest(scopes: Sequence[Axes]) -> list[Axes]:
@@ -40,7 +40,7 @@ def _widest(scopes: Sequence[Axes]) -> list[Axes]:
     return [one for one in distinct if not any(set(one) < set(other) for other in distinct)]
 
 
-def _combined(levels: dict[Axes, FloatArray], scope: Axes) -> FloatArray:
+def _combine(levels: dict[Axes, FloatArray], scope: Axes) -> FloatArray:
     """Return the sums of a scope from the levels of one that contains it."""
     wide = next(axes for axes in levels if set(scope) <= set(axes))
     gone = tuple(1 + place for place, axis in enumerate(wide) if axis not in scope)

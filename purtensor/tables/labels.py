@@ -73,7 +73,7 @@ def encode_labels(categories: pd.Index[Any]) -> tuple[npt.NDArray[Any], str]:
         return _texts(map(label_text, labels)), "boolean"
     if all(isinstance(label, str) for label in labels):
         return _texts(labels), "string"
-    return _texts(json.dumps(_tagged(label)) for label in labels), "mixed"
+    return _texts(json.dumps(_tag(label)) for label in labels), "mixed"
 
 
 def decode_labels(labels: Any, kind: str) -> pd.Index[Any]:
@@ -99,7 +99,7 @@ def decode_labels(labels: Any, kind: str) -> pd.Index[Any]:
             raise ValueError(f"labels {texts} are no booleans")
         return pd.Index([text == "true" for text in texts])
     if kind == "mixed":
-        mixed: pd.Index[Any] = pd.Index([_untagged(json.loads(text)) for text in texts], dtype=object)
+        mixed: pd.Index[Any] = pd.Index([_untag(json.loads(text)) for text in texts], dtype=object)
         return mixed
     if kind != "string":
         raise ValueError(f"labels of the unknown kind {kind!r}")
@@ -164,20 +164,20 @@ def check_text(text: str, what: str) -> None:
         raise InvalidTableError(f"{what} {text!r} has a character that no file holds; write it in plain characters")
 
 
-def _tagged(label: Any) -> Any:
+def _tag(label: Any) -> Any:
     """Return a label as what JSON has, and objects with one key for what it has not."""
     if isinstance(label, pd.Interval):
-        return {"interval": [_tagged(label.left), _tagged(label.right), label.closed]}
+        return {"interval": [_tag(label.left), _tag(label.right), label.closed]}
     if isinstance(label, pd.Timestamp | datetime.datetime):
         return {"datetime": label.isoformat()}
     label_text(label)  # refuses what is none of the types below
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _untagged(value: Any) -> Any:
+def _untag(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "interval" in value:
         left, right, closed = value["interval"]
-        return pd.Interval(_untagged(left), _untagged(right), closed)
+        return pd.Interval(_untag(left), _untag(right), closed)
     return pd.Timestamp(value["datetime"])

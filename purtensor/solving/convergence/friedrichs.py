@@ -102,7 +102,7 @@ def _batches(one: IntArray, other: IntArray) -> list[tuple[IntArray, tuple[int, 
     several = np.flatnonzero((one > 1) & (other > 1))
     kinds: dict[tuple[int, int], list[int]] = {}
     for component in several.tolist():
-        kinds.setdefault((_rounded(int(one[component])), _rounded(int(other[component]))), []).append(component)
+        kinds.setdefault((_round_up(int(one[component])), _round_up(int(other[component]))), []).append(component)
     found = []
     for shape, members in kinds.items():
         at_once = max(1, _ENTRIES // (shape[0] * shape[1]))
@@ -110,7 +110,7 @@ def _batches(one: IntArray, other: IntArray) -> list[tuple[IntArray, tuple[int, 
     return found
 
 
-def _rounded(size: int) -> int:
+def _round_up(size: int) -> int:
     """Return the next size of which there are matrices: exact up to 8, then in steps of about an eighth."""
     step = 1 << max(0, size.bit_length() - 4)
     return -(-size // step) * step

@@ -42,7 +42,7 @@ def factorize(matrix: FloatArray) -> Factor:
     scaled = _to_unit_diagonal(matrix, scale)
     triangle, failed = lapack.dpotrf(scaled, lower=0, clean=0)
     if failed:
-        scale = np.where(_drowned(scaled, diagonal), 0.0, scale)
+        scale = np.where(_find_drowned(scaled, diagonal), 0.0, scale)
         scaled = _to_unit_diagonal(matrix, scale)
         triangle, failed = lapack.dpotrf(scaled, lower=0, clean=0)
     if not failed:
@@ -60,7 +60,7 @@ def _to_unit_diagonal(matrix: FloatArray, scale: FloatArray) -> FloatArray:
     return np.asarray(scaled)
 
 
-def _drowned(scaled: FloatArray, diagonal: FloatArray) -> BoolArray:
+def _find_drowned(scaled: FloatArray, diagonal: FloatArray) -> BoolArray:
     """Return the rows whose diagonal is nothing but rounding: an entry beside it is larger than it may be.
 
     In a positive semidefinite matrix of unit diagonal no entry is beyond 1; of two rows that break this, the one with

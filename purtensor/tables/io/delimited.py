@@ -49,7 +49,7 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
     codes, texts = label_texts(table)
     values = _as_float(storable_values(table).reshape(-1))
     numbers = values.astype(np.int64) if _is_whole(values) else values
-    with replaced_file(path) as temporary, _opened(temporary, is_gzip(path)) as file:
+    with replaced_file(path) as temporary, _open(temporary, is_gzip(path)) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*domain.attributes, value_column(values)])
         for start in range(0, len(values), _CHUNK):
@@ -113,7 +113,7 @@ def read_csv(path: str | os.PathLike[str]) -> Table:
     with reading(path):
         content = Path(path).read_bytes()
         try:
-            return _parsed(gzip.decompress(content) if is_gzip(path) else content)
+            return _parse(gzip.decompress(content) if is_gzip(path) else content)
         except UnicodeDecodeError as error:
             raise FileFormatError(f"{name} is no text in UTF-8: {error}") from error
         except (FileFormatError, InvalidTableError) as error:
@@ -151,7 +151,7 @@ def _check_cell(cell: str, what: str, *, is_text: bool = True) -> None:
 
 
 @contextmanager
-def _opened(path: Path, compressed: bool) -> Iterator[TextIO]:
+def _open(path: Path, compressed: bool) -> Iterator[TextIO]:
     with path.open("wb") as raw:
         if not compressed:
             with io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
@@ -165,7 +165,7 @@ def _opened(path: Path, compressed: bool) -> Iterator[TextIO]:
             yield file
 
 
-def _parsed(content: bytes) -> Table:
+def _parse(content: bytes) -> Table:
     if not content.strip():
         raise FileFormatError("the file is empty")
     if b"\0" in content:

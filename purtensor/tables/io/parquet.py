@@ -103,7 +103,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
         metadata = stored.schema.metadata or {}
         try:
             if _KEY in metadata:
-                return _restored(stored, json.loads(metadata[_KEY]))
+                return _restore(stored, json.loads(metadata[_KEY]))
             if b"content_hash" in _footer(Path(path)):
                 raise FileFormatError("it is damaged: what restores it is there, but not in its place")
             return _foreign(stored)
@@ -129,7 +129,7 @@ def _footer(path: Path) -> bytes:
     return content[-8 - int.from_bytes(content[-8:-4], "little") :]
 
 
-def _restored(stored: Any, told: dict[str, Any]) -> Table:
+def _restore(stored: Any, told: dict[str, Any]) -> Table:
     if told["format_version"] != FORMAT_VERSION:
         raise FileFormatError(f"format version {told['format_version']}, where this purtensor reads {FORMAT_VERSION}")
     names, categories, codes = [], [], []

@@ -99,14 +99,14 @@ def dataset_to_table(dataset: xr.Dataset, prefix: str = "") -> Table:
         The dataset has no such table, or its parts do not fit together.
     """
     try:
-        return _assembled(dataset, prefix)
+        return _assemble(dataset, prefix)
     except (InvalidTableError, KeyError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError(f"the parts of the table do not fit together: {error}") from error
 
 
-def _assembled(dataset: xr.Dataset, prefix: str) -> Table:
+def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
     ours = [v for v in dataset.variables.values() if v.attrs.get("table") == prefix]
     values = [v for v in ours if v.attrs.get("role") == "values"]
     if len(values) != 1:

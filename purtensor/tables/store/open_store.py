@@ -75,7 +75,7 @@ def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *,
     >>> stored.profiles, stored.total
     (3, 3.0)
     """
-    pieces = _pieces(table) if isinstance(table, Table) else _encoded(table)
+    pieces = _pieces(table) if isinstance(table, Table) else _encode(table)
     first = next(pieces, None)
     if first is None:
         raise InvalidTableError("there is no piece to store")
@@ -258,7 +258,7 @@ def _pieces(table: Table) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatA
         begin = end
 
 
-def _encoded(tables: Iterable[Table]) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
+def _encode(tables: Iterable[Table]) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
     if not isinstance(tables, Iterable) or getattr(tables, "shape", None) == ():
         raise InvalidTableError(f"what is stored is a table, or several, this is {type(tables).__qualname__}")
     for table in tables:

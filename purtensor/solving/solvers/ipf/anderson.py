@@ -48,7 +48,7 @@ def accelerated_step(
     image = point.potentials
     memory.latest.append(_Visit(image, image - iterate.potentials))
     if len(memory.latest) > 1:
-        extra = _extrapolated(space, point, extrapolation(memory.latest, problem.targets))
+        extra = _extrapolate(space, point, extrapolation(memory.latest, problem.targets))
         if extra is None:
             memory.latest.clear()
             point = space.at(image)  # masses only ever scaled in place would drift off their potentials
@@ -60,7 +60,7 @@ def accelerated_step(
     return Step(Iterate(point.potentials, point.masses, memory), 1, (record,), stalled=swept.stalled)
 
 
-def _extrapolated(space: ArrayRowSpace, point: Iterate, move: FloatArray) -> tuple[Iterate, float] | None:
+def _extrapolate(space: ArrayRowSpace, point: Iterate, move: FloatArray) -> tuple[Iterate, float] | None:
     """Return the point after the move and what the dual gains by it; None where it gains nothing."""
     direction = centre(space, point, move)
     tried = space.try_step(point, direction, 1.0)

@@ -89,7 +89,7 @@ def _built(problem: Problem, order: tuple[int, ...]) -> Merged | None:
     patterns = _patterns(problem)
     width = 1 if patterns is None else WIDTH
     units = profiles // width
-    found = _grouped(
+    found = _group(
         problem,
         order,
         width,
@@ -139,7 +139,7 @@ class _Group:
         return True
 
 
-def _grouped(problem: Problem, order: tuple[int, ...], width: int, most: int) -> list[_Group]:
+def _group(problem: Problem, order: tuple[int, ...], width: int, most: int) -> list[_Group]:
     """Return the groups: each constraint joins the one before where that stays small."""
     sizes = np.diff(problem.offsets)
     number = np.empty(max(_MOST_PAIRS, int(sizes.max())), dtype=np.int32)

@@ -89,7 +89,7 @@ def _built(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     slabs = problem.slabs
     if slabs is None or len(slabs.inside) != 2:
         return None
-    turned = _turned(order, slabs.inside)
+    turned = _turn(order, slabs.inside)
     if turned is None:
         return None
     outside, (a, b), plan = turned
@@ -110,7 +110,7 @@ def _built(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     return Crossing(source, layout, plan, (rows, columns), chunks_of(blocks, per_chunk), problem.total)
 
 
-def _turned(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, int], Plan] | None:
+def _turn(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, int], Plan] | None:
     """Return the outside constraints in the order of the sweep, A and B, and the plan of a sweep.
 
     None where outside constraints stand on both sides of an inside one.
