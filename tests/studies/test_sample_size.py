@@ -8,7 +8,7 @@ from purtensor.studies.wage import study_wage
 
 
 def test_rest_by_size__falls_to_chance() -> None:
-    study = study_wage(pt.datasets.census_wage(), "CPS 1994-95", sets=100, seed=4, workers=2)
+    study = study_wage(pt.datasets.census_wage(), "CPS 1994-95", sets=60, seed=4, workers=2)
     found = rest_by_size(study, factors=(1, 16), workers=2)
     assert found["size"].tolist() == [16_888, 16 * 16_888]
     assert found["rms z"][0] > 1.3  # systematic
