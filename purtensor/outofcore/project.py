@@ -38,7 +38,7 @@ from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.outofcore.warm_start import begun_from
 from purtensor.projection.deliver import deliver
 from purtensor.projection.lazy_verdict import FaceVerdict
-from purtensor.projection.options import check_telling, iterations_of, stopping_of
+from purtensor.projection.options import check_telling, iterations_of, refuse_log_ratio, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
@@ -96,6 +96,7 @@ def project_stored(
         Memory or disk do not suffice.
     """
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
+    refuse_log_ratio(stop_on, "stored tables")
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     with stored_problem(reference, constraints) as (stored, flat), locked(stored, flat) as waited:
         try:

@@ -17,8 +17,9 @@ from purtensor.feasibility.verdict import restricted
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.result import Projection, empty_projection, make_projection
-from purtensor.solving.certificate import Certificate, DualCertifier, certify
+from purtensor.solving.certificate import UNPROVED, Certificate, DualCertifier, certify
 from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
+from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.loop import Progress, Run, Stage, State, begin, run, step_on_arrays
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solve import interrupt, solve
@@ -67,8 +68,8 @@ class MarginalQuestion:
                 raise InfeasibleError(str(error), self.lazily.diagnosed()) from None
             return self._without_support()
         warm = None if start is None else _warm_start(labelled, start)
-        verdict = _MarginalVerdict(self.lazily, labelled, self.solver)
-        outcome = solve(_stage(labelled, self.solver, warm), self.stopping, verdict, told)
+        verdict = _MarginalVerdict(self.lazily, labelled, self.solver, self.stopping.stop_on)
+        outcome = solve(_stage(labelled, self.solver, self.stopping.stop_on, warm), self.stopping, verdict, told)
         proof = None
         if certificate and not outcome.hurried:
             try:
@@ -90,14 +91,19 @@ class MarginalQuestion:
         return make_projection(self.reference, labelled, outcome, None, self.lazily.diagnosed())
 
 
-def _stage(labelled: LabelledProblem, solver: Solver, warm: FloatArray | None = None) -> Stage[Iterate]:
+def _stage(labelled: LabelledProblem, solver: Solver, stop_on: str, warm: FloatArray | None = None) -> Stage[Iterate]:
     """Return what the loop works on: it begins at the reference, or at the potentials of a warm start."""
     space = ArraySpace(labelled.arrays)
     point = space.start() if warm is None else iterate_at(labelled.arrays, warm)
     state = begin(space, point, at_reference=warm is None)
-    return Stage(
-        space, state, step_on_arrays(space, solver), lambda at: certify(space, iterate_at(space.problem, at.potentials))
-    )
+
+    def proof(at: Iterate) -> Certificate:
+        point = iterate_at(space.problem, at.potentials)
+        if stop_on == "log_ratio":
+            return replace(UNPROVED, log_ratio_bound=log_ratio_bound(space, point, 0))
+        return certify(space, point)
+
+    return Stage(space, state, step_on_arrays(space, solver), proof)
 
 
 @dataclass(slots=True, eq=False)
@@ -106,6 +112,7 @@ class _MarginalVerdict(FaceVerdict[Table]):
 
     labelled: LabelledProblem
     solver: Solver
+    stop_on: str
 
     def face(self, state: State[Iterate]) -> Stage[Iterate]:
         """Return the problem without its implied zeros, where a run begins anew."""
@@ -113,7 +120,7 @@ class _MarginalVerdict(FaceVerdict[Table]):
         keep = np.asarray(~zeros)
         arrays = restricted(self.labelled.arrays, keep)
         self.labelled = replace(self.labelled, profiles=self.labelled.profiles[keep], arrays=arrays)
-        return _stage(self.labelled, self.solver)
+        return _stage(self.labelled, self.solver, self.stop_on)
 
 
 def _warm_start(labelled: LabelledProblem, start: Projection[Any] | Sequence[Table]) -> FloatArray:

@@ -24,13 +24,19 @@ def solver_of(solver: Solver | str | None) -> Solver:
 
 def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_seconds: float | None) -> Stopping:
     """Return the stopping rule, its options checked."""
-    check_choice("stop_on", stop_on, ("residual", "tv_bound"))
+    check_choice("stop_on", stop_on, ("residual", "tv_bound", "log_ratio"))
     if not (is_number(tolerance) and 0 <= tolerance < 1):
         raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance!r}")
     iterations = _MOST_ITERATIONS if max_iterations is None else iterations_of(max_iterations)
     if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
         raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds!r}")
     return Stopping(float(tolerance), stop_on, iterations, float("inf") if max_seconds is None else float(max_seconds))
+
+
+def refuse_log_ratio(stop_on: str, what: str) -> None:
+    """Refuse to stop on a bound of log ratios where none is proved."""
+    if stop_on == "log_ratio":
+        raise InvalidOptionError(f"{what} have no bound of log ratios: stop_on is residual or tv_bound there")
 
 
 def iterations_of(limit: object) -> int:

@@ -15,7 +15,7 @@ from purtensor.kernels.engine import engine_for
 from purtensor.projection.deliver import deliver
 from purtensor.projection.general import potentials_of, run_general
 from purtensor.projection.marginal_question import MarginalQuestion
-from purtensor.projection.options import check_telling, solver_of, stopping_of
+from purtensor.projection.options import check_telling, refuse_log_ratio, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, general_projection
 from purtensor.solving.dual.labelled import (
@@ -85,6 +85,7 @@ def project(
     tolerance
         Met when the residual is within it, and the L1 miss of the worst constraint within 100 times it (total mass
         1), both judged on the returned table. With `stop_on="tv_bound"`: when the proved distance is within it.
+        With `stop_on="log_ratio"`: when the proved bound on |log(q / table)| of every profile is.
     max_iterations, max_seconds
         Limits on the solver; 1,000,000 iterations and no limit in time when None. The time is looked at between its
         steps, of some 0.04 s; a single step of Newton's method may take longer, and so may a verdict.
@@ -170,6 +171,7 @@ def project(
                 found = question.answer(start, told, certificate=bool(certificate), on_failure=on_failure, note=note)
         else:
             method = _method_of(solver)
+            refuse_log_ratio(stop_on, "rows of other kinds than marginals with targets")
             if max_iterations is None:
                 stopping = replace(stopping, max_iterations=_MOST_STEPS[method])
             labelled = build_question(table, given, options)

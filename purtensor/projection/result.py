@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 import numpy as np
 import xarray as xr
@@ -21,14 +21,16 @@ from purtensor.kernels.divergence import divergence_sum
 from purtensor.projection.derivatives import Derivatives, Gradient
 from purtensor.projection.evidence import Evidence, LabelledEvidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
-from purtensor.projection.solved import solved_arrays
+from purtensor.projection.solved import solved_arrays, solved_point
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.dual.answer import Answer
 from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.iterate import Record
+from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
+from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.termination import Termination
 from purtensor.solving.trace_lines import TraceLine
 
@@ -156,6 +158,20 @@ class Projection(Shown, Generic[TableT]):
     def objective(self) -> float:
         """What was minimised: the divergence, or another distance, and what soft rows cost, in nats."""
         return self.evidence.objective if isinstance(self.evidence, GeneralEvidence) else self.divergence
+
+    @property
+    def log_ratio_bound(self) -> float:
+        """Proved: |log(q / table)| <= this on every profile with mass, q being the exact projection; in nats.
+
+        Computed when it is asked for, at the cost of some Newton iterations and of an array of profiles times the rows
+        beside those of two constraints. It is inf where nothing is proved: far from convergence, for more than
+        2 10^7 entries of that array, and for tables on disk and rows of other kinds (notes/log_ratio.md).
+        """
+        on_disk = not isinstance(self.reference, Table)
+        if on_disk or self.is_general or self.termination is Termination.INFEASIBLE:
+            return float("inf")
+        labelled, point = solved_point(cast("Projection[Any]", self))
+        return log_ratio_bound(ArraySpace(labelled.arrays), point)
 
     def jvp(self, targets: Sequence[Table | None] | None = None, log_reference: Table | None = None) -> Table:
         """Return the change of the projection for small changes of its targets and its reference, to first order.

@@ -9,7 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
-from purtensor.solving.iterate import iterate_at
+from purtensor.solving.iterate import Iterate, iterate_at
 from purtensor.solving.problem import LabelledProblem, build_problem
 
 if TYPE_CHECKING:
@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 
 def solved_arrays(result: Projection[Any]) -> tuple[LabelledProblem, FloatArray]:
     """Return the problem that was solved, on its face where there is one, and the masses of the projection."""
+    labelled, point = solved_point(result)
+    return labelled, point.masses
+
+
+def solved_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate]:
+    """Return the problem that was solved, on its face where there is one, and where its solver ended."""
     evidence = result.evidence
     if isinstance(evidence, SolverEvidence):
-        return evidence.labelled, evidence.run.iterate.masses
+        return evidence.labelled, evidence.run.iterate
     reference = result.reference.copy(data=np.where(result.table.values > 0, result.reference.values, 0))
     labelled = build_problem(reference, result.constraints)
-    return labelled, iterate_at(labelled.arrays, potentials_from(labelled, result.potentials)).masses
+    return labelled, iterate_at(labelled.arrays, potentials_from(labelled, result.potentials))

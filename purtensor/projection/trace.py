@@ -16,6 +16,7 @@ _UNITS = {
     "dual": "nats: a lower bound on the divergence of the projection from the reference",
     "gap": "nats: how far the dual can be below its maximum, by the certificate of the result",
     "tv_bound": "proved distance in total variation, where it was computed on the way",
+    "log_ratio_bound": "nats: proved bound on the largest |log(q / p)|, where it was computed on the way",
     "seconds": "seconds since the start; within one compiled call interpolated",
 }
 
@@ -34,7 +35,10 @@ def trace_of(lines: Sequence[TraceLine], bound: float, emptied: float = 0.0) -> 
         "dual": dual,
         "gap": dual[-1] + bound - dual,
         "tv_bound": np.array([line.tv_bound for line in lines]),
+        "log_ratio_bound": np.array([line.log_ratio_bound for line in lines]),
         "seconds": np.array([line.seconds for line in lines]),
     }
+    if np.isnan(columns["log_ratio_bound"]).all():  # asked for by stop_on alone
+        del columns["log_ratio_bound"]
     data = {name: ("record", values, {"long_name": _UNITS[name]}) for name, values in columns.items()}
     return xr.Dataset(data, coords={"iteration": ("record", [line.iteration for line in lines])})

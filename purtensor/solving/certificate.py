@@ -39,10 +39,13 @@ class Certificate:
         Nats; inf when nothing is proved.
     tv_bound
         Total variation; 1 when nothing is proved.
+    log_ratio_bound
+        The largest |log(q / p)| of a profile, where it was asked for; else inf.
     """
 
     bound: float
     tv_bound: float
+    log_ratio_bound: float = float("inf")
 
     @property
     def certified(self) -> bool:

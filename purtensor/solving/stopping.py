@@ -77,18 +77,19 @@ class Judge(Generic[P]):
     _awaited: float = field(init=False)
 
     def __post_init__(self) -> None:
-        # a residual in L1 is at most twice the distance in total variation: before, the bound cannot be met
+        # a residual in L1 is at most twice the distance in total variation, and no more than exp(log ratio) - 1: before
+        # twice the tolerance, which is less than 1, neither bound can be met
         self._awaited = 2 * self.stopping.tolerance
 
     def budget(self, iterations: int) -> Budget:
         """Return what a step may do before it comes back to be judged."""
-        if self.stopping.stop_on == "tv_bound":
+        if self.stopping.stop_on != "residual":
             return Budget(iterations, float("inf"), self._awaited)
         return Budget(iterations, self.stopping.residual, self.stopping.residual_l1)
 
     def is_met(self, point: P, line: TraceLine) -> bool:
         """Tell whether the point meets what was asked for; `line` is that of the trace which measured it."""
-        if self.stopping.stop_on == "tv_bound":
+        if self.stopping.stop_on != "residual":
             return self._is_certified(point, line)
         if not self.stopping.is_met_by(line.record.residual, line.record.residual_l1):
             return False
@@ -114,7 +115,10 @@ class Judge(Generic[P]):
         if self.certify is None or residual_l1 > self._awaited:
             return False
         self.certificate = self.certify(point)
-        line.tv_bound = reached = self.certificate.tv_bound
+        if self.stopping.stop_on == "log_ratio":
+            line.log_ratio_bound = reached = self.certificate.log_ratio_bound
+        else:
+            line.tv_bound = reached = self.certificate.tv_bound
         tolerance = self.stopping.tolerance
         if reached > tolerance:
             self._awaited = residual_l1 * min(0.95, max(0.5, tolerance / reached))

@@ -17,6 +17,7 @@ class TraceLine:
     iteration: int
     seconds: float
     tv_bound: float = float("nan")
+    log_ratio_bound: float = float("nan")
 
 
 class _Call(NamedTuple):

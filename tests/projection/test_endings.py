@@ -158,7 +158,7 @@ def test_project__on_failure_warn_and_return():
         ({"tolerance": -1e-3}, "tolerance is a share"),
         ({"tolerance": 1.0}, "tolerance is a share"),
         ({"tolerance": float("nan")}, "tolerance is a share"),
-        ({"stop_on": "bound"}, "stop_on is one of residual, tv_bound"),
+        ({"stop_on": "bound"}, "stop_on is one of residual, tv_bound, log_ratio"),
         ({"on_failure": "ignore"}, "on_failure is one of raise, warn, return"),
         ({"max_iterations": -1}, "max_iterations is a count"),
         ({"max_seconds": 0.0}, "max_seconds is a positive time"),

@@ -111,6 +111,23 @@ class ArraySpace(ArrayPoints):
     def _sums_on(self, basis: Basis | ProductBasis, point: Iterate, change: ArrayChange) -> Sums:
         """Return the sums of a change whose rest is left to a basis."""
         most = NEGLIGIBLE * self.total
+        met, rest = self.meet(basis, change)
+        found = self._proof(point, met.moves, met.potentials, rest)
+        if isinstance(basis, Basis) and not found.feasible and met.left <= most:
+            exact = exact_change(self.problem, basis, point.masses, met.moves)
+            if exact is not None:
+                moves, rest = exact
+                found = self._proof(point, moves, met.potentials, rest)._replace(feasible=True)
+        # rows that depend on others may contradict them, which no change of the masses mends
+        return found._replace(feasible=found.feasible and met.left <= most)
+
+    def heaviest(self, point: Iterate) -> Basis | None:
+        """Return a basis of profiles that are heavy at a point, with its forest; None where none is found."""
+        return self._basis if isinstance(self._basis, Basis) else heaviest_basis(self.problem, point.masses)
+
+    def meet(self, basis: Basis | ProductBasis, change: ArrayChange) -> tuple[ArrayChange, FloatArray]:
+        """Return a change whose misses the basis has met, and no less than what it lacks of an exact one."""
+        most = NEGLIGIBLE * self.total
         met, rest = change, basis.sizes(np.abs(change.missed) + change.unsure)
         for _ in range(_MOST_ROUTED):
             if _is_little(rest, change) and met.left <= most:
@@ -121,14 +138,7 @@ class ArraySpace(ArrayPoints):
             if not left.sum() < rest.sum():
                 break
             met, rest = routed, left
-        found = self._proof(point, met.moves, met.potentials, rest)
-        if isinstance(basis, Basis) and not found.feasible and met.left <= most:
-            exact = exact_change(self.problem, basis, point.masses, met.moves)
-            if exact is not None:
-                moves, rest = exact
-                found = self._proof(point, moves, met.potentials, rest)._replace(feasible=True)
-        # rows that depend on others may contradict them, which no change of the masses mends
-        return found._replace(feasible=found.feasible and met.left <= most)
+        return met, rest
 
     def _proof(self, point: Iterate, moves: FloatArray, potentials: FloatArray, rest: FloatArray) -> Sums:
         return proof_sums(self.problem, (point.masses, point.potentials), moves, potentials, rest)
