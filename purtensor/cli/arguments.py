@@ -97,6 +97,12 @@ def _add_project(commands: Any) -> None:
         "a stored table .zarr for the table, any other new folder for the whole result",
     )
     _add_people(solution)
+    solution.add_argument(
+        "--report",
+        type=Path,
+        metavar="DIR",
+        help="write a page on what was reached into a folder",
+    )
 
 
 def _add_diagnose(commands: Any) -> None:

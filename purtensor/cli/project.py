@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,8 +32,12 @@ def run(arguments: argparse.Namespace) -> None:
     if not on_disk:
         ending(arguments.out)  # refuses what could not be written later
     require_writable(arguments.out)
-    if on_disk and (arguments.weights_out is not None or arguments.rows is not None):
-        raise InvalidOptionError(f"{arguments.file.name} is a stored table: --weights-out and --rows are for records")
+    if on_disk and (arguments.weights_out or arguments.rows is not None or arguments.report):
+        raise InvalidOptionError(
+            f"{arguments.file.name} is a stored table: --weights-out, --rows and --report are for records"
+        )
+    if arguments.report is not None:
+        require_report(arguments.report)
     question = stored_question(arguments) if on_disk else read_question(arguments)
     if not on_disk:
         require_writable_labels(question.reference, arguments.out)
@@ -47,6 +53,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.rows is None:
         save(result if whole else result.table, arguments.out)
     told = write_people(arguments, people, result)
+    if arguments.report is not None:
+        from purtensor.cli.project_report import write_project_report  # needs matplotlib and jinja2
+
+        told["report"] = write_project_report(arguments, question, result)
     if arguments.ratio_bounds is not None and not on_disk:
         held = np.asarray(result.at_bound.values)
         told["at a bound"] = (
@@ -54,6 +64,16 @@ def run(arguments: argparse.Namespace) -> None:
         )
     show_facts("projection", {**result.summary(), "washed out": "", **told, "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")
+
+
+def require_report(folder: Path) -> None:
+    """Refuse a report, before anything is solved, into a folder that cannot be made, or without its packages."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidOptionError(f"--report is a folder, and {folder} is a file")
+    require_writable(folder, "--report")
+    missing = next((name for name in ("matplotlib", "jinja2") if find_spec(name) is None), None)
+    if missing is not None:
+        raise ImportError(f"reports need the package {missing}: pip install 'purtensor[report]'", name=missing)
 
 
 def _projected(arguments: argparse.Namespace, question: Question, solver: Solver, *, on_disk: bool) -> Projection[Any]:
