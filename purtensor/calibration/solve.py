@@ -86,7 +86,8 @@ def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bo
         message = message.replace(generic, f"with {asked.bounds}, ")
     beyond = _beyond_all(merged.blocks)
     if beyond:
-        message = f"{beyond} is beyond what any record has: {message}"
+        empty = message.startswith("targets and bounds of 0 leave no profile")  # which says no more
+        message = f"{beyond} is beyond what any record has" + ("" if empty else f": {message}")
     given, wanted = float(merged.weights.sum()), wanted_total(merged.blocks)
     far = wanted is not None and abs(wanted - given) > _FAR * given
     if asked.bounded and asked.relative_to == "given" and far:

@@ -389,7 +389,7 @@ def infeasible(seed):
 
 
 REASONS = (
-    r"^mean of x is beyond what any record has",
+    r"^mean of x is beyond what any record has$",
     r"a=0 can reach [\d.]+ of the [\d.]+ asked",
     r"with weights between 0\.9 and 1\.1 times, total of x can reach",
     r"^total [\d.]+ in \(a\) but [\d.]+ in \(b\)$",
