@@ -16,11 +16,11 @@ import numpy as np
 from purtensor._typing import IntArray
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.check_certificate import LARGEST, Guess, Proven, spread_weights
-from purtensor.outofcore.diagnosis import Step
 from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
 from purtensor.outofcore.part import read_part
 from purtensor.outofcore.passes import START
+from purtensor.outofcore.proof_step import Step
 from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.tables.domain import Domain

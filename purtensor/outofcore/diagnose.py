@@ -20,12 +20,13 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.check_certificate import Proven, keep_weights
 from purtensor.outofcore.coarser_questions import coarse_contradiction
 from purtensor.outofcore.combine_proofs import keep_bare, refuting
-from purtensor.outofcore.diagnosis import Step, StoredWitness, stored_diagnosis
+from purtensor.outofcore.diagnosis import StoredWitness, stored_diagnosis
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import Piece, of_proof, of_zero_targets, written, written_table
 from purtensor.outofcore.locks import locked
 from purtensor.outofcore.names import problem_name
 from purtensor.outofcore.prepare import slab_store_of
+from purtensor.outofcore.proof_step import Step
 from purtensor.outofcore.quick_verdicts import open_for, without_profile
 from purtensor.outofcore.restrict import restricted
 from purtensor.outofcore.search import Solved, searched

@@ -13,9 +13,10 @@ import numpy as np
 
 from purtensor._typing import IntArray
 from purtensor.outofcore.array_file import write_packed
-from purtensor.outofcore.diagnosis import Step, StoredWitness
+from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.folders import made_once
+from purtensor.outofcore.proof_step import Step
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
 from purtensor.outofcore.scaling import nats_left_out
 from purtensor.outofcore.slab_store import made_folders

@@ -14,9 +14,10 @@ from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.memory_witness import finding_of
 from purtensor.feasibility.verdict import restricted
+from purtensor.projection.labelled_answer import empty_projection, make_projection
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
-from purtensor.projection.result import Projection, empty_projection, make_projection
+from purtensor.projection.result import Projection
 from purtensor.solving.certificate import UNPROVED, Certificate, DualCertifier, certify
 from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
 from purtensor.solving.log_ratio import log_ratio_bound

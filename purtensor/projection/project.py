@@ -14,10 +14,11 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.engine import engine_for
 from purtensor.projection.deliver import deliver
 from purtensor.projection.general import potentials_of, run_general
+from purtensor.projection.labelled_answer import general_projection
 from purtensor.projection.marginal_question import MarginalQuestion
 from purtensor.projection.options import check_telling, refuse_log_ratio, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.result import Projection, general_projection
+from purtensor.projection.result import Projection
 from purtensor.solving.dual.labelled import (
     Bounds,
     GeneralOptions,

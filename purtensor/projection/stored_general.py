@@ -13,7 +13,8 @@ from scipy import sparse
 from purtensor.constraints.rows import Cells, RowBlock, Softness
 from purtensor.feasibility.mixed_verdict import judge
 from purtensor.projection.general import GeneralEvidence
-from purtensor.projection.result import Projection, general_projection
+from purtensor.projection.labelled_answer import general_projection
+from purtensor.projection.result import Projection
 from purtensor.solving.dual.answer import Answer
 from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, coded_with_signs
 from purtensor.solving.dual.question import Question
