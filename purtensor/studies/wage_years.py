@@ -70,7 +70,7 @@ def year_claims(frame: pd.DataFrame) -> list[Claim]:
 def _removing(frame: pd.DataFrame, missed: Finding) -> Claim:
     removed, chance = frame["removed"], frame["left by chance"]
     finding = Finding.HOLDS if (removed > REMOVED).all() else missed
-    if finding is Finding.FAILS and (removed + chance > REMOVED).all():
+    if finding is Finding.FAILS and (removed + NOISE_WIDTH * chance > REMOVED).all():
         finding = Finding.UNTOLD
     told = ", ".join(
         f"{share:.1%} in {year} (chance alone leaves {noise:.1%})"
