@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
+from purtensor._options import items_of
 from purtensor._printing import Shown
 from purtensor._typing import Table
 from purtensor.constraints.coefficients import coefficients
@@ -180,8 +181,9 @@ def compare_log_linear(fits: Sequence[LogLinearFit]) -> pd.DataFrame:
     >>> found["degrees of freedom"].tolist(), found["on"].tolist()[1:]
     ([3, 2, 1], [1.0, 1.0])
     """
-    if not fits:
-        raise InvalidOptionError("there must be at least one fit to compare, got none")
+    given = items_of(fits)
+    if not given or not all(isinstance(fit, LogLinearFit) for fit in given):
+        raise InvalidOptionError(f"fits must be at least one fit by fit_log_linear, got {fits!r}")
     first = fits[0].counts
     if not all(first.equals(fit.counts) for fit in fits):
         raise InvalidOptionError("fits must be of the same counts to be compared, got fits of different ones")

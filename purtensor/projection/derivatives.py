@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from purtensor._options import items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
 from purtensor.kernels.spread import spread
@@ -101,13 +102,14 @@ class Derivatives:
 
     def _rows_of(self, targets: Sequence[Table | None]) -> FloatArray:
         full, rows = self.labelled.full, self.labelled.rows
-        if isinstance(targets, Table) or len(targets) != len(full.scopes):
+        given = None if isinstance(targets, Table) else items_of(targets)
+        if given is None or len(given) != len(full.scopes):
             raise InvalidOptionError(
                 f"targets must be one table or None for each of the {len(full.scopes)} constraints, got "
-                f"{'a table' if isinstance(targets, Table) else len(targets)}"
+                f"{type(targets).__qualname__ if given is None else len(given)}"
             )
         values = np.zeros(full.rows)
-        for k, table in enumerate(targets):
+        for k, table in enumerate(given):
             if table is None:
                 continue
             scope = full.scopes[k]

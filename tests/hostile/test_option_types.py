@@ -149,6 +149,28 @@ CALLS = {
     "best_order": (of(pt.convergence.best_order, RESULT), {"most": set(), "seed": set()}),
     "evaluate": (of(pt.results.evaluate, RESULT, plain()), {"undefined": set()}),
     "log_linear_parameters": (of(pt.results.log_linear_parameters, RESULT), {"contrasts": set()}),
+    "convergence.forecast": (of(pt.convergence.forecast, RESULT), {"tolerance": set()}),
+    "convergence.predict": (of(pt.convergence.predict, plain(), PUR), {"at": {"table"}}),
+    "Projection.jvp": (of(RESULT.jvp), {"targets": NONE, "log_reference": NONE | {"table"}}),
+    "Projection.vjp": (of(RESULT.vjp), {"gradient": {"table"}}),
+    "fit_log_linear": (
+        of(pt.results.fit_log_linear, plain() * 100, model="y | s"),
+        {"model": set(), "support": {"table"}},
+    ),
+    "compare_log_linear": (of(pt.results.compare_log_linear), {"fits": set()}),
+    "problems.hardest": (
+        of(pt.problems.hardest, seed=1, moves=1),
+        {
+            "seed": BIG,
+            "responses": set(),
+            "protected": set(),
+            "unprotected": set(),
+            "records": set(),
+            "strength": set(),
+            "solver": NONE,
+            "moves": set(),
+        },
+    ),
     "SweepsToGo": (of(pt.convergence.SweepsToGo), {"tolerance": set()}),
     "compare": (
         compared,
@@ -231,6 +253,7 @@ def refuses(call, option, value):
 
 RESULTS_ONLY = {
     "convergence_rate": pt.convergence_rate,
+    "convergence.forecast": pt.convergence.forecast,
     "best_order": pt.convergence.best_order,
     "best_relaxation": pt.convergence.best_relaxation,
     "log_linear_parameters": pt.results.log_linear_parameters,
@@ -254,7 +277,14 @@ def test_results__of_another_kind_are_refused(name):
 def test_results__of_stored_tables_are_refused_where_memory_is_needed():
     pytest.importorskip("dask")
     stored = pt.project(plain().chunk(x=2), PUR)
-    for name in ("convergence_rate", "best_order", "standard_errors", "evaluate", "log_linear_parameters"):
+    for name in (
+        "convergence_rate",
+        "convergence.forecast",
+        "best_order",
+        "standard_errors",
+        "evaluate",
+        "log_linear_parameters",
+    ):
         with pytest.raises(pt.InvalidOptionError, match="of a table in memory"):
             RESULTS_ONLY[name](stored)
 

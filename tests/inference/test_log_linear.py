@@ -92,5 +92,5 @@ def test_fit__refuses_probabilities_and_other_counts():
         fit_log_linear(counts, "~ Hair + Nose")
     with pytest.raises(pt.InvalidOptionError, match="different"):
         compare_log_linear([fit_log_linear(counts, "~ Hair"), fit_log_linear(2 * counts, "~ Hair")])
-    with pytest.raises(pt.InvalidOptionError, match="at least one"):
+    with pytest.raises(pt.InvalidOptionError, match="at least one fit by"):
         compare_log_linear([])
