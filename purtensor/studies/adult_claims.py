@@ -63,7 +63,9 @@ def _natural_claims(study: AdultStudy) -> Iterator[Claim]:
     over_splits = Means(
         study.simulated_off["PUR"], study.noise["PUR"] / np.sqrt(study.data_sets), study.data_sets, _pairs(study)
     )
-    yield removed_claim("PUR", "It does so on the mean of simulated splits", over_splits, study.simulated_off[DATA])
+    yield removed_claim(
+        "PUR", "PUR removes disparity on the mean of simulated test splits", over_splits, study.simulated_off[DATA]
+    )
 
 
 def _pairs(study: AdultStudy) -> list[str]:

@@ -46,7 +46,7 @@ def test_claims__with_f_in_place_of_pur_they_do_not_hold(study: AdultStudy) -> N
     assert found >= {
         "No data set generated from a projection has a ratio below four fifths",
         "PUR removes disparity on test data up to sampling noise",
-        "It does so on the mean of simulated splits",
+        "PUR removes disparity on the mean of simulated test splits",
         "Data generated from PUR have parity on average",
         "Random forests trained on data generated from PUR stay within noise of ratio 1 on test data",
     }
