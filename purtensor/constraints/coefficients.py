@@ -16,6 +16,7 @@ from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.constraints.rank.independence import Independence, independent_rows
 from purtensor.constraints.rank.redundancy import RedundantRow, redundant
 from purtensor.constraints.system import System, align, reduce_system
+from purtensor.kernels.engine import engine_for
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import PROFILE, listed
 from purtensor.tables.memory import readable, require_memory
@@ -106,7 +107,8 @@ class Coefficients:
     @cached_property
     def independence(self) -> Independence:
         """The exact rank, rows that reach it, and how it was found."""
-        return independent_rows(self.system)
+        with engine_for(self.system.index.size):
+            return independent_rows(self.system)
 
     @property
     def rank(self) -> int:

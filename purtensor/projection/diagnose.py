@@ -11,6 +11,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.mixed_verdict import MixedVerdict, judge
+from purtensor.kernels.engine import engine_for
 from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
 from purtensor.tables.store.table import StoredTable, is_chunked
 
@@ -70,4 +71,6 @@ def diagnose(
     table, given = cast(Table, reference), general_constraints(constraints)
     if not is_plain(given, options):
         return judge(build_question(table, given, options).question, options.in_words())
-    return cast("Diagnosis[TableT]", diagnose_table(table, as_constraints(given)))
+    flat = as_constraints(given)
+    with engine_for(table.size * len(flat)):
+        return cast("Diagnosis[TableT]", diagnose_table(table, flat))

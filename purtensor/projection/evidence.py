@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from purtensor._typing import Table
+from purtensor.kernels.engine import engine_for
 from purtensor.projection.labels import in_units_given, table_of, tables_of_potentials
 from purtensor.projection.trace import trace_of
 from purtensor.solving.gauge import canonical_potentials
@@ -89,7 +90,8 @@ class SolverEvidence(InMemory):
     def potentials(self) -> tuple[Table, ...]:
         """One table a constraint: zero on dependent rows, -inf on zero targets."""
         given = in_units_given(self.labelled, self.run.iterate.potentials)
-        return tables_of_potentials(self.labelled, canonical_potentials(self.labelled.arrays, given))
+        with engine_for(self.labelled.arrays.index.size):
+            return tables_of_potentials(self.labelled, canonical_potentials(self.labelled.arrays, given))
 
     @cached_property
     def trace(self) -> xr.Dataset:

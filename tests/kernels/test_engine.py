@@ -69,6 +69,22 @@ def test_engines__agree_where_no_rows_are_coupled(conditions: str) -> None:
     agree(SimpleNamespace(reference=f, constraints=constraints))
 
 
+@pytest.mark.parametrize("name", NAMED)
+def test_engines__agree_on_verdicts_ranks_and_potentials(name: str) -> None:
+    problem, told = pt.problems.load(name), []
+    for choice in ("plain", "compiled"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PURTENSOR_ENGINE", choice)
+            matrix = pt.coefficients(problem.reference, problem.constraints)
+            found = pt.project(problem.reference, problem.constraints, on_failure="return", max_iterations=200)
+            verdict = pt.diagnose(problem.reference, problem.constraints).verdict
+            told.append((verdict, matrix.rank, list(matrix.independent_rows)))
+            potentials = [np.nan_to_num(one.values, neginf=-99.0) for one in found.potentials]
+            told.append(np.concatenate([one.ravel() for one in potentials]) if found.converged else np.zeros(1))
+    assert told[0] == told[2]
+    np.testing.assert_allclose(told[1], told[3], rtol=1e-7, atol=1e-7)
+
+
 def test_prefers_numpy__where_no_kernels_are_kept_up_to_a_size(unpinned: pytest.MonkeyPatch) -> None:
     unpinned.setattr(module, "has_kept_kernels", lambda: False)
     assert prefers_numpy(module.COLD)
