@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import glob
 from pathlib import Path
 
 from purtensor.cli.question import Question
 from purtensor.cli.records import KINDS
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
+from purtensor.records.files import STDIN
 from purtensor.tables.io.path_checks import STORE_MARK, require_file
 from purtensor.tables.store.table import StoredTable, open_table
 
@@ -20,16 +22,17 @@ _STRENGTH = 1e-4
 
 
 def is_stored(path: Path) -> bool:
-    """Tell whether a path is the folder of a stored table, rather than a file.
+    """Tell whether a path is the folder of a stored table, rather than of records.
 
     Raises
     ------
     UnreadableFileError
-        It is neither.
+        Nothing is there, and neither is it a name with wildcards, or what is piped in.
     """
-    if path.is_dir() and (path / STORE_MARK).exists():
-        return True
-    require_file(path, f"a table ({KINDS}, or a stored table, {STORE})")
+    if path.is_dir():
+        return (path / STORE_MARK).exists()
+    if str(path) != STDIN and not glob.glob(str(path)):
+        require_file(path, f"a table ({KINDS}, or a stored table, {STORE})")
     return False
 
 

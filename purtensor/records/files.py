@@ -10,8 +10,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -209,7 +210,7 @@ def _files(paths: Sequence[str]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path == STDIN:
-            files.append(_piped())
+            files.append(_piped(sys.stdin.buffer))
             continue
         if os.path.isdir(path) and not os.path.exists(os.path.join(path, STORE_MARK)):
             files += _files_in(Path(path))
@@ -243,13 +244,14 @@ def _kind(path: Path) -> str:
     return kind
 
 
-def _piped() -> Path:
+@lru_cache(maxsize=1)
+def _piped(source: BinaryIO) -> Path:
     """Return a temporary file with what is piped in, which is read more than once; it lasts as long as the program."""
     folder = tempfile.mkdtemp(prefix="purtensor-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = Path(folder) / "stdin"
     with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(source, file)
     with path.open("rb") as file:
         ending = {b"PAR1": ".parquet", b"ARRO": ".feather"}.get(file.read(4), ".csv")
     return path.rename(path.with_suffix(ending))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyreadstat
 import pytest
 
 import purtensor as pt
@@ -209,3 +212,32 @@ def test_read_counts__takes_no_cut_or_joined_row_for_missing_values(tmp_path: Pa
 def test_read_counts__names_a_weight_with_digits_of_another_script(tmp_path: Path) -> None:
     with pytest.raises(pt.errors.FileFormatError, match="column 'count' of data\\.csv has '1\u0663' in row 0"):
         read_counts(written(tmp_path, "a,count\nu,1\u0663\nv,2\n"), Columns())
+
+
+@pytest.mark.parametrize(
+    "given", ["-", "parts", "part*.csv", "semi.csv", "people.csv.zst", "people.xlsx", "people.dta", "people.sav"]
+)
+def test_project__reads_whatever_holds_the_records(given, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    people = pd.DataFrame({"hired": ["no", "yes"] * 6, "sex": list("ffmm") * 3, "town": ["Köln", "Bonn", "Ulm"] * 4})
+    text = people.to_csv(index=False).encode()
+    Path("parts").mkdir()
+    people[:5].to_parquet("parts/1.parquet")
+    people[5:].to_parquet("parts/2.parquet")
+    people[:5].to_csv("part1.csv", index=False)
+    people[5:].to_csv("part2.csv", index=False)
+    people.to_csv("semi.csv", index=False, sep=";")
+    with pa.CompressedOutputStream("people.csv.zst", "zstd") as file:
+        file.write(text)
+    people.to_excel("people.xlsx", index=False)
+    people.to_stata("people.dta", write_index=False)
+    pyreadstat.write_sav(people, "people.sav")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    words = ["project", given, "--response", "hired", "--protected", "sex", "--conditions", "P", "--out", "fair.csv"]
+    assert main([*words, "--weights-out", "weights.csv"]) == 0, capsys.readouterr().err
+    f = pt.regularize(pt.tabulate(people), response="hired")
+    wanted = pt.project(f, pt.parity(f, response="hired", protected="sex")).table
+    assert pt.load("fair.csv").to_series().to_dict() == pytest.approx(wanted.to_series().to_dict(), rel=1e-12)
+    written = pd.read_csv("weights.csv")
+    assert written["town"].tolist() == people["town"].tolist()
+    assert written["weight"].sum() == pytest.approx(12, rel=1e-3)
