@@ -86,6 +86,13 @@ def _add_project(commands: Any) -> None:
         help=f"{', '.join(SOLVERS)}, also with options, such as 'ipf(relaxation=1.5)' (default: auto)",
     )
     solution.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
+    solution.add_argument(
+        "--stop-on",
+        default="residual",
+        choices=("residual", "tv_bound", "log_ratio"),
+        help="what the tolerance is of: the largest miss, the proved distance in total variation, or the proved bound "
+        "on the logarithm of the factor that any profile is off, for odds ratios and rare groups (default: residual)",
+    )
     solution.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
     solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")
     solution.add_argument(

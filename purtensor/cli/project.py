@@ -62,6 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
         told["at a bound"] = (
             f"{int((held < 0).sum()):,} profiles at the lower one, {int((held > 0).sum()):,} at the upper"
         )
+    if arguments.stop_on == "log_ratio":
+        told["each profile"] = f"proved within a factor of exp({result.log_ratio_bound:.1e}) of the exact one"
     show_facts("projection", {**result.summary(), "washed out": "", **told, "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")
 
@@ -83,6 +85,7 @@ def _projected(arguments: argparse.Namespace, question: Question, solver: Solver
             question.constraints,
             solver=solver,
             tolerance=arguments.tolerance,
+            stop_on=arguments.stop_on,
             max_iterations=arguments.max_iterations,
             max_seconds=arguments.max_seconds,
             progress=True,

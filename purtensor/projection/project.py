@@ -93,7 +93,7 @@ def project(
     on_failure
         What happens when the constraints are not met: "raise", "warn" or "return".
     certificate
-        Whether to prove a bound at the end; it costs about one Newton iteration.
+        Whether to prove a bound at the end; it costs as much as 3 to 10 Newton iterations.
     start
         An earlier projection, or its potentials, to begin from; the reference and the targets may have changed.
     progress

@@ -107,7 +107,7 @@ class Judge(Generic[P]):
         return self._rebuilt[1]
 
     def _is_certified(self, point: P, line: TraceLine) -> bool:
-        """Ask for a certificate where the residual makes one likely: it costs about a Newton iteration.
+        """Ask for a certificate where the residual makes one likely: it costs some Newton iterations.
 
         The residual is awaited at which the bound would be met if it fell as the residual does, half at the least.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,14 @@ def test_project__writes_the_fair_table(hired: Path, tmp_path: Path, capsys: pyt
     assert "8 supported of 8" in printed
     assert "disparity ratio, p(hired | group) / p(hired | m)" in printed
     assert "1.0000" in printed
+
+
+def test_project__stops_on_what_is_asked_for(hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "fair.csv"
+    assert project(hired, "--stop-on", "log_ratio", "--tolerance", "1e-6", "--out", out) == DONE
+    told = re.search(r"each profile +proved within a factor of exp\((.+)\) of the exact one", capsys.readouterr().out)
+    assert told is not None
+    assert 0 < float(told[1]) <= 1e-6
 
 
 def test_project__of_records_is_that_of_their_counts(hired: Path, tmp_path: Path) -> None:
