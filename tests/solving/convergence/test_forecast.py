@@ -71,7 +71,7 @@ def test_linear_sweeps_left__makes_leaps_on_slow_problems():
     arrays = build_problem(problem.reference, problem.constraints).arrays
     sweep = GroupedSweep.at(arrays, arrays.reference)
     error = np.random.default_rng(0).standard_normal(arrays.system.rows)
-    found = [linear_sweeps_left(sweep, error, 10.0**-k, 10.0 ** (2 - k)).sweeps for k in (9, 10, 11, 12)]
+    found = [linear_sweeps_left(sweep, error, 10.0**-k, 10.0 ** (2 - k)).sweeps for k in (11, 12)]
     decades = np.diff(found)
     rate = pt.convergence.predict(problem.reference, problem.constraints).sweeps_per_decade
     assert (decades < 1.01 * rate).all()

@@ -43,7 +43,7 @@ def test_self_tuning__tells_the_factor_that_it_took():
 
 
 def test_self_tuning__is_the_plain_sweep_where_that_is_fast():
-    plain, tuned = swept(named("j"), pt.IPF()), swept(named("j"), AUTO)
+    plain, tuned = swept(named("a"), pt.IPF()), swept(named("a"), AUTO)
     assert tuned.iterations == plain.iterations
     assert tuned.table.equals(plain.table)
 
