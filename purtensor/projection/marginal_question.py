@@ -24,7 +24,7 @@ from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.loop import Progress, Run, Stage, State, begin, run, step_on_arrays
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solve import interrupt, solve
-from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.solvers.ipf.solver import IPF, forget_layouts
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
@@ -71,6 +71,7 @@ class MarginalQuestion:
         warm = None if start is None else _warm_start(labelled, start)
         verdict = _MarginalVerdict(self.lazily, labelled, self.solver, self.stopping.stop_on)
         outcome = solve(_stage(labelled, self.solver, self.stopping.stop_on, warm), self.stopping, verdict, told)
+        forget_layouts(verdict.labelled.arrays)
         proof = None
         if certificate and not outcome.hurried:
             try:

@@ -132,7 +132,9 @@ class ArraySpace(ArrayPoints):
         for _ in range(_MOST_ROUTED):
             if _is_little(rest, change) and met.left <= most:
                 break
-            routed = replace(met, moves=np.maximum(met.moves + basis.change(met.missed), -met.masses))
+            moves = basis.change(met.missed)
+            moves += met.moves
+            routed = replace(met, moves=np.maximum(moves, -met.masses, out=moves))
             self._measure(routed)
             left = basis.sizes(np.abs(routed.missed) + routed.unsure)
             if not left.sum() < rest.sum():

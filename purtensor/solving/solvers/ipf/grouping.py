@@ -82,6 +82,11 @@ def merged_of(problem: Problem, order: tuple[int, ...]) -> Merged | None:
 _KNOWN: WeakKeyDictionary[Problem, dict[tuple[int, ...], Merged | None]] = WeakKeyDictionary()
 
 
+def forget_groups(problem: Problem) -> None:
+    """Drop the layouts that are kept for a problem."""
+    _KNOWN.pop(problem, None)
+
+
 def _built(problem: Problem, order: tuple[int, ...]) -> Merged | None:
     profiles = len(problem.reference)
     if profiles < SMALLEST:

@@ -85,6 +85,11 @@ def crossing_of(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
 _KNOWN: WeakKeyDictionary[Problem, dict[tuple[int, ...], Crossing | None]] = WeakKeyDictionary()
 
 
+def forget_crossings(problem: Problem) -> None:
+    """Drop the layouts that are kept for a problem."""
+    _KNOWN.pop(problem, None)
+
+
 def _built(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     slabs = problem.slabs
     if slabs is None or len(slabs.inside) != 2:

@@ -21,14 +21,14 @@ from purtensor.solving.solvers.ipf.anderson import accelerated_step
 from purtensor.solving.solvers.ipf.blocks import BlockState, auto_blocks, block_step
 from purtensor.solving.solvers.ipf.first_sweep import first_sweep, is_first
 from purtensor.solving.solvers.ipf.grouped_sweeps import MergedSweeps
-from purtensor.solving.solvers.ipf.grouping import merged_of
+from purtensor.solving.solvers.ipf.grouping import forget_groups, merged_of
 from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
 from purtensor.solving.solvers.ipf.self_tuning import SelfTuning
-from purtensor.solving.solvers.ipf.slab_layout import crossing_of
+from purtensor.solving.solvers.ipf.slab_layout import crossing_of, forget_crossings
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
 from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
 from purtensor.solving.solvers.ipf.sweeper import step_of
-from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, two_way_of
+from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, forget_two_way, two_way_of
 
 _USUAL_DEPTH = 10
 """The memory of Anderson acceleration where only its name is given."""
@@ -290,6 +290,12 @@ class IPF:
                 f"order is a permutation of 0 .. {constraints - 1}, one number a constraint, this is {tuple(order)}"
             )
         return np.array(order, dtype=np.int64)
+
+
+def forget_layouts(problem: Problem) -> None:
+    """Drop what is kept of a problem for its sweeps, where no more are to be made."""
+    for forget in (forget_crossings, forget_groups, forget_two_way):
+        forget(problem)
 
 
 def _is_compiled(memory: Any) -> bool:

@@ -83,6 +83,11 @@ def two_way_of(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
 _KNOWN: WeakKeyDictionary[Problem, dict[tuple[int, ...], TwoWay | None]] = WeakKeyDictionary()
 
 
+def forget_two_way(problem: Problem) -> None:
+    """Drop the layouts that are kept for a problem."""
+    _KNOWN.pop(problem, None)
+
+
 def _built(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
     rows, columns = (problem.system.block(k) for k in order)
     count, width = rows.stop - rows.start, -(-(columns.stop - columns.start) // WIDTH) * WIDTH

@@ -160,3 +160,11 @@ def test_project__both_engines_agree_on_dense_two_way_tables(reach):
 def _projected(plain, reach):
     with engine(plain=plain):
         return pt.project(*transport(20, 16, reach), max_iterations=300, on_failure="return")
+
+
+def test_project__keeps_no_layout(monkeypatch):
+    made = []
+    monkeypatch.setattr(module.TwoWaySweeps, "at", classmethod(lambda cls, problem, *_: made.append(problem)))
+    pt.project(*transport(), on_failure="return")
+    assert made
+    assert made[0] not in module._KNOWN
