@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +78,40 @@ class StoredTable:
             profile = described(self.domain, [code[again] for code in codes])
             raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values into one")
         return sparse_table(self.domain, codes, values)
+
+    def to_xarray(self) -> Table:
+        """Return the table with its values on disk: sparse, with labels in memory and values as chunks of dask.
+
+        Every chunk is read when it is computed. xarray and dask work with it, and so do the functions that take tables
+        on disk. The codes of the labels take a few bytes a profile.
+
+        Raises
+        ------
+        ImportError
+            dask is not installed; the message says how to get it.
+        InvalidTableError
+            A profile is stored twice.
+        StoreError
+            The store is damaged.
+        """
+        if find_spec("dask") is None:
+            raise ImportError("lazy tables need the package dask: pip install 'purtensor[distributed]'", name="dask")
+        array, delayed = import_module("dask.array"), import_module("dask").delayed
+        codes = [read_profiles(self.path, *bounds)[0] for bounds in self.bounds]
+        joined = tuple(np.concatenate(parts) for parts in zip(*codes, strict=True))
+        again = first_repeated(joined, self.domain.sizes)
+        if again is not None:
+            profile = described(self.domain, [code[again] for code in joined])
+            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values into one")
+        parts = [
+            array.from_delayed(delayed(_values_of)(self.path, begin, end), (end - begin,), np.float64)
+            for begin, end in self.bounds
+        ]
+        return sparse_table(self.domain, joined, array.concatenate(parts))
+
+
+def _values_of(path: Path, begin: int, end: int) -> FloatArray:
+    return read_profiles(path, begin, end)[1]
 
 
 def is_chunked(table: object) -> bool:

@@ -107,3 +107,20 @@ def test_open_table__no_store(tmp_path):
     shutil.rmtree(tmp_path / "t.zarr" / "categories_1")
     with pytest.raises(StoreError, match="lacks categories_1"):
         pt.results.open_table(tmp_path / "t.zarr")
+
+
+def test_to_xarray__leaves_the_values_on_disk(tmp_path):
+    rng = np.random.default_rng(7)
+    counts = pt.tabulate(
+        {"a": rng.integers(0, 9, 400), "b": rng.choice(list("xyz"), 400), "c": rng.integers(0, 4, 400)}
+    )
+    stored = pt.store_table(counts, tmp_path / "t.zarr", chunk=16)
+    lazy = stored.to_xarray()
+    assert lazy.chunks == ((16,) * (counts.size // 16) + ((counts.size % 16,) if counts.size % 16 else ()),)
+    assert lazy.compute().identical(stored.to_table())
+    assert float(lazy.sel(a=3).sum()) == float(counts.sel(a=3).sum())
+    again = pt.store_table(2 * lazy, tmp_path / "twice.zarr", chunk=16)
+    assert again.total == 800
+    shutil.rmtree(tmp_path / "t.zarr")
+    with pytest.raises(StoreError):
+        lazy.compute()
