@@ -28,6 +28,9 @@ from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.coded import domain_of, encode
 from purtensor.tables.values_at import looked_up
 
+_FARTHEST = 10.0
+"""Beyond such a bound on |log(q / p)| nothing is said of the solution."""
+
 _NOTHING = 1e-6
 """A sweep that leaves no more than this of an error leaves nothing but the rounding of a closed form."""
 
@@ -67,8 +70,11 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
     >>> 1.9 < found.merged < 2.1, found.weakest.profiles
     (True, 6)
     """
-    labelled, masses = _linearised_at(reference, constraints, at)
+    labelled, masses, result = _linearised_at(reference, constraints, at)
     problem, found = labelled.arrays, _Found()
+    if result is not None:
+        bound = result.log_ratio_bound
+        found.distance = bound if bound < _FARTHEST else math.inf
     pair = _closest(problem, masses, found.notes)
     _look_at_sweep(found, problem, masses, pair)
     weakest = None
@@ -85,7 +91,7 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
         merged=found.merged,
         lower=found.lower,
         upper=found.upper,
-        proved=False,
+        proved=math.isfinite(found.distance) and (found.lower > 0.0 or found.upper < math.inf),
         pair=None if pair is None else (problem.system.scopes[pair.first], problem.system.scopes[pair.second]),
         weakest=weakest,
         notes=tuple(found.notes),
@@ -102,13 +108,21 @@ class _Found:
     merged: float = math.nan
     lower: float = 0.0
     upper: float = math.inf
+    distance: float = math.inf
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def known_distance(self) -> float:
+        """The proved largest |log(q / p)| from the solution q; 0 where none is, and bounds are those of the table."""
+        return self.distance if math.isfinite(self.distance) else 0.0
 
 
 def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: PairSpectrum | None) -> None:
     """Write the rate and its bounds: of two constraints from their cosine, of more by the inverse, or by sweeps."""
+    away = math.exp(2.0 * found.known_distance)  # by so much gaps at the solution may differ (notes/rate_bounds.md)
     if len(problem.index) == 2 and pair is not None:
-        found.rate = found.lower = found.upper = _sweeps_of_gap(pair.gap)
+        found.rate = _sweeps_of_gap(pair.gap)
+        found.lower, found.upper = _sweeps_of_gap(pair.gap * away), _sweeps_of_gap(pair.gap / away)
         found.merged = 0.0
         return
     sweep = GroupedSweep.at(problem, masses)
@@ -125,7 +139,7 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
     found.rate, found.settled = _sweeps(decay_of(lead.gap)), lead.settled
     if not lead.settled:
         found.notes.append("The leading eigenvalue had not settled: its rate is an estimate")
-    gap = gap_by_trace(problem, masses, len(sweep.independent))
+    gap = gap_by_trace(problem, masses, len(sweep.independent), found.known_distance)
     found.lower = 0.0 if gap is None else _sweeps_of_gap(gap)
     if pair is None:
         return
@@ -135,24 +149,26 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
     merged = leading_eigenvalue(grouped).gap
     found.merged = _sweeps(decay_of(merged))
     if len(problem.index) == 3:
-        found.upper = _sweeps_of_gap(gap_of_three(merged.real, pair.gap))
+        found.upper = _sweeps_of_gap(gap_of_three(merged.real / away, pair.gap / away))
 
 
-def _linearised_at(reference: Table, constraints: Constraints, at: object) -> tuple[LabelledProblem, FloatArray]:
-    if isinstance(at, Projection):
-        return solved_arrays(at)
+def _linearised_at(
+    reference: Table, constraints: Constraints, at: object
+) -> tuple[LabelledProblem, FloatArray, Projection | None]:
     if isinstance(at, str) and at == "solution":
-        return solved_arrays(project(reference, constraints, solver=Newton(), tolerance=1e-12, certificate=False))
+        at = project(reference, constraints, solver=Newton(), tolerance=1e-12, certificate=False)
+    if isinstance(at, Projection):
+        return (*solved_arrays(at), at)
     if not (isinstance(at, Table) or (isinstance(at, str) and at == "reference")):
         raise InvalidOptionError(f"at must be 'reference', 'solution', a projection or a table, got {at!r}")
     labelled = build_problem(reference, as_constraints(constraints))
     if isinstance(at, str):
-        return labelled, labelled.arrays.reference
+        return labelled, labelled.arrays.reference, None
     coded = encode(reference)
     values = looked_up(at.transpose(*_dims(at)), coded.domain, coded.codes)[labelled.profiles]
     if not (values > 0).all():
         raise InvalidTableError("at must have mass wherever the reference has it, got a table that lacks some profiles")
-    return labelled, values / values.sum()
+    return labelled, values / values.sum(), None
 
 
 def _dims(table: Table) -> tuple[object, ...]:

@@ -62,7 +62,8 @@ class Prediction(Shown):
     lower, upper
         Bounds on the sweeps a decade of the linearised sweep; 0 and inf where none are known.
     proved
-        Whether the bounds hold for the sweep at the solution, and not only for that at the table asked for.
+        Whether the bounds hold for the sweep at the exact solution, by the projection's `log_ratio_bound`, and not only
+        for that at the table asked for. The eigenvalues that they come from are computed in float64, to some 1e-5.
     pair
         The attributes of the two constraints that are closest; None where no pair was looked at.
     weakest

@@ -139,3 +139,34 @@ def test_predict__makes_sweeps_where_newtons_equations_are_large():
     assert "Newton's equations are too large" in found.explanation
     assert found.pair is not None
     assert 1.0 < found.sweeps_per_decade < 1.3
+
+
+@pytest.mark.parametrize("seed", range(0, 24, 3))
+def test_predict__bounds_reach_the_solution_from_a_point_nearby(seed):
+    """Newton's method is stopped early: the rate at the exact solution lies between what is proved from there."""
+    table, constraints = drawn(seed)
+    try:
+        exact = pt.convergence.predict(table, constraints, at="solution")
+    except pt.InfeasibleError:
+        return
+    rough = pt.project(table, constraints, solver=pt.Newton(), tolerance=1e-3, on_failure="return")
+    found = pt.convergence.predict(table, constraints, at=rough)
+    assert exact.proved
+    assert exact.lower * (1 - 1e-6) <= exact.sweeps_per_decade <= exact.upper * (1 + 1e-6)
+    if found.proved:
+        assert found.lower * (1 - 1e-6) <= exact.sweeps_per_decade <= found.upper * (1 + 1e-6)
+        assert found.lower <= exact.lower * (1 + 1e-6)
+
+
+def test_predict__bounds_widen_with_the_distance_from_the_solution():
+    table, constraints = drawn(0)
+    tight, loose = (
+        pt.convergence.predict(
+            table, constraints, at=pt.project(table, constraints, solver=pt.IPF(), tolerance=10.0**-k)
+        )
+        for k in (12, 6)
+    )
+    assert tight.proved
+    assert loose.proved
+    assert loose.lower < 0.999 * tight.lower
+    assert loose.upper > 1.0001 * tight.upper

@@ -30,13 +30,15 @@ def gap_of_three(merged_gap: float, slab_gap: float) -> float:
     return merged_gap * slab_gap * (2.0 + sigma) / (2.0 + 2.0 * sigma)
 
 
-def gap_by_trace(problem: Problem, masses: FloatArray, rank: int) -> float | None:
+def gap_by_trace(problem: Problem, masses: FloatArray, rank: int, distance: float = 0.0) -> float | None:
     """Return an upper bound on 1 - rho of plain sweeps (notes/rate_bounds.md, equation 4); None if out of reach.
 
     Parameters
     ----------
     rank
         Of the constraints, exact: it tells how many eigenvalues are zero.
+    distance
+        The bound is one at all masses whose logarithms differ by no more than this (equation 8).
     """
     rows = problem.system.rows
     if rows > LARGEST_DENSE:
@@ -52,6 +54,7 @@ def gap_by_trace(problem: Problem, masses: FloatArray, rank: int) -> float | Non
     if eigenvalues[0] < _RESOLVED:
         return None
     trace = float((1.0 / eigenvalues).sum())
+    trace /= 1.0 + len(problem.index) * math.expm1(2.0 * distance) * trace
     zeros = int(np.diff(problem.offsets).max())
     if rank <= zeros or trace <= rank:  # then the bound says nothing
         return 1.0
