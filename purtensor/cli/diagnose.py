@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if advice is not None:
         show_lines("reasons", [found.explanation.sentences[0], *advice.sentences])
     if arguments.proof or advice is None or _is_short(found):
-        show_lines("proof", found.explanation.sentences)
+        show_lines("reasons" if advice is None else "proof", found.explanation.sentences)
         _show_rows(found)
     else:
         show_lines("proof", [PROOF])

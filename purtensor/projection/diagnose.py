@@ -13,6 +13,7 @@ from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.mixed_verdict import MixedVerdict, judge
 from purtensor.kernels.engine import engine_for
 from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
+from purtensor.tables.coded import domain_of
 from purtensor.tables.store.table import StoredTable, is_chunked
 
 
@@ -72,5 +73,6 @@ def diagnose(
     if not is_plain(given, options):
         return judge(build_question(table, given, options).question, options.in_words())
     flat = as_constraints(given)
+    domain_of(table)  # what is no table has no size either
     with engine_for(table.size * len(flat)):
         return cast("Diagnosis[TableT]", diagnose_table(table, flat))
