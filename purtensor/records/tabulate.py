@@ -21,6 +21,7 @@ from purtensor.records.bins import BinSpec, bins_of_column
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.frames import read_records, require_aligned, series
 from purtensor.records.groups import Grouped, group_files, group_lazily, lazy_frame
+from purtensor.records.text_labels import SPELLINGS
 from purtensor.tables.coded import check_attribute, sparse_table
 from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.factorize import Factor, factorize, plain_index
@@ -73,7 +74,7 @@ def tabulate(
     -----
     SuspiciousColumnWarning
         No attribute is named, and a column looks like a weight, an identifier or a number without bins: `inspect` tells
-        more.
+        more. Or a category is what other programs write for a missing value, such as "?"; text files refuse it.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def tabulate(
         names, weights = _asked(records.names, attributes, weights)
         _require_binned(binned, names)
         grouped = group_files(records, names, weights, binned)
-        _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes)
+        _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes, decided=records.is_text)
         return _of_groups(grouped, missing)
     lazy = lazy_frame(records)
     if lazy is not None:
@@ -157,12 +158,24 @@ def _require_binned(bins: Mapping[str, BinSpec], names: tuple[str, ...]) -> None
 
 
 def _warn_of_suspects(
-    factors: Mapping[str, Factor], bins: Mapping[str, BinSpec], rows: float, attributes: Attributes | None
+    factors: Mapping[str, Factor],
+    bins: Mapping[str, BinSpec],
+    rows: float,
+    attributes: Attributes | None,
+    *,
+    decided: bool = False,
 ) -> None:
-    """Warn of columns that are hardly attributes, where all columns are taken because none was named."""
-    if attributes is not None:
-        return
-    for name, factor in factors.items():
+    """Warn of cells that other programs write for missing values, and of columns that are hardly attributes.
+
+    The latter where all columns are taken because none was named; the former unless it was `decided` what they mean.
+    """
+    for name, factor in factors.items() if not decided else ():
+        labels = factor.categories.tolist()
+        spelled = [repr(label) for label in labels if isinstance(label, str) and label.strip() in SPELLINGS]
+        if spelled:
+            told = f"column {name!r} has the category {listed(spelled)}, as other programs write missing values"
+            warnings.warn(f"{told}; make it None if that is meant", SuspiciousColumnWarning, stacklevel=3)
+    for name, factor in factors.items() if attributes is None else ():
         found = None if name in bins else suspect(name, factor.categories, int(rows))
         declared = factor.categories.dtype.kind == "f"  # fractions are categories where a categorical says so
         if found is not None and not declared:

@@ -116,3 +116,15 @@ def test_tabulate__a_fraction_in_a_column_of_weights_says_so(tmp_path):
     PEOPLE.to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(pt.InvalidTableError, match="give weights='pweight' if it says how many"):
         pt.tabulate(open_records(tmp_path / "t.csv"), ["sex", "pweight"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_tabulate__warns_of_what_other_programs_write_for_missing_values(tmp_path):
+    frame = pd.DataFrame({"job": ["a", " ?", "b"], "sex": ["f", "m", "m"]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    for records in (frame, pl.from_pandas(frame), pl.from_pandas(frame).lazy(), tmp_path / "t.parquet"):
+        with pytest.warns(pt.errors.SuspiciousColumnWarning, match="'job' has the category ' \\?', as other programs"):
+            assert pt.tabulate(records, ["job"]).sum() == 3
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    counts = pt.tabulate(open_records(tmp_path / "t.csv", not_missing=["?"]))
+    assert counts.sum() == 3
