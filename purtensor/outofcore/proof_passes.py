@@ -294,6 +294,11 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
     found = np.empty(6)
     add_proof(masses, moved["moves"], rest * UPWARD, part.index, part.offsets, made, np.abs(made), np.abs(potentials),
               away, 0, len(masses), found)  # fmt: skip
+    lost = np.flatnonzero(masses == 0.0)
+    if len(lost):  # underflowed: below 2^-1074 each, until the potentials of the change raise them
+        tilt = sum(made[part.block(k)][own[lost]] for k, own in enumerate(part.index))
+        with np.errstate(over="ignore", under="ignore"):
+            found[1] += np.exp(tilt - 744.0).sum()
     return found
 
 

@@ -13,13 +13,16 @@ from purtensor.solving.iterate import row_sums
 from purtensor.solving.problem import Problem
 
 _REFINEMENTS = 4
+_ROUNDING = 5e-15
+_MOST_DENSE = 2_000_000
 
 
 def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray:
     """Return the potentials with the same C^T t that are zero on dependent rows.
 
-    They solve (C_i C_i^T) t = C_i (C^T t), which is as well conditioned as the constraints themselves and has
-    nothing to do with the range of the masses; refinement takes the rounding out.
+    They solve (C_i C_i^T) t = C_i (C^T t), which has nothing to do with the range of the masses; refinement takes the
+    rounding out. Where rows are so nearly dependent that it does not, they are fitted without squaring the condition;
+    where that is too large, the potentials stay as they are: that the table is what they say counts for more.
     """
     hessian = hessian_of(problem)
     if isinstance(hessian, Conjugate):
@@ -33,4 +36,22 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
     for _ in range(_REFINEMENTS):
         spread(problem.index, problem.offsets, found, reached)
         found = found + factored.solve(row_sums(problem, wanted - reached))
-    return found
+    allowed = _ROUNDING * (1.0 + float(np.abs(potentials).max(initial=0.0)))
+    if _off(problem, found, wanted) <= allowed:
+        return found
+    rows = independent_rows(problem.system).rows
+    if len(rows) * problem.system.profiles <= _MOST_DENSE:
+        found = np.zeros_like(potentials)
+        fitted = np.zeros((problem.system.profiles, problem.system.rows))
+        for k, index in enumerate(problem.index):
+            fitted[np.arange(len(index)), problem.system.offsets[k] + index.astype(np.int64)] = 1.0
+        found[rows] = np.linalg.lstsq(fitted[:, rows], wanted, rcond=None)[0]
+    return found if _off(problem, found, wanted) <= allowed else potentials
+
+
+def _off(problem: Problem, potentials: FloatArray, wanted: FloatArray) -> float:
+    """Return by how much C^T potentials differs from what is wanted, at most."""
+    reached = np.empty_like(wanted)
+    spread(problem.index, problem.offsets, potentials, reached)
+    largest = float(np.abs(wanted - reached).max(initial=0.0))
+    return largest if np.isfinite(largest) else np.inf

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import settings
 
-from tests.laws.fuzz_bounds import Counts, attack
+import purtensor as pt
+from tests import oracles
+from tests.laws.fuzz_bounds import Counts, attack, posed
+from tests.solving.drawn import SOLVERS
 
 THOROUGH = settings.get_current_profile_name() == "thorough"
 BATCHES, EACH = (100, 1000) if THOROUGH else (4, 12)
@@ -18,3 +23,14 @@ def test_bounds__of_drawn_problems_are_never_below_the_truth(batch):
         attack(seed, counts)
     assert sum(counts.tried.values()) >= 2 * EACH
     assert not counts.false, str(counts)
+
+
+@pytest.mark.parametrize("seed", [900599, 901642, 901962, 902765, 902885])
+def test_bounds__prove_nothing_of_a_table_that_lost_a_profile_by_underflow(seed):
+    """L-BFGS stopped at 1e-7 with masses of 0 where the exact ones are not: no divergence from it is finite."""
+    _, reference, constraints, answer = posed(seed)
+    solver = SOLVERS["LBFGS"]
+    result = pt.project(reference, constraints, solver=solver, tolerance=1e-7, max_iterations=1000, on_failure="return")
+    table = oracles.masses_of(result.table)
+    assert any(not table.get(profile) for profile in answer)
+    assert result.bound == math.inf

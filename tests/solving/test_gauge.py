@@ -3,11 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import purtensor as pt
 from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.hessian import choice
 from purtensor.solving.hessian.conjugate import Conjugate
 from purtensor.solving.problem import build_problem
+from tests.laws.test_ill_conditioned import doubling_chain
 from tests.solving.drawn import PROBLEMS, coefficients, labelled_problem, random_arrays
 
 each_problem = pytest.mark.parametrize("name", PROBLEMS)
@@ -51,3 +53,12 @@ def test_canonical_potentials__do_not_depend_on_where_they_came_from(name):
         shifted[problem.system.block(1)] -= 3.0
         found, again = canonical_potentials(problem, potentials), canonical_potentials(problem, shifted)
         assert again == pytest.approx(found, abs=1e-11)
+
+
+@pytest.mark.parametrize("links", [16, 24, 28])
+def test_potentials__say_the_table_where_rows_are_nearly_dependent(links):
+    """The normal equations of a chain that doubles errors hide its weakest direction: potentials were off by 1e-3."""
+    case = doubling_chain(links, 3)
+    reference = case.exact * np.exp(np.random.default_rng(1).normal(size=case.exact.shape))
+    result = pt.project(reference, case.constraints, tolerance=0.1, max_iterations=50, on_failure="return")
+    assert pt.verify(result).membership <= 2e-14

@@ -59,5 +59,18 @@ def proof_sums(
 
     for_each_chunk(work, chunks)
     upper, gap, distance, left = (float(one) * UPWARD / total for one in added_up(found)[:4])
+    gap += _underflowed(problem, masses, potentials) / total
     distance = 0.5 * (distance + 2.0 * left + 2.0**-40 * (distance + abs(moved) / total))
     return Sums(upper, gap, distance, left, float(found[:, 4].max()), not found[:, 5].any())
+
+
+def _underflowed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:
+    """Return what masses that underflowed to 0, below 2^-1074 each, may have at the potentials of a change."""
+    lost = np.flatnonzero(masses == 0.0)
+    if not len(lost):
+        return 0.0
+    tilt = np.zeros(len(lost))
+    for k, index in enumerate(problem.index):
+        tilt += potentials[problem.system.block(k)][index[lost]]
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.exp(tilt - 744.0).sum()) * UPWARD

@@ -29,6 +29,9 @@ from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
 
 _MOST_ROUTED = 4
 
+_LOST = 2.0**-980
+"""The share of the total that a profile may have in the answer where its mass underflowed to 0."""
+
 _LITTLE = 2.0**-10
 """What is left to the basis is no more than this share of the change itself, as a rule."""
 
@@ -117,7 +120,10 @@ class ArraySpace(ArrayPoints):
             exact = exact_change(self.problem, basis, point.masses, met.moves)
             if exact is not None:
                 moves, rest = exact
-                found = self._proof(point, moves, met.potentials, rest)._replace(feasible=True)
+                # masses that underflowed to 0 count as none only where p^ has next to nothing too
+                lost = point.masses == 0.0
+                served = float((np.abs(moves[lost]) + rest[lost]).max(initial=0.0)) <= _LOST * self.total
+                found = self._proof(point, moves, met.potentials, rest)._replace(feasible=served)
         # rows that depend on others may contradict them, which no change of the masses mends
         return found._replace(feasible=found.feasible and met.left <= most)
 
