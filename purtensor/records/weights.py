@@ -15,6 +15,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.records.bins import BinSpec, bin_labels, binned_numbers, make_bins, year_labels
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.frames import in_flavour, read_records, require_aligned, series
+from purtensor.records.groups import lazy_frame
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.factorize import Factor, factorize
 from purtensor.tables.labels import MISSING_CATEGORY
@@ -61,7 +62,8 @@ def weights(
     Returns
     -------
     Series or array
-        One number a record, in their order, index and library; a numpy array for a dict of arrays.
+        One number a record, in their order, index and library: pandas for files, pyarrow for DuckDB, a numpy array for
+        a dict of arrays.
 
     Raises
     ------
@@ -123,10 +125,13 @@ def coded_result(result: Any) -> CodedTable:
 
 
 def in_memory(records: Any) -> Any:
-    """Return records as a frame: those of files are read."""
+    """Return records as a frame: those of files are read, lazy ones collected (a relation of DuckDB as pyarrow)."""
     if paths_in(records):
         records = open_records(records)
-    return records.to_pandas() if isinstance(records, RecordFiles) else records
+    if isinstance(records, RecordFiles):
+        return records.to_pandas()
+    lazy = lazy_frame(records)
+    return records if lazy is None else lazy.collect().to_native()
 
 
 def profile_rows(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -49,7 +50,14 @@ def test_weights__come_in_the_library_of_the_records():
     result = fair(pt.tabulate(people))
     wanted = pt.weights(people, result, kind="factor")
     assert wanted.name == "factor"
-    for records, kind in ((pl.from_pandas(people), pl.Series), (pa.Table.from_pandas(people), pa.ChunkedArray)):
+    frame = pl.from_pandas(people)
+    kinds = [
+        (frame, pl.Series),
+        (frame.lazy(), pl.Series),
+        (pa.Table.from_pandas(people), pa.ChunkedArray),
+        (duckdb.sql("from people"), pa.ChunkedArray),
+    ]
+    for records, kind in kinds:
         found = pt.weights(records, result, kind="factor")
         assert isinstance(found, kind)
         np.testing.assert_array_equal(np.asarray(found), wanted)
