@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from purtensor.kernels.compiling import uncounted
 from purtensor.kernels.engine import CHOSEN, prefers_numpy
 
@@ -46,7 +48,8 @@ class Kernel:
         if plain is not False:
             form = self.numpy_form
             if form is not None and (plain or self._is_short(arguments[0])):
-                return form(*arguments)
+                with np.errstate(all="ignore"):  # as compiled code divides
+                    return form(*arguments)
         return self.dispatcher(*arguments)
 
     @functools.cached_property

@@ -15,6 +15,7 @@ import purtensor as pt
 from purtensor._threads import for_each_chunk
 from purtensor.kernels import engine as module
 from purtensor.kernels.engine import engine, engine_for, has_kept_kernels, prefers_numpy, runs_in_numpy
+from purtensor.kernels.newton.line_search import curvature
 
 NAMED = ("a", "b_lam0", "b_inf", "haberman_boundary", "proxy")
 FAMILIES = {
@@ -188,3 +189,17 @@ def test_has_kept_kernels__finds_those_of_these_sources_only(tmp_path: Path, mon
         assert has_kept_kernels()
     finally:
         has_kept_kernels.cache_clear()
+
+
+@pytest.mark.compiled("without kernels there is no choice")
+def test_kernels__warn_of_nothing_in_numpy() -> None:
+    masses, direction = np.array([0.0, 0.5]), np.array([1e12, 1.0])
+    with engine(plain=True):
+        assert not np.isfinite(curvature(masses, direction, 1.0))
+
+
+def test_project__of_masses_near_the_end_of_the_range_warns_of_nothing_in_numpy() -> None:
+    f = pt.tabulate({"y": [0, 1, 1, 0], "s": [0, 0, 1, 1]}, weights=[1.0, 5e-324, 1.0, 1e-300])
+    with engine(plain=True):
+        found = pt.project(f, pt.parity(f, response="y", protected="s"), solver=pt.Newton(), on_failure="return")
+    assert found.residual_l1 <= 1.0
