@@ -170,8 +170,11 @@ class UnknownAttributeError(_KeyedError):
         hint = _near(name, known)
         return cls(
             f"no attribute {name!r}; {where} has {names or 'none'}{f'; {hint}' if hint else ''}",
-            where=where, expected=known, got=name, hint=hint,
-        )  # fmt: skip
+            where=where,
+            expected=known,
+            got=name,
+            hint=hint,
+        )
 
 
 class UnknownCategoryError(_KeyedError):
@@ -188,8 +191,11 @@ class UnknownCategoryError(_KeyedError):
         return cls(
             f"no category {label!r} in attribute {attribute!r}{f', {told}' if told else ''}; it has {names}"
             f"{f'; {hint}' if hint else ''}",
-            where=str(attribute), expected=known, got=label, hint=hint,
-        )  # fmt: skip
+            where=str(attribute),
+            expected=known,
+            got=label,
+            hint=hint,
+        )
 
 
 class InvalidTableError(PurtensorError, ValueError):

@@ -28,7 +28,7 @@ _OWN = (CONTROL, VALUE, SAMPLE, TARGET, LOWER, UPPER, SD)
 
 def template(
     records: Any, constraints_or_scopes: Any, *, weights: Any = None, members: Any = None, key: str | None = None
-) -> Any:  # fmt: skip
+) -> Any:
     """Return a frame of controls with empty targets: one row for each label that the records have.
 
     Its columns are `control`, the name; one for each attribute, empty where the control is not about it; `value`, the

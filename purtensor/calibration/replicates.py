@@ -93,7 +93,7 @@ def _restricted(merged: Merged, kept: IntArray, masses: FloatArray) -> Merged:
 
 def bootstrap_weights(
     design: FloatArray, units: IntArray, count: int, seed: Any, strata: IntArray | None
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Return design weights of bootstrap samples of units within strata, shape (records, count).
 
     Raises

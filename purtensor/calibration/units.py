@@ -75,9 +75,7 @@ class Units:
         raise UnknownAttributeError.among(name, known, "this set of records")
 
 
-def read_units(
-    records: Any, attributes: Sequence[str], *, weights: Any, members: Any, key: str | None
-) -> Units:  # fmt: skip
+def read_units(records: Any, attributes: Sequence[str], *, weights: Any, members: Any, key: str | None) -> Units:
     """Return the units that records make.
 
     Without `key` every record is one. With `key` alone the records are persons, and those with the same key share a

@@ -40,9 +40,13 @@ def shortened(error: InfeasibleError, arguments: argparse.Namespace, question: Q
     left_out = " ".join(advice.kept)
     hint = f"--unprotected {left_out}" if advice.left_out and left_out else None
     return InfeasibleError(
-        told, error.diagnosis, where=", ".join(advice.culprits) or None, got=list(advice.culprits),
-        expected=list(advice.kept) if advice.left_out else None, hint=hint,
-    )  # fmt: skip
+        told,
+        error.diagnosis,
+        where=", ".join(advice.culprits) or None,
+        got=list(advice.culprits),
+        expected=list(advice.kept) if advice.left_out else None,
+        hint=hint,
+    )
 
 
 def _first(told: str) -> str:

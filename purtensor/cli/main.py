@@ -37,10 +37,22 @@ MOST_PATHS = 10
 """So many replaced files are told by name; of more, how many there are."""
 
 EXTRAS = {
-    "matplotlib": "plot", "jinja2": "report", "tabulate": "report", "sklearn": "sklearn", "fairlearn": "fair",
-    "netCDF4": "io", "zarr": "distributed", "dask": "distributed", "distributed": "distributed", "rich": "progress",
-    "openpyxl": "excel", "pyreadstat": "spss", "cvxpy": "peers", "ipfn": "peers", "ot": "peers",
-}  # fmt: skip
+    "matplotlib": "plot",
+    "jinja2": "report",
+    "tabulate": "report",
+    "sklearn": "sklearn",
+    "fairlearn": "fair",
+    "netCDF4": "io",
+    "zarr": "distributed",
+    "dask": "distributed",
+    "distributed": "distributed",
+    "rich": "progress",
+    "openpyxl": "excel",
+    "pyreadstat": "spss",
+    "cvxpy": "peers",
+    "ipfn": "peers",
+    "ot": "peers",
+}
 """The smallest extra that has a package."""
 
 NO_PATHS = ("decimal", "delimiter", "encoding", "typed")

@@ -79,8 +79,12 @@ def add_path(commands: Any, exit_codes: str, add_data: Callable[[Any], None], ad
     question = parser.add_argument_group("the question")
     question.add_argument("--conditions", default="PUR", metavar="PUR", help="letters of P, U, R (default: PUR)")
     question.add_argument(
-        "--strengths", type=float, nargs="+", default=[1e-6, 1e-4, 1e-2, 1.0, float("inf")], metavar="LAMBDA",
+        "--strengths",
+        type=float,
+        nargs="+",
+        default=[1e-6, 1e-4, 1e-2, 1.0, float("inf")],
+        metavar="LAMBDA",
         help="pseudo-counts (default: 1e-6 1e-4 0.01 1 inf)",
-    )  # fmt: skip
+    )
     question.add_argument("--out", type=Path, metavar="PATH", help="write the numbers, .csv or .parquet")
     parser.set_defaults(reference="empirical", strength=1e-4)

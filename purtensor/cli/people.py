@@ -66,9 +66,14 @@ def write_people(arguments: argparse.Namespace, people: People | None, result: A
         facts |= _write_weights(people, result, arguments.weights_out)
     if arguments.rows is not None:
         rows = draw_rows(
-            people.records, result, arguments.rows, seed=arguments.seed, response=arguments.response,
-            weights=people.design, **people.options,
-        )  # fmt: skip
+            people.records,
+            result,
+            arguments.rows,
+            seed=arguments.seed,
+            response=arguments.response,
+            weights=people.design,
+            **people.options,
+        )
         write_frame(rows, arguments.out)
         facts["rows"] = f"{len(rows):,} drawn with seed {arguments.seed}, the columns as they came"
     return facts

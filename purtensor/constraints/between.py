@@ -163,18 +163,22 @@ def _within_rate(block: RowBlock, base: sparse.csr_array, rate: float) -> RowBlo
     count = len(block.labels)
     matrix = sparse.csr_array(
         sparse.vstack([block.coefficients + rate * base, block.coefficients - rate * base], format="csr")
-    )  # fmt: skip
+    )
     matrix.eliminate_zeros()
     labels = (
         *(f"{label}, at most {rate:g} below" for label in block.labels),
         *(f"{label}, at most {rate:g} above" for label in block.labels),
     )
     return replace(
-        block, labels=labels, coefficients=matrix, is_marginal=False, counts=None,
+        block,
+        labels=labels,
+        coefficients=matrix,
+        is_marginal=False,
+        counts=None,
         lower=np.concatenate([block.lower, np.full(count, -np.inf)]),
         upper=np.concatenate([np.full(count, np.inf), block.upper]),
         index=None if block.index is None else block.index.append(block.index),
-    )  # fmt: skip
+    )
 
 
 def _require_target(lower: FloatArray, upper: FloatArray, name: str) -> None:

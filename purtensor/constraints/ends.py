@@ -98,9 +98,14 @@ class RowsOnMembers:
 
 
 def read_ends(
-    attributes: Sequence[str] | None, what: str, *, target: Any = None, lower: Any = None, upper: Any = None,
+    attributes: Sequence[str] | None,
+    what: str,
+    *,
+    target: Any = None,
+    lower: Any = None,
+    upper: Any = None,
     unlisted: tuple[float, float] = (-np.inf, np.inf),
-) -> Ends:  # fmt: skip
+) -> Ends:
     """Return the ends that a target, or lower and upper ends, mean; `unlisted` is for labels that one of them lacks.
 
     Raises
@@ -226,9 +231,7 @@ def place_rows(
     return RowsOnMembers(domain, codes, np.where(everything, place, -1), lower, upper)
 
 
-def _every_label(
-    ends: Ends, domain: Domain, columns: tuple[IntArray, ...], everything: BoolArray
-) -> RowsOnMembers:  # fmt: skip
+def _every_label(ends: Ends, domain: Domain, columns: tuple[IntArray, ...], everything: BoolArray) -> RowsOnMembers:
     """Return a row for every label that has mass, all with the same ends."""
     group, codes = group_profiles([column[everything] for column in columns], domain.sizes)
     place = np.full(len(everything), -1, dtype=np.int64)
@@ -250,9 +253,7 @@ def _all_known(ends: Ends, domain: Domain, columns: list[IntArray]) -> bool:
     return True
 
 
-def _refuse_unknown(
-    ends: Ends, known: BoolArray, mapped: tuple[IntArray, ...], domain: Domain, what: str
-) -> None:  # fmt: skip
+def _refuse_unknown(ends: Ends, known: BoolArray, mapped: tuple[IntArray, ...], domain: Domain, what: str) -> None:
     """Refuse rows over categories that the reference lacks; a row that may be 0 asks nothing of it."""
     asked = np.flatnonzero(~known & ~((ends.lower <= 0) & (ends.upper >= 0)))
     if not len(asked) or ends.listed is None:

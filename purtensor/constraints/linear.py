@@ -94,9 +94,13 @@ class Linear:
     def rows(self, cells: Cells) -> RowBlock:
         """Return the rows over cells, aligned by label."""
         return RowBlock(
-            name=self.name, labels=self._labels(), coefficients=self.matrix_of(self._entries, cells),
-            lower=self.ends.lower, upper=self.ends.upper, index=_index_of(self.ends),
-        )  # fmt: skip
+            name=self.name,
+            labels=self._labels(),
+            coefficients=self.matrix_of(self._entries, cells),
+            lower=self.ends.lower,
+            upper=self.ends.upper,
+            index=_index_of(self.ends),
+        )
 
     def base_on(self, cells: Cells) -> sparse.csr_array | None:
         """Return for every row the coefficients of its denominator, for rates; None where it has none."""
@@ -132,9 +136,7 @@ class Linear:
         compact = sparse.csr_array((own.values[used], (row, group)), shape=(shape[0], len(distinct[0])))
         place = lookup(distinct, columns)
         there = np.flatnonzero(place >= 0)
-        spread = sparse.csr_array(
-            (np.ones(len(there)), (place[there], there)), shape=(len(distinct[0]), shape[1])
-        )  # fmt: skip
+        spread = sparse.csr_array((np.ones(len(there)), (place[there], there)), shape=(len(distinct[0]), shape[1]))
         return cells.over_cells(sparse.csr_array(compact @ spread))
 
     def _row_of(self, entries: Labelled) -> IntArray:

@@ -67,7 +67,7 @@ class Marginal:
                 _ = None if given is None else domain_of(given)  # which tells what is no table
             ends = read_ends(
                 None, "a Marginal", target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
-            )  # fmt: skip
+            )
         scope = ends.attributes if ends is not None else domain_of(self.target).attributes
         object.__setattr__(self, "scope", scope)
         object.__setattr__(self, "coded_target", None if self.target is None else _coded_if_masses(self.target))
@@ -113,13 +113,18 @@ class Marginal:
         """
         ends = read_ends(
             self.scope, self.name, target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
-        )  # fmt: skip
+        )
         default = (0.0, 0.0) if self.target is not None else (0.0, math.inf)
         placed = place_rows(ends, cells, None, self.name, unlisted=default)
         return RowBlock(
-            name=self.name, labels=placed.labels, coefficients=cells.over_cells(incidence(placed)),
-            lower=placed.lower, upper=placed.upper, index=placed.index, is_marginal=self.target is not None,
-        )  # fmt: skip
+            name=self.name,
+            labels=placed.labels,
+            coefficients=cells.over_cells(incidence(placed)),
+            lower=placed.lower,
+            upper=placed.upper,
+            index=placed.index,
+            is_marginal=self.target is not None,
+        )
 
     @property
     def total(self) -> float:

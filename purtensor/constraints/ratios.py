@@ -79,9 +79,7 @@ class Ratio:
         numerators = incidence(placed, values)
         return self._block(placed, cells.over_cells(numerators), cells.over_cells(denominators))
 
-    def _denominators(
-        self, placed: RowsOnMembers, cells: Cells, base: Any
-    ) -> sparse.csr_array:  # fmt: skip
+    def _denominators(self, placed: RowsOnMembers, cells: Cells, base: Any) -> sparse.csr_array:
         """Return for every row the 0-1 row of the profiles in its denominator."""
         if self.groups == self.by:
             return incidence(placed)
@@ -101,9 +99,7 @@ class Ratio:
         )
         return members[group[profiles:]]
 
-    def _block(
-        self, placed: RowsOnMembers, numerators: sparse.csr_array, denominators: sparse.csr_array
-    ) -> RowBlock:  # fmt: skip
+    def _block(self, placed: RowsOnMembers, numerators: sparse.csr_array, denominators: sparse.csr_array) -> RowBlock:
         if (placed.lower == placed.upper).all():
             matrix = numerators - sparse.diags_array(placed.lower) @ denominators
             zeros = np.zeros(placed.count)
@@ -126,9 +122,14 @@ class Ratio:
         matrix.eliminate_zeros()
         index: pd.MultiIndex | None = None if placed.index is None else placed.index[rows]
         return RowBlock(
-            name=self.name, labels=tuple(labels), coefficients=matrix, lower=lower, upper=upper,
-            counts=sparse.csr_array(denominators[rows]), index=index,
-        )  # fmt: skip
+            name=self.name,
+            labels=tuple(labels),
+            coefficients=matrix,
+            lower=lower,
+            upper=upper,
+            counts=sparse.csr_array(denominators[rows]),
+            index=index,
+        )
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.ends.lower)} row{'s' if len(self.ends.lower) > 1 else ''}>"

@@ -67,14 +67,24 @@ class Soft:
 
 @overload
 def soft(
-    constraint: Marginal | RowConstraint, *, penalty: str | None = None, strength: Any = None, sd: Any = None,
-    covariance: Any = None, k: float = 1.345,
-) -> Soft: ...  # fmt: skip
+    constraint: Marginal | RowConstraint,
+    *,
+    penalty: str | None = None,
+    strength: Any = None,
+    sd: Any = None,
+    covariance: Any = None,
+    k: float = 1.345,
+) -> Soft: ...
 @overload
 def soft(
-    constraint: Iterable[Marginal | RowConstraint], *, penalty: str | None = None, strength: Any = None,
-    sd: Any = None, covariance: Any = None, k: float = 1.345,
-) -> tuple[Soft, ...]: ...  # fmt: skip
+    constraint: Iterable[Marginal | RowConstraint],
+    *,
+    penalty: str | None = None,
+    strength: Any = None,
+    sd: Any = None,
+    covariance: Any = None,
+    k: float = 1.345,
+) -> tuple[Soft, ...]: ...
 def soft(
     constraint: Any,
     *,

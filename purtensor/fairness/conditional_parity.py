@@ -101,7 +101,7 @@ def _pairs(coded: CodedTable, roles: Roles, given: tuple[str, ...]) -> _Strata:
 
 def _within_strata(
     pairs: _Strata, coded: CodedTable, roles: Roles, given: tuple[str, ...]
-) -> tuple[IntArray, IntArray]:  # fmt: skip
+) -> tuple[IntArray, IntArray]:
     """Return all ordered pairs of profiles that share the response and the stratum."""
     names = (roles.response, *given)
     places = [pairs.domain.position(name) for name in names]
@@ -127,7 +127,7 @@ def _squares(group: IntArray) -> tuple[IntArray, IntArray]:
 
 def _by_rows(
     pairs: _Strata, labels: list[str], dimension: str, row: IntArray, column: IntArray, values: FloatArray
-) -> Table:  # fmt: skip
+) -> Table:
     """Return coefficients over the rows and the profiles as a sparse table."""
     domain = Domain((dimension, *pairs.domain.attributes), (plain_index(labels), *pairs.domain.categories))
     return sparse_table(domain, (row, *(codes[column] for codes in pairs.codes)), values, name="coefficient")

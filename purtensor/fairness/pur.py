@@ -27,9 +27,13 @@ _COPIES = 9
 
 @overload
 def parity(
-    f: Table | StoredTable, *, response: str, protected: Attributes, given: Attributes | None = None,
+    f: Table | StoredTable,
+    *,
+    response: str,
+    protected: Attributes,
+    given: Attributes | None = None,
     keep_rates: Literal[True] = True,
-) -> Marginal: ...  # fmt: skip
+) -> Marginal: ...
 @overload
 def parity(
     f: Table | StoredTable, *, response: str, protected: Attributes, given: Attributes | None = None, keep_rates: bool

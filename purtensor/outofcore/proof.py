@@ -40,9 +40,10 @@ def start_at(store: SlabStore, token: str, outer: FloatArray, scale: float, chan
     """Return a point with the constraints of its forests, before it is known which rows these leave."""
     scopes = {k: set(store.scopes[k]) for k in store.inside}
     widest = tuple(
-        k for k, own in scopes.items()
+        k
+        for k, own in scopes.items()
         if not any(own < other or (own == other and n < k) for n, other in scopes.items())
-    )  # fmt: skip
+    )
     return At(store, widest[:2], widest[2:], {}, 0, token, outer, scale, change)
 
 

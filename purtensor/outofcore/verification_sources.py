@@ -41,15 +41,18 @@ def gathered_from(
     Rows are matched by label; those without a witness have NaN.
     """
     domain = result.reference.domain
-    codes = [np.concatenate([np.asarray(piece.codes[k], dtype=np.int64) for piece in pieces])
-             for k in range(len(domain.attributes))]  # fmt: skip
+    codes = [
+        np.concatenate([np.asarray(piece.codes[k], dtype=np.int64) for piece in pieces])
+        for k in range(len(domain.attributes))
+    ]
     blocks, witness = [], []
     for k, (scope, constraint) in enumerate(zip(scopes, result.constraints, strict=True)):
         own = domain.select(scope)
         target_codes, values = _listed(targets_of(constraint), own)
         rows = [piece.rows[k] for piece in pieces]
-        row_codes = [np.concatenate([np.asarray(one.codes[n], dtype=np.int64) for one in rows])
-                     for n in range(len(scope))]  # fmt: skip
+        row_codes = [
+            np.concatenate([np.asarray(one.codes[n], dtype=np.int64) for one in rows]) for n in range(len(scope))
+        ]
         columns = [codes[domain.position(name)] for name in scope]
         joint = [np.concatenate(parts) for parts in zip(columns, target_codes, row_codes, strict=True)]
         group = group_profiles(joint, own.sizes)[0]

@@ -23,9 +23,7 @@ def is_pydata(data: Any) -> bool:
     return hasattr(data, "fill_value") and hasattr(data, "nnz") and not hasattr(data, "getformat")
 
 
-def of_coordinates(
-    coordinates: Sequence[Any], values: Any, shape: Sequence[int], attributes: Any
-) -> Table:  # fmt: skip
+def of_coordinates(coordinates: Sequence[Any], values: Any, shape: Sequence[int], attributes: Any) -> Table:
     """Return the sparse table of the cells at these coordinates."""
     domain = _domain(attributes, shape)
     codes = tuple(np.asarray(axis, dtype=np.int64) for axis in coordinates)

@@ -132,8 +132,10 @@ def _encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
         raise InvalidTableError(
             f"attribute {name!r} has {column.type} values; the labels of one attribute are all strings, integers, "
             "booleans, intervals or dates: take one of their parts",
-            code="no-labels", where=name, got=str(column.type),
-        ) from error  # fmt: skip
+            code="no-labels",
+            where=name,
+            got=str(column.type),
+        ) from error
 
 
 def _plain(labels: pa.Array) -> pa.Array:

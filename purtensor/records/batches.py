@@ -38,13 +38,14 @@ def text_batches(
                 pa.PythonFile(stream, mode="r"),
                 read_options=arrow_csv.ReadOptions(block_size=_BLOCK, skip_rows=dialect.skipped),
                 parse_options=arrow_csv.ParseOptions(
-                    delimiter=dialect.delimiter, newlines_in_values=True,
+                    delimiter=dialect.delimiter,
+                    newlines_in_values=True,
                     ignore_empty_lines=len(dialect.names) > 1,  # of one column an empty line is an empty cell
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=columns, include_columns=list(columns), strings_can_be_null=True, null_values=[""]
                 ),
-            )  # fmt: skip
+            )
         except pa.ArrowInvalid as error:
             if "straddl" in str(error):
                 raise too_long_line(path, _BLOCK) from None

@@ -117,8 +117,10 @@ class RecordFiles:
             hint = "take such rows out, or fill them"
             raise InvalidTableError(
                 f"the weight {name!r} of row {row + int(absent[0])} of {path.name} (counted from 0) is missing; {hint}",
-                code="missing-weight", where=str(path), hint=hint,
-            )  # fmt: skip
+                code="missing-weight",
+                where=str(path),
+                hint=hint,
+            )
         if self.is_text:
             return numbers_of(column, name, path, row, self.options.decimal)
         try:
@@ -126,8 +128,11 @@ class RecordFiles:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise FileFormatError(
                 f"weights are numbers that float64 holds, but column {name!r} of {path.name} has {column.type} values: "
-                f"{error}", code="weights-no-numbers", where=str(path), got=str(column.type),
-            ) from None  # fmt: skip
+                f"{error}",
+                code="weights-no-numbers",
+                where=str(path),
+                got=str(column.type),
+            ) from None
 
 
 def open_records(
@@ -238,9 +243,12 @@ def _kind(path: Path) -> str:
         return ".feather"
     if kind != ".parquet" and kind not in FOREIGN:
         raise FileFormatError(
-            f"{path.name} is no file that is read here: give {KINDS}", code="unknown-kind", where=str(path),
-            expected=KINDS, got=kind,
-        )  # fmt: skip
+            f"{path.name} is no file that is read here: give {KINDS}",
+            code="unknown-kind",
+            where=str(path),
+            expected=KINDS,
+            got=kind,
+        )
     return kind
 
 

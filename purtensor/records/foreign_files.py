@@ -15,15 +15,23 @@ from purtensor.tables.io.read_errors import reading
 from purtensor.tables.io.text_dialect import checked_names
 
 FOREIGN: dict[str, tuple[str, str | None, str]] = {
-    ".xlsx": ("Excel", "openpyxl", "excel"), ".dta": ("Stata", None, ""), ".sav": ("SPSS", "pyreadstat", "spss"),
-    ".zsav": ("SPSS", "pyreadstat", "spss"), ".sas7bdat": ("SAS", None, ""), ".xpt": ("SAS", None, ""),
-}  # fmt: skip
+    ".xlsx": ("Excel", "openpyxl", "excel"),
+    ".dta": ("Stata", None, ""),
+    ".sav": ("SPSS", "pyreadstat", "spss"),
+    ".zsav": ("SPSS", "pyreadstat", "spss"),
+    ".sas7bdat": ("SAS", None, ""),
+    ".xpt": ("SAS", None, ""),
+}
 """By ending: the program, the package that pandas needs for it, and our extra that has the package."""
 
 _READERS: dict[str, Callable[..., Any]] = {
-    ".xlsx": pd.read_excel, ".dta": pd.read_stata, ".sav": pd.read_spss, ".zsav": pd.read_spss,
-    ".sas7bdat": pd.read_sas, ".xpt": pd.read_sas,
-}  # fmt: skip
+    ".xlsx": pd.read_excel,
+    ".dta": pd.read_stata,
+    ".sav": pd.read_spss,
+    ".zsav": pd.read_spss,
+    ".sas7bdat": pd.read_sas,
+    ".xpt": pd.read_sas,
+}
 
 
 def read_foreign(path: Path, kind: str) -> pd.DataFrame:

@@ -141,8 +141,11 @@ def _numbers(column: Column, name: str, files: RecordFiles) -> FloatArray:
             except ValueError:
                 raise InvalidTableError(
                     f"attribute {name!r} is binned, but has {text!r} in row {column.first_rows[k]} (counted from 0), "
-                    "which is no number", code="no-number-to-bin", where=name, got=text,
-                ) from None  # fmt: skip
+                    "which is no number",
+                    code="no-number-to-bin",
+                    where=name,
+                    got=text,
+                ) from None
     return values
 
 
@@ -193,8 +196,11 @@ def group_lazily(lazy: nw.LazyFrame[Any], names: Sequence[str], weights: str | N
     counted = [nw.len().alias(_COUNT)]
     if weights is not None:
         column = nw.col(called.get(weights, weights))
-        counted += [column.cast(nw.Float64).sum().alias(_MASS), column.cast(nw.Float64).min().alias(_LOWEST),
-                    column.is_null().sum().alias(_ABSENT)]  # fmt: skip
+        counted += [
+            column.cast(nw.Float64).sum().alias(_MASS),
+            column.cast(nw.Float64).min().alias(_LOWEST),
+            column.is_null().sum().alias(_ABSENT),
+        ]
     keys = [called.get(name, name) for name in names]
     grouped = lazy.group_by(*keys).agg(*counted)
     engine: dict[str, Any] = {"engine": "streaming"} if lazy.implementation.is_polars() else {}

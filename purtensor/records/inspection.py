@@ -203,8 +203,12 @@ def _roles(
     spelled = sorted({text.strip() for one in facts.values() for text in one.spelled})
     gaps = any(one.missing or one.spelled for one in facts.values())
     return {
-        "response": response, "protected": names, "weights": weights or likely, "spelled": spelled, "gaps": gaps,
-    }  # fmt: skip
+        "response": response,
+        "protected": names,
+        "weights": weights or likely,
+        "spelled": spelled,
+        "gaps": gaps,
+    }
 
 
 def _looks(name: str, facts: ColumnFacts, found: Suspect | None, asked: Mapping[str, Any]) -> str:

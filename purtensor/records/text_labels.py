@@ -62,8 +62,11 @@ def refused_spellings(found: Sequence[tuple[str, str, int, int]], rows: int) -> 
     )
     return InvalidTableError(
         f"{listed(told, 5)}, {whose} spelling of a missing value; rows are counted from 0; {hint}",
-        code="spelled-missing", where=listed(told, 5), got=typed, hint=hint,
-    )  # fmt: skip
+        code="spelled-missing",
+        where=listed(told, 5),
+        got=typed,
+        hint=hint,
+    )
 
 
 def labels_of(texts: Sequence[str], options: TextOptions) -> tuple[pd.Index[Any], IntArray]:
@@ -158,8 +161,11 @@ def numbers_of(column: pa.Array, name: str, path: Path, row: int, decimal: str) 
         if text.isdecimal() and int(text) != int(numbers[k]):
             raise FileFormatError(
                 f"column {name!r} of {path.name} has {text} in row {row + k} (counted from 0), an integer that float64 "
-                "cannot hold exactly", code="inexact-integer", where=str(path), got=text,
-            )  # fmt: skip
+                "cannot hold exactly",
+                code="inexact-integer",
+                where=str(path),
+                got=text,
+            )
     return numbers
 
 
@@ -169,7 +175,11 @@ def _no_number(column: pa.Array, name: str, path: Path, row: int) -> FileFormatE
             hint = "; give decimal=',' if that is a comma before decimals" if _DECIMAL_COMMA.fullmatch(text) else ""
             return FileFormatError(
                 f"weights are numbers, but column {name!r} of {path.name} has {text!r} in row {row + k} (the first row "
-                f"being 0){hint}", code="weights-no-numbers", where=str(path), expected="a number", got=text,
+                f"being 0){hint}",
+                code="weights-no-numbers",
+                where=str(path),
+                expected="a number",
+                got=text,
                 hint=hint.removeprefix("; ") or None,
-            )  # fmt: skip
+            )
     return FileFormatError(f"weights are numbers, but column {name!r} of {path.name} has other cells", where=str(path))

@@ -158,8 +158,10 @@ def profile_rows(
         if absent.any() and missing == "raise":
             raise InvalidTableError(
                 f"attribute {name!r} is missing in row {int(np.argmax(absent))} (counted from 0); give missing='drop' "
-                "or missing='category'", code="missing-values", where=name,
-            )  # fmt: skip
+                "or missing='category'",
+                code="missing-values",
+                where=name,
+            )
         onto = np.append(category_map(factor.categories, categories), -1)
         own = onto[factor.codes]
         if missing == "category" and absent.any():

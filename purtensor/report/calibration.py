@@ -67,9 +67,7 @@ def write_calibration_report(
     return write_report(calibration_report(calibration, title=title, curve=curve), Path(path), command=command)
 
 
-def calibration_report(
-    calibration: Calibration, *, title: str = "Calibration of weights", curve: int = 0
-) -> Report:  # fmt: skip
+def calibration_report(calibration: Calibration, *, title: str = "Calibration of weights", curve: int = 0) -> Report:
     """Return the report itself; parameters as in `write_calibration_report`."""
     asked = calibration.asked
     return Report(

@@ -100,8 +100,16 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
         rate: Mapping[Any, float] | None = None,
         random_state: Any = None,
     ) -> None:
-        super().__init__(protected, conditions=conditions, strength=strength, reference=reference, unseen=unseen,
-                         bins=bins, tolerance=tolerance, solver=solver)  # fmt: skip
+        super().__init__(
+            protected,
+            conditions=conditions,
+            strength=strength,
+            reference=reference,
+            unseen=unseen,
+            bins=bins,
+            tolerance=tolerance,
+            solver=solver,
+        )
         self.decision = decision
         self.rate = rate
         self.random_state = random_state
@@ -125,9 +133,14 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
         check_choice("decision", self.decision, RULES)
         self._fit_rows(X, y, sample_weight)
         self.decisions_ = decide(
-            self.projection_.table, self.table_, response=self.response_, protected=self.protected_,
-            rule=self.decision, rate=self.rate, unseen="marginal",
-        )  # fmt: skip
+            self.projection_.table,
+            self.table_,
+            response=self.response_,
+            protected=self.protected_,
+            rule=self.decision,
+            rate=self.rate,
+            unseen="marginal",
+        )
         self._profiles, self._conditional = self._conditionals(self.projection_.table)
         self._decided_profiles, self._decided = self._conditionals(self.decisions_.table)
         self._marginal = marginal_rates(self.projection_.table, self.response_)

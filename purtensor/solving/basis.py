@@ -125,8 +125,13 @@ def heaviest_basis(problem: Problem, masses: FloatArray) -> Basis | None:
     if grown is None:
         return None
     others = list(order[2:])
-    rows = np.concatenate([np.arange(system.offsets[k], system.offsets[k + 1])[independent[system.block(k)]]
-                           for k in others]) if others else np.empty(0, dtype=np.int64)  # fmt: skip
+    rows = (
+        np.concatenate(
+            [np.arange(system.offsets[k], system.offsets[k + 1])[independent[system.block(k)]] for k in others]
+        )
+        if others
+        else np.empty(0, dtype=np.int64)
+    )
     if not len(rows):
         return Basis(problem, grown.forest, others, None)
     closing = _close(problem, masses, others, grown, rows) if len(rows) <= MOST_CLOSING else None
@@ -183,8 +188,17 @@ def _close(problem: Problem, masses: FloatArray, others: list[int], grown: _Grow
     while tried >= wanted:
         profiles = np.sort(np.argpartition(-weight, tried - 1)[:tried])
         vectors = np.empty((tried, wanted), dtype=np.int32)
-        cycle_vectors(profiles, grown.first, grown.second, grown.first_rows, *parents, places, system.index[others],
-                      system.offsets[others], vectors)  # fmt: skip
+        cycle_vectors(
+            profiles,
+            grown.first,
+            grown.second,
+            grown.first_rows,
+            *parents,
+            places,
+            system.index[others],
+            system.offsets[others],
+            vectors,
+        )
         chosen = pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
         inverted = verified_inverse(vectors[chosen].T.astype(np.float64))
         if inverted is not None:

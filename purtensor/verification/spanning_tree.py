@@ -74,9 +74,12 @@ def tree_of(pair: Sequence[IntArray], count: int, order: IntArray) -> Tree:
         roots = roots[roots >= 0]
         ones = np.ones(len(roots))
         links = sp.coo_array(
-            (np.concatenate([links.data, ones]), (np.concatenate([links.row, roots]),
-             np.concatenate([links.col, np.full(len(roots), top)]))), shape=links.shape,
-        )  # fmt: skip
+            (
+                np.concatenate([links.data, ones]),
+                (np.concatenate([links.row, roots]), np.concatenate([links.col, np.full(len(roots), top)])),
+            ),
+            shape=links.shape,
+        )
     both = sp.csr_array(links + links.T)
     sequence, before = csgraph.breadth_first_order(both, top, directed=False)
     parent, via, depth = (np.full(count + 1, fill) for fill in (-1, -1, 0))

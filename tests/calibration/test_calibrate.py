@@ -27,14 +27,43 @@ CONTROLS = (
     pt.total("x", target=50),
 )
 OF_SURVEY = {
-    ("kl", None): [1.357167922392090, 2.136800328599428, 1.529619481775182, 0.976412267235299, 1.476412267235055,
-                   1.451493004582219, 1.256597531957836, 1.013830814168105, 0.899530030909896, 0.902136351151863],
-    ("linear", None): [1.355151028421006, 2.229985573848510, 1.475230149169381, 0.939633248561103, 1.439633248561103,
-                       1.431379110337751, 1.181650530198247, 1.071141748092625, 0.951062627344250, 0.925132735466024],
-    ("logit", (0.5, 2)): [1.371347587721518, 2.136146198300273, 1.514573537062824, 0.977932676915386,
-                          1.477932676915385, 1.462552193655170, 1.275268811417690, 1.014672443287934,
-                          0.885913494532449, 0.883660380191372],
-}  # fmt: skip
+    ("kl", None): [
+        1.357167922392090,
+        2.136800328599428,
+        1.529619481775182,
+        0.976412267235299,
+        1.476412267235055,
+        1.451493004582219,
+        1.256597531957836,
+        1.013830814168105,
+        0.899530030909896,
+        0.902136351151863,
+    ],
+    ("linear", None): [
+        1.355151028421006,
+        2.229985573848510,
+        1.475230149169381,
+        0.939633248561103,
+        1.439633248561103,
+        1.431379110337751,
+        1.181650530198247,
+        1.071141748092625,
+        0.951062627344250,
+        0.925132735466024,
+    ],
+    ("logit", (0.5, 2)): [
+        1.371347587721518,
+        2.136146198300273,
+        1.514573537062824,
+        0.977932676915386,
+        1.477932676915385,
+        1.462552193655170,
+        1.275268811417690,
+        1.014672443287934,
+        0.885913494532449,
+        0.883660380191372,
+    ],
+}
 
 
 @pytest.mark.parametrize(("distance", "bounds"), OF_SURVEY)
@@ -127,8 +156,9 @@ def test_calibrate__gives_the_flavour_back(flavour):
     make, kind = FLAVOURS[flavour]
     found = pt.calibrate(make(SURVEY), CONTROLS, weights="w").weights
     assert isinstance(found, kind)
-    np.testing.assert_allclose(np.asarray(found.to_numpy() if hasattr(found, "to_numpy") else found),
-                               OF_SURVEY["kl", None], rtol=2e-12)  # fmt: skip
+    np.testing.assert_allclose(
+        np.asarray(found.to_numpy() if hasattr(found, "to_numpy") else found), OF_SURVEY["kl", None], rtol=2e-12
+    )
     if flavour == "pandas":
         assert found.index.tolist() == list(range(10, 20))
 
@@ -370,10 +400,15 @@ def infeasible(seed):
     if kind == 1:  # everybody of a=0 has b=0, and a=0 needs more than b=0 may hold
         records["b"] = np.where(records["a"] == 0, 0, np.maximum(records["b"], 1))
         sizes = np.array([0.5, 0.3, 0.2]) * d.sum()
-        return records, d, [
-            pt.total(1, by="a", target=dict(enumerate(sizes))),
-            pt.total(1, by="b", target=dict(enumerate(sizes[[2, 0, 1]]))),
-        ], {}  # fmt: skip
+        return (
+            records,
+            d,
+            [
+                pt.total(1, by="a", target=dict(enumerate(sizes))),
+                pt.total(1, by="b", target=dict(enumerate(sizes[[2, 0, 1]]))),
+            ],
+            {},
+        )
     if kind == 2:  # bounds too tight for a total far away
         return records, d, [a, b, pt.total("x", target=float(1.5 * d @ records["x"]))], {"bounds": (0.9, 1.1)}
     if kind == 3:  # totals that differ

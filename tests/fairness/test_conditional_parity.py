@@ -13,9 +13,15 @@ from purtensor.tables.coded import encode
 from tests.strategies import table_from
 
 ADMISSIONS = {
-    ("adm", "f", "A"): 89, ("adm", "m", "A"): 512, ("rej", "f", "A"): 19, ("rej", "m", "A"): 313,
-    ("adm", "f", "F"): 24, ("adm", "m", "F"): 22, ("rej", "f", "F"): 317, ("rej", "m", "F"): 351,
-}  # fmt: skip
+    ("adm", "f", "A"): 89,
+    ("adm", "m", "A"): 512,
+    ("rej", "f", "A"): 19,
+    ("rej", "m", "A"): 313,
+    ("adm", "f", "F"): 24,
+    ("adm", "m", "F"): 22,
+    ("rej", "f", "F"): 317,
+    ("rej", "m", "F"): 351,
+}
 NAMES, CATEGORIES = ("decision", "sex", "dept"), (["adm", "rej"], ["f", "m"], ["A", "F"])
 ROLES = {"response": "decision", "protected": "sex"}
 
@@ -113,10 +119,18 @@ def test_ratio_parity__compares_every_response_unless_named():
 def test_monotone__holds_exactly_for_rates_that_rise(values, rises):
     sizes = np.array([7.0, 11.0, 5.0])
     yes = sizes * np.array(values) / 10
-    f = pt.to_sparse(pt.to_dense(table_from(("y", "a"), ([0, 1], ["low", "mid", "top"]), {
-        **{(1, a): n for a, n in zip(["low", "mid", "top"], yes, strict=True)},
-        **{(0, a): n for a, n in zip(["low", "mid", "top"], sizes - yes, strict=True)},
-    })))  # fmt: skip
+    f = pt.to_sparse(
+        pt.to_dense(
+            table_from(
+                ("y", "a"),
+                ([0, 1], ["low", "mid", "top"]),
+                {
+                    **{(1, a): n for a, n in zip(["low", "mid", "top"], yes, strict=True)},
+                    **{(0, a): n for a, n in zip(["low", "mid", "top"], sizes - yes, strict=True)},
+                },
+            )
+        )
+    )
     block = rows(pt.monotone(f, response="y", along="a"), f)
     assert block.coefficients.shape[0] == 2
     assert bool((block.coefficients @ encode(f).values >= -1e-12).all()) is rises

@@ -82,8 +82,12 @@ def test_decide__accuracy_falls_from_likeliest_to_fair_to_draws_of_fair_probabil
 def test_decide__gives_mass_to_pairs_that_the_probabilities_exclude() -> None:
     q = pt.tabulate({"y": ["no", "yes", "yes"], "s": ["f", "f", "m"], "x": ["a", "a", "a"]}, weights=[3, 1, 4])
     table = decide(q, response="y", protected="s", rate={"no": 0.5, "yes": 0.5}).table
-    assert table.to_series().to_dict() == {("no", "f", "a"): 2, ("no", "m", "a"): 2, ("yes", "f", "a"): 2,
-                                           ("yes", "m", "a"): 2}  # fmt: skip
+    assert table.to_series().to_dict() == {
+        ("no", "f", "a"): 2,
+        ("no", "m", "a"): 2,
+        ("yes", "f", "a"): 2,
+        ("yes", "m", "a"): 2,
+    }
 
 
 def test_decide__layout_and_order_are_those_of_the_tables() -> None:

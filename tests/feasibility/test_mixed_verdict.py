@@ -117,8 +117,10 @@ def test_out_of_reach__is_what_programs_say_of_a_row_beside_the_total(seed):
     alone = Question(
         asked.reference,
         (RowBlock("asked", ("total", "row"), c, np.array([total[0], far]), np.array([total[0], far + 1])),),
-        asked.lower, asked.upper, asked.total,
-    )  # fmt: skip
+        asked.lower,
+        asked.upper,
+        asked.total,
+    )
     (found,) = out_of_reach(alone)
     assert (found.row, found.side) == (1, 1)
     most, _ = highest(alone, 1)
@@ -173,8 +175,12 @@ def test_judge__cells_that_are_at_bounds_in_every_solution():
 
 def test_judge__soft_rows_refute_nothing():
     block = RowBlock(
-        "asked", ("a",), sparse.csr_array([[1.0, 1.0]]), np.array([9.0]), np.array([9.0]),
+        "asked",
+        ("a",),
+        sparse.csr_array([[1.0, 1.0]]),
+        np.array([9.0]),
+        np.array([9.0]),
         softness=Softness("l1", strength=np.ones(1)),
-    )  # fmt: skip
+    )
     asked = Question(np.ones(2), (block,), np.zeros(2), np.ones(2), 2.0)
     assert judge(asked).verdict is Verdict.INTERIOR

@@ -107,10 +107,11 @@ def masses_of(random, profiles):
     reach = random.choice((20, 35, 45, 50)) if style == "powers" else 50
     light = random.random() * 0.5
     return {
-        profile: Fraction(1, 2 ** random.randint(reach // 2, reach)) if random.random() < light
+        profile: Fraction(1, 2 ** random.randint(reach // 2, reach))
+        if random.random() < light
         else Fraction(random.randint(1, 7), 4)
         for profile in profiles
-    }  # fmt: skip
+    }
 
 
 def reference_of(random, masses):
@@ -166,8 +167,10 @@ class Counts:
             self.seeds.append(seed)
 
     def __str__(self) -> str:
-        lines = [f"{kind}: {self.false[kind]} false of {n}, {self.unproved[kind]} prove nothing"
-                 for kind, n in sorted(self.tried.items())]  # fmt: skip
+        lines = [
+            f"{kind}: {self.false[kind]} false of {n}, {self.unproved[kind]} prove nothing"
+            for kind, n in sorted(self.tried.items())
+        ]
         return "\n".join([*lines, f"worst factor {self.worst:.3g}, seeds {self.seeds[:20]}"])
 
 
@@ -202,9 +205,13 @@ def attack(seed: int, counts: Counts, project: Callable[..., Any] = pt.project) 
     random = Random(seed + 1)
     name = random.choice(list(SOLVERS))
     result = project(
-        reference, constraints, solver=SOLVERS[name], on_failure="return",
-        tolerance=random.choice(TOLERANCES), max_iterations=random.choice((0, 1, 3, 10, 100, 1000)),
-    )  # fmt: skip
+        reference,
+        constraints,
+        solver=SOLVERS[name],
+        on_failure="return",
+        tolerance=random.choice(TOLERANCES),
+        max_iterations=random.choice((0, 1, 3, 10, 100, 1000)),
+    )
     if result.table is None:
         return
     table = oracles.normalised(oracles.masses_of(result.table))

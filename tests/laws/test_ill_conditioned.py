@@ -87,9 +87,13 @@ def test_bounds__of_parts_tied_together_by_next_to_nothing_hold(power, seed):
 def test_bounds__of_runs_that_end_early_hold(name, tolerance):
     for case in (doubling_chain(12, 5), bridge(34, 1)):
         result = pt.project(
-            case.reference, case.constraints, solver=SOLVERS[name], tolerance=tolerance, max_iterations=200,
+            case.reference,
+            case.constraints,
+            solver=SOLVERS[name],
+            tolerance=tolerance,
+            max_iterations=200,
             on_failure="return",
-        )  # fmt: skip
+        )
         judge(case, result, result.table)
 
 

@@ -93,8 +93,13 @@ def test_as_table__of_dicts_of_totals_also_ragged():
     towns = {"nord": {"Lille": 3}, "sud": {"Nice": 2, "Pau": 1}}
     found = pt.as_table(towns, ["region", "town"])
     assert found.equals(pt.as_table({("nord", "Lille"): 3, ("sud", "Nice"): 2, ("sud", "Pau"): 1}, ["region", "town"]))
-    assert found.equals(pt.as_table(pd.DataFrame([("nord", "Lille", 3), ("sud", "Nice", 2), ("sud", "Pau", 1)],
-                                                 columns=["region", "town", "count"])))  # fmt: skip
+    assert found.equals(
+        pt.as_table(
+            pd.DataFrame(
+                [("nord", "Lille", 3), ("sud", "Nice", 2), ("sud", "Pau", 1)], columns=["region", "town", "count"]
+            )
+        )
+    )
     fitted = pt.project(found, [pt.Marginal(pt.as_table({"nord": 0.5, "sud": 0.5}, "region"))])
     assert fitted.table.values == pytest.approx([0.5, 1 / 3, 1 / 6])
 
@@ -127,7 +132,7 @@ REFUSED = [
     (LONG.assign(n=[None, *range(5)]), None, pt.InvalidTableError, "column 'n' has no number in row 0"),
     (3.0, "a", pt.InvalidTableError, "this is builtins.float"),
     (np.array(3.0), "a", pt.InvalidTableError, "this is a single number"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("data", "attributes", "error", "told"), REFUSED, ids=[told for *_, told in REFUSED])

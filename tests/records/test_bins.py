@@ -56,9 +56,12 @@ def test_tabulate__bins_alike_in_memory_and_from_files(tmp_path: Path, kind: str
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet")
     source = {
-        "pandas": frame, "polars": pl.DataFrame(data), "dict": data,
-        "csv": tmp_path / "a.csv", "parquet": tmp_path / "a.parquet",
-    }[kind]  # fmt: skip
+        "pandas": frame,
+        "polars": pl.DataFrame(data),
+        "dict": data,
+        "csv": tmp_path / "a.csv",
+        "parquet": tmp_path / "a.parquet",
+    }[kind]
     found = pt.tabulate(source, bins={"age": spec})  # type: ignore[dict-item]
     edges = [30, 45] if isinstance(spec, list) else [float(edge) for edge in found.attrs["bins of age"].split(",")]
     expected: dict[tuple[str, str], float] = {}

@@ -26,9 +26,15 @@ PEOPLE = pd.DataFrame(
     }
 )
 LOOKS = {
-    "id": "identifier", "sex": "attribute", "age": "number to bin", "spouse": "proxy", "job": "attribute",
-    "paid": "attribute", "pweight": "weight or count", "land": "constant",
-}  # fmt: skip
+    "id": "identifier",
+    "sex": "attribute",
+    "age": "number to bin",
+    "spouse": "proxy",
+    "job": "attribute",
+    "paid": "attribute",
+    "pweight": "weight or count",
+    "land": "constant",
+}
 
 
 @pytest.fixture(params=["pandas", "polars", "lazy", "pyarrow", "duckdb", "dict", "csv", "parquet", "feather"])

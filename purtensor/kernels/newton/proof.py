@@ -20,9 +20,14 @@ _SLACK = 1e-14
 
 @compiled
 def add_misses(
-    masses: FloatArray, moves: FloatArray, row: IntArray, high: FloatArray, low: FloatArray, size: FloatArray,
+    masses: FloatArray,
+    moves: FloatArray,
+    row: IntArray,
+    high: FloatArray,
+    low: FloatArray,
+    size: FloatArray,
     count: FloatArray,
-) -> None:  # fmt: skip
+) -> None:
     """Take masses and their moves from the targets of one constraint, which `high` holds, in twice the digits.
 
     What rounding takes from `high` is added up in `low`. `size` gets the sum of the sizes of what `low` takes in, and
@@ -42,9 +47,15 @@ def add_misses(
 
 @compiled
 def add_moves(
-    masses: FloatArray, index: IntArray, offsets: IntArray, potentials: FloatArray, begin: int, end: int,
-    moves: FloatArray, sums: FloatArray,
-) -> None:  # fmt: skip
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    potentials: FloatArray,
+    begin: int,
+    end: int,
+    moves: FloatArray,
+    sums: FloatArray,
+) -> None:
     """Add p (C^T potentials) to `moves`, no less than leaves a mass at 0, for the profiles begin .. end - 1.
 
     `sums`, shape (2,), gets the sums of the sizes of the moves, and of their squares over the masses.
@@ -87,9 +98,19 @@ def _gap(w: float, v: float) -> float:
 
 @compiled
 def add_proof(
-    masses: FloatArray, moves: FloatArray, rest: FloatArray, index: IntArray, offsets: IntArray,
-    potentials: FloatArray, sizes: FloatArray, weights: FloatArray, away: float, begin: int, end: int, out: FloatArray,
-) -> None:  # fmt: skip
+    masses: FloatArray,
+    moves: FloatArray,
+    rest: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    potentials: FloatArray,
+    sizes: FloatArray,
+    weights: FloatArray,
+    away: float,
+    begin: int,
+    end: int,
+    out: FloatArray,
+) -> None:
     """Write what proves the distances over the profiles begin .. end - 1 into `out`, shape (6,).
 
     The feasible point is p + moves + e with |e| <= rest. With w = (moves + e) / p, v = C^T potentials, of which

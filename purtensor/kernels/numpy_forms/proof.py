@@ -13,9 +13,14 @@ _UNIT, _SERIES, _SLACK = proof.UNIT, 1e-2, 1e-14
 
 
 def _add_misses(
-    masses: FloatArray, moves: FloatArray, row: IntArray, high: FloatArray, low: FloatArray, size: FloatArray,
+    masses: FloatArray,
+    moves: FloatArray,
+    row: IntArray,
+    high: FloatArray,
+    low: FloatArray,
+    size: FloatArray,
     count: FloatArray,
-) -> None:  # fmt: skip
+) -> None:
     """Take the masses from the targets level by level of their digits: each level's sums have no rounding."""
     rows = len(high)
     profiles = np.bincount(row, minlength=rows).astype(np.float64)
@@ -36,9 +41,15 @@ def _add_misses(
 
 
 def _add_moves(
-    masses: FloatArray, index: IntArray, offsets: IntArray, potentials: FloatArray, begin: int, end: int,
-    moves: FloatArray, sums: FloatArray,
-) -> None:  # fmt: skip
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    potentials: FloatArray,
+    begin: int,
+    end: int,
+    moves: FloatArray,
+    sums: FloatArray,
+) -> None:
     own = masses[begin:end]
     with np.errstate(invalid="ignore", over="ignore"):
         move = np.maximum(moves[begin:end] + own * spread_range(index, offsets, potentials, begin, end), -own)
@@ -84,9 +95,19 @@ def _gap_terms(w: FloatArray, u: FloatArray, v: FloatArray, near: FloatArray) ->
 
 @np.errstate(all="ignore")  # numbers that are not finite are told
 def _add_proof(
-    masses: FloatArray, moves: FloatArray, rest: FloatArray, index: IntArray, offsets: IntArray,
-    potentials: FloatArray, sizes: FloatArray, weights: FloatArray, away: float, begin: int, end: int, out: FloatArray,
-) -> None:  # fmt: skip
+    masses: FloatArray,
+    moves: FloatArray,
+    rest: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    potentials: FloatArray,
+    sizes: FloatArray,
+    weights: FloatArray,
+    away: float,
+    begin: int,
+    end: int,
+    out: FloatArray,
+) -> None:
     mass, c, e = masses[begin:end], moves[begin:end], rest[begin:end]
     left, some, constraints = mass + c, mass != 0.0, len(index)
     negative = ((left < 0.0) | ((e > 0.0) & (left * (1.0 - 4.0 * _UNIT) < e))).any()

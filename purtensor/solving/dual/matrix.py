@@ -144,9 +144,13 @@ class SparseMatrix:
     def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
         """Return C diag(weights) C^T + diag(diagonal)."""
         scaled = sparse.csr_array(
-            (self.transposed.data * np.repeat(weights, np.diff(self.transposed.indptr)), self.transposed.indices,
-             self.transposed.indptr), shape=self.transposed.shape,
-        )  # fmt: skip
+            (
+                self.transposed.data * np.repeat(weights, np.diff(self.transposed.indptr)),
+                self.transposed.indices,
+                self.transposed.indptr,
+            ),
+            shape=self.transposed.shape,
+        )
         product = self.values @ scaled
         if self.shape[0] <= _DENSE_ROWS or product.nnz > _DENSE_SHARE * self.shape[0] ** 2:
             full = product.toarray()

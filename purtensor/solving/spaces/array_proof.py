@@ -45,7 +45,7 @@ def exact_misses(problem: Problem, masses: FloatArray, moves: FloatArray) -> tup
 
 def proof_sums(
     problem: Problem, point: tuple[FloatArray, FloatArray], moves: FloatArray, potentials: FloatArray, rest: FloatArray
-) -> Sums:  # fmt: skip
+) -> Sums:
     """Return what the feasible point proves that lies at the moves of a point (masses, potentials), `rest` off."""
     (masses, own), total, chunks = point, problem.total, profile_chunks(problem)
     sizes, weights = np.abs(potentials), np.abs(own)
@@ -54,8 +54,9 @@ def proof_sums(
     found = np.empty((len(chunks), 6))
 
     def work(c: int, begin: int, end: int) -> None:
-        add_proof(masses, moves, rest, problem.index, problem.offsets, potentials, sizes, weights, away, begin, end,
-                  found[c])  # fmt: skip
+        add_proof(
+            masses, moves, rest, problem.index, problem.offsets, potentials, sizes, weights, away, begin, end, found[c]
+        )
 
     for_each_chunk(work, chunks)
     upper, gap, distance, left = (float(one) * UPWARD / total for one in added_up(found)[:4])

@@ -220,9 +220,13 @@ class PlainSpace:
         feasible = bool((p + c >= rest).all()) and change.left <= NEGLIGIBLE * self.total
         upward = (1.0 + 1e-8) / self.total
         return Sums(
-            float(divergence) * upward, float(gap) * upward, distance * upward, float(rest.sum()) * upward,
-            float(rounding.max()), feasible,
-        )  # fmt: skip
+            float(divergence) * upward,
+            float(gap) * upward,
+            distance * upward,
+            float(rest.sum()) * upward,
+            float(rounding.max()),
+            feasible,
+        )
 
     def _changed(self, point: PlainPoint, found: FloatArray, solve: Callable[[FloatArray], FloatArray]) -> PlainChange:
         targets, moves = self.problem.targets, np.maximum(point.masses * self.on_profiles(found), -point.masses)

@@ -134,8 +134,10 @@ def null_character(path: str | os.PathLike[str]) -> FileFormatError:
     hint = "if it comes from a spreadsheet or from Windows, give encoding='utf-16'"
     return FileFormatError(
         f"{os.fspath(path)} has a null character: it is damaged, or no text in UTF-8; {hint}",
-        code="null-character", where=os.fspath(path), hint=hint,
-    )  # fmt: skip
+        code="null-character",
+        where=os.fspath(path),
+        hint=hint,
+    )
 
 
 def no_such_character(
@@ -149,8 +151,12 @@ def no_such_character(
     return FileFormatError(
         f"{os.fspath(path)} is no text in {error.encoding}: byte 0x{byte:02x} at {offset + error.start}, in row {row} "
         f"(the line of names being row 0); {hint}",
-        code="encoding", where=os.fspath(path), expected=error.encoding, got=f"0x{byte:02x}", hint=hint,
-    )  # fmt: skip
+        code="encoding",
+        where=os.fspath(path),
+        expected=error.encoding,
+        got=f"0x{byte:02x}",
+        hint=hint,
+    )
 
 
 def _decoded(start: bytes, encoding: str, path: Path) -> str:

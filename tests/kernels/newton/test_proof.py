@@ -76,8 +76,20 @@ def test_add_proof__is_above_and_close(kernel, size, seed):
     moves = arrays.reference * (arrays.coefficients.T @ potentials)
     rest = np.where(rng.uniform(size=40) < 0.3, 1e-3 * size * arrays.reference, 0.0)
     out = np.empty(6)
-    kernel(arrays.reference, moves, rest, arrays.index, arrays.offsets, potentials, np.abs(potentials), own, 0.1,
-           0, 40, out)  # fmt: skip
+    kernel(
+        arrays.reference,
+        moves,
+        rest,
+        arrays.index,
+        arrays.offsets,
+        potentials,
+        np.abs(potentials),
+        own,
+        0.1,
+        0,
+        40,
+        out,
+    )
     upper, gap = exact_proof(arrays, moves, rest, potentials, own)
     assert upper <= Decimal(out[0]) <= upper * Decimal("1.02") + Decimal("1e-13") * (size > 0.01)
     assert gap <= Decimal(out[1])

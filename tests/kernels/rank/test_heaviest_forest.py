@@ -38,9 +38,15 @@ class Graph:
     def forest(self, kernel=heaviest_edges):
         inside, edges = np.zeros(len(self.masses), dtype=bool), np.empty(len(self.masses), dtype=np.int64)
         count = kernel(
-            self.masses, self.first, self.second, self.rows[0], np.array([0, len(self.masses)]),
-            np.arange(self.nodes), inside, edges,
-        )  # fmt: skip
+            self.masses,
+            self.first,
+            self.second,
+            self.rows[0],
+            np.array([0, len(self.masses)]),
+            np.arange(self.nodes),
+            inside,
+            edges,
+        )
         return inside, edges[:count]
 
     def leaves(self, kernel=list_leaves):

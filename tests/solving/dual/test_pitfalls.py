@@ -79,9 +79,7 @@ def test_certify__says_what_tiny_standard_errors_cost():
     """Two values of one cell, each with a standard error of 1e-6: potentials of 5e11, and few digits are left."""
     c = sparse.csr_array(np.array([[1.0, 1.0], [1.0, 0.0], [1.0, 0.0]]))
     targets = np.array([2.0, 0.4, 1.4])
-    rows = RowCosts(
-        c, targets, targets, np.full(3, np.inf), np.array([0.0, 1e-12, 1e-12]), np.full(3, np.nan)
-    )  # fmt: skip
+    rows = RowCosts(c, targets, targets, np.full(3, np.inf), np.array([0.0, 1e-12, 1e-12]), np.full(3, np.nan))
     run, proof, _ = solved(column_problem(np.ones(2), rows, 2.0))
     # the mean of the two values, moved by variance / 2 times a slope of less than 1
     assert proof.cells == pytest.approx([0.9, 1.1], abs=1e-4)

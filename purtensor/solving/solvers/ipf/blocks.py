@@ -208,8 +208,18 @@ def _is_separable(system: System, members: Sequence[int]) -> bool:
         return False
     rows = sum(int(system.offsets[k + 1] - system.offsets[k]) for k in members)
     slabs = min(
-        len({*zip(*(codes for name, codes in zip(system.scopes[k], system.row_codes[k], strict=True) if name in shared),
-                  strict=True)})
+        len(
+            {
+                *zip(
+                    *(
+                        codes
+                        for name, codes in zip(system.scopes[k], system.row_codes[k], strict=True)
+                        if name in shared
+                    ),
+                    strict=True,
+                )
+            }
+        )
         for k in members[:1]
-    )  # fmt: skip
+    )
     return slabs * (rows / slabs) ** 3 / 3.0 <= _MOST_WORK
