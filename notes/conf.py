@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import purtensor
 
 HERE = Path(__file__).parent
+for made in ("reference/names", "gallery", "commands"):
+    shutil.rmtree(HERE / made, ignore_errors=True)  # pages of names, examples and commands that are gone
 sys.path.insert(0, str(HERE))
 
 from command_pages import write_pages  # noqa: E402

@@ -205,8 +205,9 @@ def grow(number: int, at: At, most: int) -> Grown:
     places[rows] = np.arange(len(rows))
     vectors = np.empty((tried, len(rows)), dtype=np.int32)
     met = [*at.others, *part.outside]
-    cycle_vectors(profiles, first, second, first_rows, parent, via, depth, places, part.index[met],
-                  part.offsets[met], vectors)
+    cycle_vectors(
+        profiles, first, second, first_rows, parent, via, depth, places, part.index[met], part.offsets[met], vectors
+    )
     extras = _extra_rows(part, vectors[:, :within], count)
     vectors = np.concatenate([vectors[:, extras], vectors[:, within:]], axis=1)
     if tried > vectors.shape[1]:
@@ -292,8 +293,20 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
     rest[profiles] += own
     made = read_packed(at.store.state(at.change, number)).arrays["made"]
     found = np.empty(6)
-    add_proof(masses, moved["moves"], rest * UPWARD, part.index, part.offsets, made, np.abs(made), np.abs(potentials),
-              away, 0, len(masses), found)
+    add_proof(
+        masses,
+        moved["moves"],
+        rest * UPWARD,
+        part.index,
+        part.offsets,
+        made,
+        np.abs(made),
+        np.abs(potentials),
+        away,
+        0,
+        len(masses),
+        found,
+    )
     lost = np.flatnonzero(masses == 0.0)
     if len(lost):  # underflowed: below 2^-1074 each, until the potentials of the change raise them
         tilt = sum(made[part.block(k)][own[lost]] for k, own in enumerate(part.index))
