@@ -1,5 +1,7 @@
 # make demo        project the Adult data, print the tables, write out/adult/
-# make test        run the tests
+# make test        run the tests, but for the slow ones
+# make test-slow   run the slow ones: processes that are started, killed and interrupted, and whole studies
+# make test-all    run both
 # make test-lowest run them with the lowest versions that are declared, in an environment of its own
 # make coverage    run the tests with coverage, kernels included
 # make dist-check  build a wheel and an sdist, install each elsewhere, run the tests on what was installed
@@ -24,13 +26,18 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(
 SOURCES := pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-lowest coverage dist-check lint docs bench clean
+.PHONY: demo test test-slow test-all test-lowest coverage dist-check lint docs bench clean
 
 demo: $(VENV)/.installed-all
 	@$(BIN)/purtensor reproduce adult --out out
 
 test: $(VENV)/.installed-test
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.installed-test
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+test-all: test test-slow
 
 # No coverage tool sees compiled code: what the kernels do is measured where they run as plain Python.
 coverage: $(VENV)/.installed-test
@@ -44,7 +51,7 @@ dist-check:
 	@PYTHON=$(PYTHON) .ci/check-dist $(PYTEST_ARGS)
 
 test-lowest:
-	@$(MAKE) --no-print-directory test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
+	@$(MAKE) --no-print-directory test-all VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,10 @@ settings.register_profile("thorough", max_examples=3000, deadline=None, suppress
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 os.environ.setdefault("PURTENSOR_ENGINE", "compiled")  # what is kept in a cache must not decide what a test runs
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a script: tests raise and catch it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from benchmarks import figures
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 KINDS = ("time_", "track_", "peakmem_")
 

@@ -16,6 +16,8 @@ from purtensor.cli import wage_exhibits, wage_year_exhibits
 from purtensor.cli.main import BAD_INPUT, main
 from purtensor.datasets.sectors import CPS_SECTORS
 
+pytestmark = pytest.mark.slow
+
 FIGURES = (
     "prevalences",
     "conditionals",

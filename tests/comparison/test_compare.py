@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,14 @@ class Still:
     """It never moves."""
 
     def step(self, problem: Any, iterate: Any, budget: Any) -> Any:
+        return iterate
+
+
+class Slow(Still):
+    """It takes its time, too: many steps that do not move would be told to stand still."""
+
+    def step(self, problem: Any, iterate: Any, budget: Any) -> Any:
+        time.sleep(0.001)
         return iterate
 
 
@@ -89,8 +98,16 @@ def test_compare__failures_are_endings_and_nobody_else_is_harmed() -> None:
 
 
 def test_compare__the_budget_ends_what_does_not_end() -> None:
-    compared = pt.compare("a", Still(), budget=0.05, max_iterations=10**9)
-    assert endings(compared) == {("a", "Still"): "time limit"}
+    compared = pt.compare("a", Slow(), budget=0.05, max_iterations=10**9)
+    assert endings(compared) == {("a", "Slow"): "time limit"}
+
+
+def test_compare__what_stands_still_for_long_is_stalled() -> None:
+    assert endings(pt.compare("a", Still(), budget=60, max_iterations=10**9)) == {("a", "Still"): "stalled"}
+
+
+def test_compare__seconds_of_the_budget_are_told() -> None:
+    compared = pt.compare("a", Slow(), budget=0.05, max_iterations=10**9)
     assert 0.05 <= compared.runs["seconds"].item() < 5.0
 
 

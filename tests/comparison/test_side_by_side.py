@@ -15,6 +15,8 @@ import purtensor as pt
 from purtensor.comparison.questions import Question
 from tests.comparison.test_compare import Broken, Interrupting, PlainSweeps, endings
 
+pytestmark = pytest.mark.slow
+
 COUNTS = [
     "problem",
     "solver",

@@ -25,6 +25,8 @@ from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.studies.members import run_members
 from tests.hostile.callables import PUR, plain
 
+pytestmark = pytest.mark.slow
+
 resource = pytest.importorskip("resource", reason="limits are set on Unix only")
 ROOT = Path(__file__).resolve().parents[2]
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"

@@ -12,6 +12,8 @@ import purtensor as pt
 from tests.hostile.fuzz_readers import fuzz
 from tests.hostile.readers import READERS, outcome
 
+pytestmark = pytest.mark.slow
+
 FILES = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 12
 
 

@@ -14,6 +14,8 @@ import pytest
 import purtensor as pt
 from tests.interruption.child import started
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 0.5
 BUSY = 2.0
 """Seconds: what is promised, judged by the median, and what a machine with more work than cores may make of one."""

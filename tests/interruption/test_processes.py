@@ -16,6 +16,8 @@ import pytest
 import purtensor as pt
 from tests.interruption.child import finished, started
 
+pytestmark = pytest.mark.slow
+
 WRITING = """
 import sys
 import numpy as np

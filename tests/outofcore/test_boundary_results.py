@@ -32,6 +32,8 @@ from tests.outofcore.test_diagnose import drawn_case
 from tests.outofcore.test_kills import assert_same_bits
 from tests.outofcore.test_project import SETS, by_profile
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("zarr")
 
 

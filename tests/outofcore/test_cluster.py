@@ -11,6 +11,8 @@ import pytest
 import purtensor as pt
 from purtensor.outofcore import cluster, engine
 
+pytestmark = pytest.mark.slow
+
 distributed = pytest.importorskip("distributed")
 
 

@@ -22,6 +22,8 @@ from tests.outofcore.test_boundary import TWO_PROOFS, forced_case, forced_goal, 
 from tests.outofcore.test_kills import assert_same_bits
 from tests.outofcore.test_project import SETS, by_profile
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("zarr")
 
 

@@ -20,6 +20,8 @@ from purtensor.outofcore.project import project_stored
 from purtensor.solving.termination import Termination
 from tests.outofcore.test_project import SETS, by_profile, people
 
+pytestmark = pytest.mark.slow
+
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("zarr")
 

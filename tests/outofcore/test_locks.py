@@ -15,6 +15,8 @@ import purtensor as pt
 from purtensor.errors import StoreError
 from purtensor.outofcore.locks import locked
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("zarr")
 
 PROGRAM = """

@@ -100,8 +100,8 @@ def test_lbfgs__refuses(tmp_path, monkeypatch):
     stored = pt.store_table(table, tmp_path / "t.zarr")
     with pytest.raises(pt.InvalidOptionError, match="proves no bound"):
         pt.project(stored, constraints, solver=pt.LBFGS(), stop_on="tv_bound")
-    for start in ([3], 3, pt.project(stored, constraints)):
-        with pytest.raises(pt.InvalidOptionError, match="start is"):
+    for start in ([3], 3):
+        with pytest.raises(pt.InvalidOptionError, match="start must be"):
             pt.project(stored, constraints, solver=pt.LBFGS(), start=start)
     with pytest.raises(pt.NotConvergedError):
         pt.project(stored, constraints, solver=pt.LBFGS(), max_iterations=1)

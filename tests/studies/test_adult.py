@@ -14,6 +14,8 @@ from purtensor.studies.adult import project_adult, study_adult
 from purtensor.studies.adult_question import PROTECTED, RESPONSE, ratios
 from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, SAMPLES, AdultStudy
 
+pytestmark = pytest.mark.slow
+
 GROUPS = (("male", "non-white"), ("female", "white"), ("female", "non-white"))
 
 
