@@ -34,7 +34,7 @@ assert twice(21) == 42
 print(sum(twice.stats.cache_hits.values()), sum(twice.stats.cache_misses.values()))
 """
 
-pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")]
 
 
 @pytest.fixture
