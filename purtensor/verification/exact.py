@@ -24,6 +24,8 @@ from purtensor.verification.evidence import Evidence
 _MOST_WORK = 20_000_000
 _DISAGREEMENT = Fraction(DISAGREEMENT)
 _ZERO = Fraction(0)
+_LARGEST_EXPONENT = 10_000
+"""Tilted masses beyond exp of it prove nothing, and are numbers of as many digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +135,8 @@ def _distances(
     ]
     upper = _divergence(feasible, logs, family)
     tilts = _tilts(proof)
+    if max(abs(e + tilt) for e, tilt in zip(problem.exponents, tilts, strict=True)) > _LARGEST_EXPONENT:
+        tilts = [_ZERO] * len(tilts)  # any tilts prove a bound; exponentials of such numbers fill the memory
     tilted = [
         exp_enclosure(e + tilt).times(r) for e, tilt, r in zip(problem.exponents, tilts, problem.reference, strict=True)
     ]
