@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -34,14 +35,14 @@ _PLACES = {
 """The public modules of results that are neither at the root nor in the package of their own module."""
 
 
-class Shown:
+class Shown(ABC):
     """A result that shows its numbers: the facts of its summary as text on a terminal, as a table in a notebook."""
 
     __slots__ = ()
 
+    @abstractmethod
     def summary(self) -> dict[str, str]:
         """Return the facts about this result as text, one line each; empty ones are not shown."""
-        raise NotImplementedError
 
     def frames(self) -> Mapping[str, pd.DataFrame]:
         """Return what a notebook shows below the facts, by heading."""
