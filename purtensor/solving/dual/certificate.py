@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,11 +13,19 @@ from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.logit import LogitColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
+from purtensor.solving.dual.extended import ExtendedSums, LongArray
 from purtensor.solving.dual.problem import DualProblem
 
+Potentials = TypeVar("Potentials", FloatArray, LongArray)
 _FREELY = 1e20
 _UNIT = float(np.finfo(np.float64).eps)
 _REFINEMENTS = 8
+_VANISHING = 1e-25
+"""Sums of masses below this share of the total, as of cells that underflow, say nothing of whether a repair goes on."""
+
+_SHARP = 1e-11
+"""Bounds below this share of the mass are not worth extended precision."""
+
 _ROUNDING = 64 * _UNIT
 """What is left of a miss counts as rounding of the targets up to this share of the row's own sum of sizes."""
 
@@ -53,6 +62,15 @@ class DualCertificate:
         return bool(np.isfinite(self.distance))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Repaired:
+    """Columns on the rows, the step of the potentials that led there, and what is left of the misses."""
+
+    feasible: FloatArray
+    correction: FloatArray
+    left: float
+
+
 def certify(problem: DualProblem, point: DualPoint, *, advance: bool = False) -> DualCertificate:
     """Return the best bound of two ways to repair the misses.
 
@@ -74,26 +92,73 @@ def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCerti
     room = np.minimum(x - columns.lower, columns.upper - x)
     for weights in (give, np.minimum(give, np.where(np.isfinite(room), np.maximum(room, 0.0), give))):
         try:
-            repaired = _repaired(problem, x, weights)
+            repaired = _repaired(problem, x, weights, inside)
         except np.linalg.LinAlgError:
             continue
         if repaired is None:
             continue
-        feasible, correction, left = repaired
         ways = [potentials]
         if advance:
-            ways.append(_snapped(problem, potentials + correction, inside))
+            ways.append(_snapped(problem, potentials + repaired.correction, inside))
         for at in ways:
-            gap = _gap(problem, feasible, at)
-            cells, _ = columns.blocks[0].respond(problem.back(at)[own])
-            blur = np.abs(cells) * (_UNIT * (4.0 + problem.matrix.size_back(np.abs(at))))
-            if np.all(np.abs(feasible[own] - cells) <= blur):  # the response as well as the potentials tell it
-                cells, blur = feasible[own], np.zeros(0)
-            moved = float(np.abs(feasible[own] - cells).sum())
-            distance = moved + distance_from_gap(columns.blocks[0], gap, feasible[own]) + float(blur.sum())
-            if distance < best.distance:
-                best = DualCertificate(gap, distance, feasible, at, cells, left)
+            found = _judged(problem, repaired, problem.back(at), _blur(problem, at), at)
+            best = found if found.distance < best.distance else best
+    if advance and best.distance > _SHARP * problem.mass and _blur(problem, potentials).max(initial=0.0) > _SHARP:
+        sharper = _with_more_digits(problem, point, potentials, inside, held)
+        best = sharper if sharper is not None and sharper.distance < best.distance else best
     return best
+
+
+def _blur(problem: DualProblem, potentials: FloatArray) -> FloatArray:
+    """Return how far rounding of the potentials may move their sums, one a cell."""
+    return _UNIT * (2.0 + problem.matrix.size_back(np.abs(potentials)))
+
+
+def _judged(
+    problem: DualProblem, repaired: _Repaired, z: FloatArray, blur: FloatArray, potentials: FloatArray
+) -> DualCertificate:
+    """Return what potentials with the sums z prove of masses on the rows."""
+    own, kind = slice(0, problem.cells), problem.columns.blocks[0]
+    feasible = repaired.feasible
+    gap = _gap(problem, feasible, z, blur)
+    cells, _ = kind.respond(z[own])
+    blurred = np.abs(cells) * (blur + 2.0 * _UNIT)
+    if np.all(np.abs(feasible[own] - cells) <= blurred):  # the response as well as the potentials tell it
+        cells, blurred = feasible[own], np.zeros(0)
+    moved = float(np.abs(feasible[own] - cells).sum())
+    distance = moved + distance_from_gap(kind, gap, feasible[own]) + float(blurred.sum())
+    return DualCertificate(gap, distance, feasible, potentials, cells, repaired.left)
+
+
+def _with_more_digits(
+    problem: DualProblem, point: DualPoint, potentials: FloatArray, inside: BoolArray, held: BoolArray
+) -> DualCertificate | None:
+    """Return the proof of potentials in extended precision, moved by Newton's steps; None where masses leave bounds."""
+    here: LongArray = potentials.astype(np.longdouble)
+    found: DualCertificate | None = None
+    lowest = np.inf
+    taken = problem.slack_rows[problem.columns.linear_slice.start - problem.cells :][inside]
+    for _ in range(_REFINEMENTS):
+        sums = ExtendedSums.of(problem, here)
+        x, give = point.columns.respond(sums.z)
+        responding = DualPoint(here.astype(np.float64), sums.z, x, give, point.columns, point.missing)
+        x, give = _put_at_bounds(problem, responding, inside, held)
+        missing = problem.targets - problem.times(x)
+        missing[taken] = 0.0  # their slacks are free to take it
+        largest = float(np.abs(missing).max(initial=0.0))
+        if not largest < 0.5 * lowest:
+            break
+        lowest = largest
+        try:
+            solve = problem.equations(give).solver()
+            repaired = _repaired(problem, x, give, inside)
+        except np.linalg.LinAlgError:
+            break
+        if repaired is not None:
+            now = _judged(problem, repaired, sums.z, sums.blur, responding.potentials)
+            found = now if found is None or now.distance < found.distance else found
+        here = _snapped(problem, here + solve(missing), inside)
+    return found
 
 
 def _slacks(problem: DualProblem, point: DualPoint) -> tuple[BoolArray, BoolArray]:
@@ -125,7 +190,7 @@ def _put_at_bounds(
     return x, give
 
 
-def _snapped(problem: DualProblem, potentials: FloatArray, inside: BoolArray) -> FloatArray:
+def _snapped(problem: DualProblem, potentials: Potentials, inside: BoolArray) -> Potentials:
     """Return the potentials put exactly where linear costs allow them: at the cost inside, never beyond at no bound."""
     linear = problem.columns.linear
     if linear is None:
@@ -140,8 +205,8 @@ def _snapped(problem: DualProblem, potentials: FloatArray, inside: BoolArray) ->
     return put
 
 
-def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float] | None:
-    """Return x moved onto the rows by Newton's correction, refined; the correction, and what is left of the misses."""
+def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: BoolArray) -> _Repaired | None:
+    """Return x moved onto the rows by Newton's correction, refined; None where it leaves the bounds or the rows."""
     columns = problem.columns
     solve = problem.equations(weights).solver()
     correction, best = np.zeros(problem.rows), np.inf
@@ -149,7 +214,7 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray) -> tuple
     for _ in range(_REFINEMENTS):
         moved = x + weights * problem.back(correction)
         missing = problem.targets - problem.times(moved)
-        left = _left(problem, moved, missing)
+        left = _left(problem, moved, missing, _VANISHING * problem.mass)
         if not left < 0.5 * best:
             break
         found, best = (moved, correction), left
@@ -160,25 +225,35 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray) -> tuple
     beyond = np.maximum(columns.lower - moved, moved - columns.upper).max(initial=0.0)
     if beyond > 1e-14 * problem.mass:
         return None
-    feasible = np.clip(moved, columns.lower, columns.upper)
+    feasible = _taken_up(problem, np.clip(moved, columns.lower, columns.upper), inside)
     left = _left(problem, feasible, problem.targets - problem.times(feasible))
-    return (feasible, correction, left) if left <= _ROUNDING else None
+    return _Repaired(feasible, correction, left) if left <= _ROUNDING else None
 
 
-def _left(problem: DualProblem, x: FloatArray, missing: FloatArray) -> float:
-    """Return the largest miss over the sum of sizes of its row."""
+def _taken_up(problem: DualProblem, x: FloatArray, inside: BoolArray) -> FloatArray:
+    """Return x with what rows still miss in the slacks that are free to take it: of intervals, then of soft rows."""
+    first, found = problem.columns.linear_slice.start, x.copy()
+    for own in (first + np.flatnonzero(inside), np.arange(problem.cells, first)):
+        rows, signs = problem.slack_rows[own - problem.cells], problem.slack_signs[own - problem.cells]
+        missing = problem.targets - problem.times(found)
+        moved = found[own] + signs * missing[rows]
+        found[own] = np.clip(moved, problem.columns.lower[own], problem.columns.upper[own])
+    return found
+
+
+def _left(problem: DualProblem, x: FloatArray, missing: FloatArray, least: float = 0.0) -> float:
+    """Return the largest miss over the sum of sizes of its row, or over `least`."""
     sizes = problem.size_times(x) + np.abs(problem.targets)
     dependent = problem.matrix.dependent
     if dependent is not None:  # what follows from other rows is met as they are, to the rounding of their targets
         sizes = np.where(dependent, problem.mass, sizes)
-    return float((np.abs(missing) / np.where(sizes > 0.0, sizes, 1.0)).max(initial=0.0))
+    sizes = np.maximum(np.where(sizes > 0.0, sizes, 1.0), least)
+    return float((np.abs(missing) / sizes).max(initial=0.0))
 
 
-def _gap(problem: DualProblem, feasible: FloatArray, potentials: FloatArray) -> float:
+def _gap(problem: DualProblem, feasible: FloatArray, z: FloatArray, blur: FloatArray) -> float:
     """Return the gap, a sum of terms that are never negative, and what rounding of the potentials adds to it."""
-    z = problem.back(potentials)
     gap = float(problem.columns.gap(feasible, z).sum())
-    blur = _UNIT * (2.0 + problem.matrix.size_back(np.abs(potentials)))
     response, give = problem.columns.blocks[0].respond(z[: problem.cells])
     moved = np.abs(feasible[: problem.cells] - response)
     return gap * (1.0 + 8.0 * _UNIT) + float((moved * blur + give * blur * blur).sum())

@@ -156,3 +156,17 @@ def test_certify__holds_against_fifty_digits(first):
             assert apart <= Decimal(proof.distance), seed
             checked += 1
     assert checked >= 8
+
+
+@pytest.mark.parametrize("seed", [120, 176, 295, 1288])
+def test_certify__potentials_of_millions_of_nats_keep_their_digits(seed):
+    mixed = draw_mixed(seed)
+    problem = mixed.problem()
+    run = solve(problem, Watch(2000))
+    proof = certify(problem, run.point, advance=True)
+    assert proof.distance <= 2e-11 * mixed.mass  # in double precision alone 3e-10 to 1.3e-9
+    with localcontext(prec=60):
+        exact = in_fifty_digits(problem, proof.potentials, run.point.x)
+        assert exact is not None
+        apart = sum(abs(Decimal(float(x)) - wanted) for x, wanted in zip(proof.cells, exact, strict=True))
+        assert apart <= Decimal(proof.distance)
