@@ -28,6 +28,11 @@ found = pt.convergence.predict(problem.reference, problem.constraints)
 axes = found.plot(title="Problem b")
 
 # %%
+# How many sweeps are left after 50, in the picture of the run:
+early = pt.project(problem.reference, problem.constraints, solver=pt.IPF(), max_iterations=50, on_failure="return")
+axes = early.plot(forecast=pt.convergence.forecast(early))
+
+# %%
 # And why the last has no solution:
 problem = pt.problems.load("cut_3x3")
 pt.diagnose(problem.reference, problem.constraints)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from purtensor._options import is_number
 from purtensor._printing import Shown
 from purtensor._typing import FloatArray
@@ -17,29 +15,10 @@ from purtensor.projection.labels import potentials_from
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection, require_projection
 from purtensor.projection.solved import solved_arrays
-from purtensor.solving.convergence.forecast import linear_sweeps_left
-from purtensor.solving.convergence.grouped_sweep import GroupedSweep
+from purtensor.solving.convergence.sweeps_left import sweeps_left_by_answer
 from purtensor.solving.convergence.trend import likely_left, sweeps_left, trend_of
-from purtensor.solving.loop import run
-from purtensor.solving.problem import LabelledProblem, Problem
-from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.solvers.newton import Newton
-from purtensor.solving.stopping import Stopping
-
-_EXACT = 1e-14
-_MOST_STEPS = 60
-
-_REAL_SWEEPS = 64
-"""So many more are made before the sweep is taken as linear: errors that are large and fast go."""
-
-_NONLINEAR = 0.6
-"""Times the largest |log(p / q)|, in sweeps that divide the error by e: how far real sweeps were from linearised ones.
-
-A step misses z^2 / 2 of e^z - 1 = z + z^2 / 2 + ..., and changes the size of what is slow by a share of z / 2.
-"""
-
-_FAR = 6.0
-"""Beyond this largest |log(p / q)| nothing is told by the sweep at the answer."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,26 +111,13 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
     if result.residual <= tolerance and result.residual_l1 <= 100.0 * tolerance:
         return Forecast(0.0, 0.0, 0.0, "answer", None, tolerance)
     labelled, potentials = _state_of(result)
-    answer = _answer(labelled.arrays, potentials)
-    if answer is None:
+    found = sweeps_left_by_answer(labelled.arrays, potentials, tolerance)
+    if found is None:
         project(result.reference, result.constraints, solver=Newton(), on_failure="raise")  # tells of no answer
         return _by_trend(result, None, tolerance)
-    problem = labelled.arrays
-    near = run(problem, IPF(), Stopping(tolerance, "residual", _REAL_SWEEPS, math.inf), start=potentials)
-    if near.termination.converged:
-        exact = float(near.iterations)
-        return Forecast(exact, exact, exact, "answer", answer.steps, tolerance)
-    found = _by_answer(problem, near.iterate.potentials, answer, tolerance)
-    return _by_trend(result, answer.steps, tolerance) if found is None else found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answer:
-    """The potentials and the masses of the projection, and how many steps led there."""
-
-    potentials: FloatArray
-    masses: FloatArray
-    steps: int
+    if not found.is_told:
+        return _by_trend(result, found.newton_steps, tolerance)
+    return Forecast(found.sweeps, found.lower, found.upper, "answer", found.newton_steps, tolerance)
 
 
 def _state_of(result: Projection) -> tuple[LabelledProblem, FloatArray]:
@@ -160,36 +126,6 @@ def _state_of(result: Projection) -> tuple[LabelledProblem, FloatArray]:
         return evidence.labelled, evidence.run.iterate.potentials
     labelled, _ = solved_arrays(result)
     return labelled, potentials_from(labelled, result.potentials)
-
-
-def _answer(problem: Problem, potentials: FloatArray) -> _Answer | None:
-    """Return the answer by Newton's method; None where it does not get there, as where there is none inside."""
-    found = run(problem, Newton(), Stopping(_EXACT, "residual", _MOST_STEPS, math.inf), start=potentials)
-    if not found.residual.largest <= 100.0 * _EXACT:
-        return None
-    return _Answer(found.iterate.potentials, found.iterate.masses, found.iterations)
-
-
-def _by_answer(problem: Problem, potentials: FloatArray, answer: _Answer, tolerance: float) -> Forecast | None:
-    """Return the forecast by the sweep at the answer; None where that is too far away, or its equations too large."""
-    error = potentials - answer.potentials
-    sweep = GroupedSweep.at(problem, answer.masses)
-    if sweep is None:
-        return None
-    distance = float(np.abs(sweep.on_profiles(error)).max())
-    linear = linear_sweeps_left(sweep, error, tolerance, 100.0 * tolerance) if distance <= _FAR else None
-    if linear is None:
-        return None
-    further = linear_sweeps_left(sweep, error, tolerance / math.e, 100.0 * tolerance / math.e)
-    rest = _NONLINEAR * distance * (further.sweeps - linear.sweeps) if further is not None else math.inf
-    return Forecast(
-        _REAL_SWEEPS + linear.sweeps,
-        _REAL_SWEEPS + max(0.0, float(np.floor(linear.lower - rest))),
-        _REAL_SWEEPS + float(np.ceil(linear.upper + rest)),
-        "answer",
-        answer.steps,
-        tolerance,
-    )
 
 
 def _by_trend(result: Projection, steps: int | None, tolerance: float) -> Forecast:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from purtensor._typing import FloatArray
+from purtensor.convergence.forecasting import Forecast
+from purtensor.convergence.prediction import number_text
 from purtensor.errors import InvalidTableError
 from purtensor.plots.style import COLOURS, GREY, finish, new_figure
 from purtensor.projection.result import Projection
@@ -18,13 +22,15 @@ _BINS = 33
 _LEAST = 1e-17
 
 
-def plot_projection(result: Projection, *, title: str = "") -> Axes:
+def plot_projection(result: Projection, *, title: str = "", forecast: Forecast | None = None) -> Axes:
     """Return axes with the factors by which masses were changed, beside the largest miss of a target by iteration.
 
     Parameters
     ----------
     result
         What `project` returned.
+    forecast
+        Of `purtensor.convergence.forecast(result)`: the way that is left is drawn, and where it ends.
     title
         The heading.
 
@@ -47,7 +53,7 @@ def plot_projection(result: Projection, *, title: str = "") -> Axes:
     left: Axes = figure.add_subplot(1, 1 + is_traced, 1)
     _draw_factors(left, before, after)
     if is_traced:
-        _draw_misses(figure.add_subplot(1, 2, 2), result)
+        _draw_misses(figure.add_subplot(1, 2, 2), result, forecast)
     if title:
         figure.suptitle(title.replace("$", r"\$"), x=0.01, ha="left", fontweight="bold")
     return left
@@ -84,10 +90,31 @@ def _draw_factors(axes: Axes, before: FloatArray, after: FloatArray) -> None:
     finish(axes, title="", x="mass after / mass before", y="share of the mass", grid="y")
 
 
-def _draw_misses(axes: Axes, result: Projection) -> None:
+def _draw_misses(axes: Axes, result: Projection, forecast: Forecast | None) -> None:
     trace = result.trace
     residual = np.maximum(np.asarray(trace["residual"].values, dtype=np.float64), _LEAST)
     axes.plot(trace["iteration"].values, residual, color=COLOURS["PUR"], marker="o", markersize=3, linewidth=1.4)
+    if forecast is not None:
+        _draw_forecast(axes, result.iterations, float(residual[-1]), forecast)
     axes.set_yscale("log")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     finish(axes, title="", x="iteration", y="largest miss of a target, total mass 1")
+
+
+def _draw_forecast(axes: Axes, made: int, residual: float, forecast: Forecast) -> None:
+    """Draw the way from the last miss to the tolerance, and between which sweeps it is expected to end."""
+    if not math.isfinite(forecast.sweeps):
+        return
+    tolerance = forecast.tolerance
+    axes.plot([made, made + forecast.sweeps], [residual, tolerance], color=GREY, linewidth=1, linestyle=(0, (2, 2)))
+    most = forecast.upper if math.isfinite(forecast.upper) else forecast.sweeps
+    axes.plot([made + forecast.lower, made + most], [tolerance] * 2, color=GREY, linewidth=4, solid_capstyle="butt")
+    axes.annotate(
+        f"{number_text(forecast.sweeps)} more",
+        (made + forecast.sweeps, tolerance),
+        xytext=(0, 14),
+        textcoords="offset points",
+        ha="right",
+        fontsize="small",
+        color=GREY,
+    )

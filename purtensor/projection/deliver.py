@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, TypeVar
 
 from purtensor.errors import InfeasibleError, NotConvergedError, NotConvergedWarning
+from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.lazy_verdict import explained
 from purtensor.projection.result import Projection
-from purtensor.solving.convergence.trend import SweepsToGo
+from purtensor.solving.convergence.sweeps_left import sweeps_left_by_answer
+from purtensor.solving.convergence.trend import SweepsToGo, rounded
 from purtensor.solving.termination import Termination
 
 AnyProjection = TypeVar("AnyProjection", bound=Projection[Any])
 
 
-def deliver(result: AnyProjection, on_failure: str, tolerance: float = 0.0) -> AnyProjection:
+_MOST_VISITS = 30_000
+"""Profiles times constraints, up to which a message waits for the answer by Newton's method: some 0.2 s."""
+
+
+def deliver(
+    result: AnyProjection, on_failure: str, tolerance: float = 0.0, *, by_sweeps: bool = False
+) -> AnyProjection:
     """Return a projection; raise or warn where it has not converged, as was asked.
 
-    With the tolerance of a run that came to a limit, the message tells what may be left.
+    With the tolerance of a run that came to a limit, the message tells what may be left; of plain sweeps on a small
+    problem what they and Newton's method would take.
     """
     if result.converged or on_failure == "return":
         return result
@@ -26,9 +36,10 @@ def deliver(result: AnyProjection, on_failure: str, tolerance: float = 0.0) -> A
         if on_failure == "raise":
             raise InfeasibleError(message, result.diagnosis)
     else:
+        outlook = _outlook(result, tolerance, by_sweeps)
         message = (
             f"not converged after {result.iterations} iterations: {result.termination.value}; residual "
-            f"{result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1{_outlook(result, tolerance)}"
+            f"{result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1{outlook}"
         )
         if on_failure == "raise":
             raise NotConvergedError(message, result)
@@ -36,10 +47,15 @@ def deliver(result: AnyProjection, on_failure: str, tolerance: float = 0.0) -> A
     return result
 
 
-def _outlook(result: Any, tolerance: float) -> str:
+def _outlook(result: Any, tolerance: float, by_sweeps: bool) -> str:
     """Return how many more iterations a run that came to a limit is likely to take; nothing where that is not told."""
     if not tolerance or result.termination not in (Termination.ITERATION_LIMIT, Termination.TIME_LIMIT):
         return ""
+    evidence = result.evidence
+    if by_sweeps and isinstance(evidence, SolverEvidence) and evidence.labelled.arrays.index.size <= _MOST_VISITS:
+        found = sweeps_left_by_answer(evidence.labelled.arrays, evidence.run.iterate.potentials, tolerance)
+        if found is not None and found.is_told and math.isfinite(found.sweeps):
+            return f"; about {rounded(found.sweeps)} more sweeps, or {found.newton_steps} Newton steps"
     watch = SweepsToGo(tolerance)
     watch.take(result.trace["iteration"].values, result.trace["residual"].values)
     return f"; {watch.text}" if watch.text else ""

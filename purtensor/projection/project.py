@@ -177,7 +177,8 @@ def project(
                 stopping = replace(stopping, max_iterations=_MOST_STEPS[method])
             labelled = build_question(table, given, options)
             found = _project_general(labelled, table, stopping, start, told, certificate, method)
-    return cast("Projection[TableT]", deliver(found, on_failure, 0.0 if found.is_general else stopping.residual))
+    awaited = 0.0 if found.is_general else stopping.residual
+    return cast("Projection[TableT]", deliver(found, on_failure, awaited, by_sweeps=chosen == IPF()))
 
 
 def _project_general(

@@ -26,6 +26,8 @@ from purtensor.solving.termination import Termination
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from purtensor.convergence.forecasting import Forecast
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Projection(Shown, Generic[TableT]):
@@ -218,9 +220,9 @@ class Projection(Shown, Generic[TableT]):
         self._in_memory(self.reference)
         return Derivatives.at(*solved_arrays(self))
 
-    def plot(self, *, title: str = "") -> Axes:
+    def plot(self, *, title: str = "", forecast: Forecast | None = None) -> Axes:
         """Return axes with what changed, and how the misses fell; see `purtensor.plots.plot_projection`."""
-        return draw("plot_projection", self, title=title)
+        return draw("plot_projection", self, title=title, forecast=forecast)
 
     def summary(self) -> dict[str, str]:
         """Return the facts about this answer as text, one line each."""

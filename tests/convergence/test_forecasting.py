@@ -7,7 +7,7 @@ import math
 import pytest
 
 import purtensor as pt
-from purtensor.convergence import forecasting
+from purtensor.solving.convergence import sweeps_left
 from tests.convergence.test_prediction import drawn
 
 
@@ -89,7 +89,7 @@ def test_forecast__without_an_answer_says_so():
 
 
 def test_forecast__where_newton_is_too_large_is_by_the_trend(monkeypatch):
-    monkeypatch.setattr(forecasting.GroupedSweep, "at", classmethod(lambda cls, *arguments: None))
+    monkeypatch.setattr(sweeps_left.GroupedSweep, "at", classmethod(lambda cls, *arguments: None))
     early = run_of(named("b"), 4000)
     found = pt.convergence.forecast(early)
     assert found.by == "trend"
@@ -114,7 +114,9 @@ def test_forecast__refuses_what_it_cannot_tell():
 
 def test_not_converged__tells_what_is_likely_to_be_left():
     reference, constraints = named("b")
-    with pytest.raises(pt.NotConvergedError, match=r"some 3,000 to 3,\d00 more iterations are likely"):
+    with pytest.raises(pt.NotConvergedError, match=r"; about 3,100 more sweeps, or 2 Newton steps$"):
         pt.project(reference, constraints, solver=pt.IPF(), max_iterations=4000)
+    with pytest.raises(pt.NotConvergedError, match=r"some [\d,]+ to [\d,]+ more iterations are likely$"):
+        pt.project(reference, constraints, solver=pt.IPF(relaxation=1.5), max_iterations=1500)
     with pytest.raises(pt.NotConvergedError, match=r"total mass 1$"):
         pt.project(reference, constraints, solver=pt.IPF(), max_iterations=2)

@@ -55,3 +55,15 @@ def test_new_figure__a_notebook_gets_one_of_pyplot(monkeypatch: pytest.MonkeyPat
     figure = new_figure(2, 1)
     assert [number for number in plt.get_fignums() if number not in before] == [figure.number]
     plt.close(figure)
+
+
+def test_plot_projection__draws_the_way_that_is_left() -> None:
+    problem = pt.problems.load("b")
+    run = pt.project(problem.reference, problem.constraints, solver=pt.IPF(), max_iterations=50, on_failure="return")
+    told = pt.convergence.forecast(run)
+    figure = run.plot(forecast=told).figure
+    misses, way, ends = figure.axes[1].lines
+    assert np.asarray(way.get_xdata())[0] == np.asarray(misses.get_xdata())[-1] == 50
+    assert np.asarray(way.get_xdata())[1] == 50 + told.sweeps
+    assert np.asarray(way.get_ydata()).tolist() == [run.trace.residual.values[-1], told.tolerance]
+    assert np.asarray(ends.get_xdata()).tolist() == [50 + told.lower, 50 + told.upper]

@@ -8,6 +8,7 @@ equations 2 and 3).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,16 @@ from purtensor._typing import FloatArray
 from purtensor.kernels.newton.linear_sweep import linear_sweep
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep
 from purtensor.solving.iterate import row_sums
+from purtensor.solving.stopping import L1_FACTOR
 
 _STEPWISE = 2000
 """Up to so many sweeps each is looked at; beyond, the residual falls steadily, and sweeps are made by leaps."""
+
+_STRETCH = 128
+"""So many leaps are looked at together."""
+
+_WORST = 32
+"""So many rows are looked at before all are."""
 
 _FURTHEST = 1 << 40
 """More sweeps than this are as good as no end."""
@@ -47,10 +55,8 @@ class Interval:
         return self.upper - self.lower <= max(1.0, _TIGHT * self.sweeps)
 
 
-def linear_sweeps_left(
-    sweep: GroupedSweep, error: FloatArray, tolerance: float, tolerance_l1: float
-) -> Interval | None:
-    """Return how many plain sweeps bring an error of the potentials below both tolerances; None where it is too large.
+def linear_sweeps_left(sweep: GroupedSweep, error: FloatArray, tolerances: Sequence[float]) -> list[Interval] | None:
+    """Return how many plain sweeps bring an error of the potentials below each tolerance; None where it is too large.
 
     Parameters
     ----------
@@ -58,21 +64,21 @@ def linear_sweeps_left(
         Linearised at the solution; every constraint is a group of its own.
     error
         Shape (D,): potentials x of log(p / q) = C^T x.
-    tolerance, tolerance_l1
-        For the largest miss of a row, and for the sum of misses of a constraint; the total mass is 1.
+    tolerances
+        For the largest miss of a row; for the sum of misses of a constraint a hundred times as much. The total mass is
+        1. The first one decides how large the basis has to be.
     """
     linear = _Linear(sweep)
     if not sweep.on_profiles(error).any():
-        return Interval(0.0, 0.0, 0.0)
-    found = None
+        return [Interval(0.0, 0.0, 0.0) for _ in tolerances]
+    ahead = None
     for size in _SIZES:
         if size * len(sweep.masses) > _ENTRIES:
             break
         ahead = _Ahead.of(linear, error, size)
-        found = ahead.interval(tolerance, tolerance_l1)
-        if found.is_tight or ahead.is_whole:
+        if ahead.is_whole or ahead.interval(tolerances[0], L1_FACTOR * tolerances[0]).is_tight:
             break
-    return found
+    return None if ahead is None else [ahead.interval(one, L1_FACTOR * one) for one in tolerances]
 
 
 class _Linear:
@@ -168,34 +174,52 @@ class _Ahead:
     def _first(self, sign: float, powers: list[FloatArray], tolerance: float, tolerance_l1: float) -> float:
         """Return the first sweep at which both tolerances are met; inf where no run makes so many.
 
-        Powers of H to 2^k are added as they are needed. Over a leap the remainder changes next to nothing.
+        Sweeps are looked at in stretches of equal leaps. Powers of H to 2^k are added as they are needed. Over a leap
+        the remainder changes next to nothing.
         """
         coefficients, missed, n = self.size * np.eye(len(self.matrix))[0], 0.0, 0
+        if self._first_met(coefficients[:, None], np.zeros(1), tolerance, tolerance_l1) is not None:
+            return 0.0
         most = 60  # leaps of at most 2^most sweeps
-        while not self.is_met(coefficients, sign * missed, tolerance, tolerance_l1):
+        while n <= _FURTHEST:
             k = min(most, 0 if n < _STEPWISE else n.bit_length() - 9)
             while len(powers) <= k:
                 powers.append(powers[-1] @ powers[-1])
-            after = powers[k] @ coefficients
-            more = missed + (1 << k) * max(self.remainder_of(coefficients), self.remainder_of(after))
-            if k > 0 and self.is_met(after, sign * more, tolerance, tolerance_l1):
-                most = k - 1
+            ahead = np.empty((len(coefficients), _STRETCH + 1))
+            ahead[:, 0] = coefficients
+            for column in range(_STRETCH):
+                ahead[:, column + 1] = powers[k] @ ahead[:, column]
+            left = self.remainders_of(ahead)
+            ends = left[:-1] if k == 0 else np.maximum(left[:-1], left[1:])
+            misses = missed + np.cumsum((1 << k) * ends)
+            met = self._first_met(ahead[:, 1:], sign * misses, tolerance, tolerance_l1)
+            if met is not None and k == 0:
+                return float(n + met + 1)
+            made = _STRETCH if met is None else met
+            most = most if met is None else k - 1
+            if made > 0:
+                coefficients, missed, n = ahead[:, made], float(misses[made - 1]), n + (made << k)
+        return math.inf
+
+    def _first_met(self, columns: FloatArray, missed: FloatArray, tolerance: float, tolerance_l1: float) -> int | None:
+        """Return the first column at which both tolerances are met, each a norm `missed` away from it; None without.
+
+        A few rows, the worst ones at the end, rule nearly all columns out.
+        """
+        at_end = np.abs(self.misses @ columns[:, -1]) + missed[-1] * self.spread
+        worst = np.argpartition(at_end, -_WORST)[-_WORST:] if len(at_end) > _WORST else np.arange(len(at_end))
+        largest = (np.abs(self.misses[worst] @ columns) + missed * self.spread[worst, None]).max(axis=0)
+        for column in np.flatnonzero(largest <= tolerance):
+            rows = np.abs(self.misses @ columns[:, column])
+            if (rows + missed[column] * self.spread).max() > tolerance:
                 continue
-            coefficients, missed, n = after, more, n + (1 << k)
-            if n > _FURTHEST:
-                return math.inf
-        return float(n)
+            if max(float(rows[block].sum()) for block in self.blocks) + missed[column] <= tolerance_l1:
+                return int(column)
+        return None
 
-    def is_met(self, coefficients: FloatArray, missed: float, tolerance: float, tolerance_l1: float) -> bool:
-        """Tell whether both tolerances are met by the combination of the basis, a norm `missed` away from it."""
-        rows = np.abs(self.misses @ coefficients)
-        if (rows + missed * self.spread).max() > tolerance:
-            return False
-        return max(float(rows[block].sum()) for block in self.blocks) + missed <= tolerance_l1
-
-    def remainder_of(self, coefficients: FloatArray) -> float:
-        """Return the norm of what one more sweep of the combination has outside of the basis."""
-        return math.sqrt(max(0.0, float(coefficients @ self.remainder @ coefficients)))
+    def remainders_of(self, columns: FloatArray) -> FloatArray:
+        """Return the norm of what one more sweep of each combination has outside of the basis."""
+        return np.asarray(np.sqrt(np.maximum(0.0, (columns * (self.remainder @ columns)).sum(axis=0))))
 
 
 class _Basis:

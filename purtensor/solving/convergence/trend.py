@@ -147,7 +147,7 @@ class SweepsToGo:
             return ""
         if self.trend is Trend.SUBLINEAR:
             return Trend.SUBLINEAR.value
-        return f"some {_rounded(lower)} to {_rounded(upper)} more iterations are likely"
+        return f"some {rounded(lower)} to {rounded(upper)} more iterations are likely"
 
     def _judge(self) -> None:
         iterations, residuals = zip(*self._seen, strict=True)
@@ -156,8 +156,8 @@ class SweepsToGo:
         self.likely = likely_left(iterations[-1], self.left, self.trend)
 
 
-def _rounded(sweeps: float) -> str:
-    """Return two digits of a number of sweeps, which is all that is known."""
+def rounded(sweeps: float) -> str:
+    """Return a number of sweeps to two digits, as text: more is not known."""
     digits = 1 - math.floor(math.log10(max(sweeps, 1.0)))
     return f"{round(sweeps, min(digits, 0)):,.0f}"
 

@@ -42,7 +42,7 @@ def by_sweeps(sweep, error, tolerance):
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-10])
 def test_linear_sweeps_left__are_those_that_sweeps_take(seed, tolerance):
     sweep, error = near(seed)
-    found = linear_sweeps_left(sweep, error, tolerance, 100 * tolerance)
+    found = linear_sweeps_left(sweep, error, [tolerance])[0]
     n = by_sweeps(sweep, error, tolerance)
     assert found.lower - 1 <= n <= found.upper + 1
     assert abs(found.sweeps - n) <= max(1, 2e-3 * n)
@@ -54,7 +54,7 @@ def test_linear_sweeps_left__encloses_them_also_with_a_basis_that_is_too_small(m
     wide = 0
     for seed in range(12):
         sweep, error = near(seed)
-        found = linear_sweeps_left(sweep, error, 1e-8, 1e-6)
+        found = linear_sweeps_left(sweep, error, [1e-8])[0]
         assert found.lower <= by_sweeps(sweep, error, 1e-8) <= found.upper
         wide += not found.is_tight
     assert wide > 0 or size > 3
@@ -62,8 +62,8 @@ def test_linear_sweeps_left__encloses_them_also_with_a_basis_that_is_too_small(m
 
 def test_linear_sweeps_left__nothing_is_left_of_no_error():
     sweep, error = near(0)
-    assert linear_sweeps_left(sweep, 0 * error, 1e-10, 1e-8) == Interval(0.0, 0.0, 0.0)
-    assert linear_sweeps_left(sweep, error, 1.0, 1.0).sweeps == 0.0
+    assert linear_sweeps_left(sweep, 0 * error, [1e-10]) == [Interval(0.0, 0.0, 0.0)]
+    assert linear_sweeps_left(sweep, error, [1.0])[0].sweeps == 0.0
 
 
 def test_linear_sweeps_left__makes_leaps_on_slow_problems():
@@ -71,7 +71,7 @@ def test_linear_sweeps_left__makes_leaps_on_slow_problems():
     arrays = build_problem(problem.reference, problem.constraints).arrays
     sweep = GroupedSweep.at(arrays, arrays.reference)
     error = np.random.default_rng(0).standard_normal(arrays.system.rows)
-    found = [linear_sweeps_left(sweep, error, 10.0**-k, 10.0 ** (2 - k)).sweeps for k in (11, 12)]
+    found = [one.sweeps for one in linear_sweeps_left(sweep, error, [1e-11, 1e-12])]
     decades = np.diff(found)
     rate = pt.convergence.predict(problem.reference, problem.constraints).sweeps_per_decade
     assert (decades < 1.01 * rate).all()
@@ -82,4 +82,4 @@ def test_linear_sweeps_left__makes_leaps_on_slow_problems():
 def test_linear_sweeps_left__is_left_out_where_a_basis_is_too_large(monkeypatch):
     monkeypatch.setattr(forecast, "_ENTRIES", 1)
     sweep, error = near(0)
-    assert linear_sweeps_left(sweep, error, 1e-10, 1e-8) is None
+    assert linear_sweeps_left(sweep, error, [1e-10]) is None
