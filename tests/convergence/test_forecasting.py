@@ -119,4 +119,4 @@ def test_not_converged__tells_what_is_likely_to_be_left():
     with pytest.raises(pt.NotConvergedError, match=r"some [\d,]+ to [\d,]+ more iterations are likely$"):
         pt.project(reference, constraints, solver=pt.IPF(relaxation=1.5), max_iterations=1500)
     with pytest.raises(pt.NotConvergedError, match=r"total mass 1$"):
-        pt.project(reference, constraints, solver=pt.IPF(), max_iterations=2)
+        pt.project(reference, constraints, solver=pt.IPF(relaxation=1.5), max_iterations=2)
