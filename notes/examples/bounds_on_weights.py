@@ -1,9 +1,9 @@
 """
-What bounds on weights cost
-===========================
+The cost of bounds on weights
+=============================
 
-A survey is calibrated to totals of region, age and income. No weights are within bounds tighter than a certain s, which
-is proved; from there on wider bounds cost less distance to the design weights, until none is active.
+A survey is calibrated to totals of region, age and income. Below a certain s, no weights meet the bounds, and this is
+proved. Above it, wider bounds reduce the distance to the design weights, until no bound is active.
 """
 
 import numpy as np
@@ -26,14 +26,14 @@ calibration = pt.calibrate(people, controls)
 curve = calibration.bound_curve(12)
 axes = new_figure(7.6, 3.8).add_subplot()
 axes.plot(curve["upper"], curve["objective"], color=COLOURS["PUR"], marker="o", label="distance to the design weights")
-axes.axvline(calibration.tightest_bounds().proved, color=COLOURS["P"], label="proved: nothing to the left")
-finish(axes, title="", x="s of bounds 1/s and s on the ratios", y="nats a unit of weight")
+axes.axvline(calibration.tightest_bounds().proved, color=COLOURS["P"], label="proved: no weights to the left")
+finish(axes, title="", x="s of bounds 1/s and s on the ratios", y="nats per unit of weight")
 legend_beside(axes)
 
 # %%
-# How many records are at a bound meanwhile, and what is left of the sample's size:
+# The share of records at a bound, and the effective sample size:
 curve[["upper", "share at a bound", "effective size"]].round(4)
 
 # %%
-# The answer itself, with its proof:
+# The result, with its certificate:
 calibration

@@ -1,9 +1,10 @@
 """
-Solvers compared
-================
+Comparison of solvers
+=====================
 
-Every solver starts at the reference and runs until the constraints are met to one tolerance; what it returns is judged
-from outside. Times are medians of ratios within a round, with all rounds as bars; where a bar crosses 1 it is a tie.
+Every solver starts at the reference and runs until the constraints are met to a common tolerance; the returned tables
+are evaluated independently of the solvers. Times are medians of ratios within a round, with bars for the range over all
+rounds; a bar that crosses 1 is a tie.
 """
 
 import purtensor as pt

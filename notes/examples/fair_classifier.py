@@ -2,8 +2,8 @@
 A fair classifier
 =================
 
-Accuracy and disparity of the natural classifier of the data, and of its projections, on the Adult data that they were
-not made from.
+Accuracy and disparity of the natural classifiers of the data and of their projections, on the test part of the Adult
+data.
 """
 
 import pandas as pd
@@ -20,7 +20,7 @@ for conditions in ("P", "PU", "PUR"):
     ).table
 
 # %%
-# How often each group is predicted to earn more, divided by how often white men are.
+# The rate at which each group is predicted to earn more than 50K, divided by the rate of white men.
 white_men = {"gender": "male", "race": "white"}
 ratios = {
     name: pt.disparity_ratio(
@@ -35,4 +35,4 @@ ratios = {
 }
 frame = pd.DataFrame(ratios).drop(index=tuple(white_men.values()))
 frame.index = [", ".join(group) for group in frame.index]
-axes = pt.plots.plot_disparity_ratios(frame, title="More than 50K, predicted for people not seen before")
+axes = pt.plots.plot_disparity_ratios(frame, title="More than 50K, predicted for the test data")

@@ -2,13 +2,12 @@
 Fair hiring
 ===========
 
-From counts of people to the closest distribution in which hiring does not depend on sex, while it depends on the degree
-as before, and the people are who they were. The picture shows how many women are hired for each hired man, of as many
-applicants.
+From counts of people to the closest distribution in which hiring does not depend on sex, while its relation to the
+degree and the population are preserved. The figure shows the ratio of the hiring rates of women and men.
 """
 
 # %%
-# Counts of applicants, and the ratio of the shares that are hired.
+# Counts of applicants.
 import pandas as pd
 
 import purtensor as pt
@@ -38,5 +37,5 @@ ratios = {
 axes = pt.plots.plot_disparity_ratios(
     pd.DataFrame(ratios, index=["women"]),
     names={"f": "data", "PUR": "fair"},
-    title="Hired women for each hired man, of as many",
+    title="Hiring rate of women divided by that of men",
 )

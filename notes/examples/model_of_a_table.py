@@ -1,9 +1,9 @@
 """
-A log-linear model, and what it does not explain
-================================================
+A log-linear model and its lack of fit
+======================================
 
-Independence of three attributes given what pairs share is a projection of the uniform table onto the pairs' marginals:
-the model without three-way interaction. What the data have beyond it are the factors between the two.
+The log-linear model without three-way interaction is the projection of the uniform table onto all two-way marginals.
+Its deviance G2 measures how much the data deviate from the model.
 """
 
 import purtensor as pt

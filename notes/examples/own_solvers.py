@@ -1,10 +1,10 @@
 """
-Three solvers of one's own
+Three user-defined solvers
 ==========================
 
-Greedy scaling (Greenkhorn), mirror descent, and a few sweeps followed by Newton steps on a thinned Hessian, each in at
-most thirty lines on `purtensor.solvers`, beside the ones that are built in. The loop, the stopping rule and the proofs
-are the same for all.
+Greedy scaling (Greenkhorn), mirror descent, and a few sweeps followed by Newton steps with a sparsified Hessian,
+each in at most thirty lines on top of `purtensor.solvers`, compared with the built-in solvers. The loop, the stopping
+rule and the certificates are the same for all.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from purtensor import solvers
 
 
 class Greenkhorn:
-    """Scales the one row that gains most, as many times as there are rows: one iteration."""
+    """Scale the row that increases the dual most; one iteration scales as many times as there are rows."""
 
     def step(self, problem, iterate, budget):
         if iterate.memory is None:
@@ -41,7 +41,7 @@ class Greenkhorn:
 
 
 class MirrorDescent:
-    """Goes along the logarithms of the ratios; the length is doubled each time, and halved until the dual gains."""
+    """Move along the logarithms of the ratios; double the length, then halve it until the dual increases."""
 
     def step(self, problem, iterate, budget):
         length = 2.0 * (iterate.memory or 0.5)
@@ -53,7 +53,7 @@ class MirrorDescent:
 
 
 class SinkhornNewtonSparse:
-    """Makes some sweeps, then Newton steps whose Hessian keeps its largest entries only."""
+    """Make some sweeps, then Newton steps with only the largest entries of the Hessian."""
 
     def __init__(self, sweeps=20, kept=0.5):
         self.sweeps, self.kept = sweeps, kept

@@ -1,9 +1,9 @@
 """
-The price of parity
-===================
+The cost of parity
+==================
 
-Where an attribute tells the protected one, exact parity costs much. The curve says what each violation that is allowed
-costs in divergence, and what becomes of the ratios.
+If the protected attribute can be inferred from another one, exact parity is costly. The curve shows the divergence for
+each allowed violation of parity, and the resulting disparity ratios.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """
-What size costs
-===============
+Time against size
+=================
 
-Sweeps cost in proportion to the profiles that occur, not to those that could: the seconds of PUR over tables of growing
-size.
+The cost of a sweep is proportional to the number of profiles in the support, not to the size of the domain. The figure
+shows the time of PUR for tables of growing size.
 """
 
 import purtensor as pt

@@ -1,10 +1,11 @@
 """
-Three ways to be slow, and one to be impossible
-===============================================
+Slow and impossible problems
+============================
 
-Iterative proportional fitting divides the error by a constant factor a sweep (b), goes like one over the sweeps where
-the constraints force zeros (staircase), or stays where it is, where no distribution meets the constraints (cut_3x3).
-The first takes time, the second ends on the face that the verdict finds, the third is refused with the reason.
+Iterative proportional fitting divides the error by a constant factor per sweep (b), converges like one over the number
+of sweeps if the constraints force zeros (staircase), or does not converge if no distribution meets the constraints
+(cut_3x3). By default, the first problem is solved by Newton steps, the second on the face that the verdict determines,
+and the third is refused with an explanation.
 """
 
 import purtensor as pt
@@ -22,7 +23,7 @@ finish(axes, title="", x="sweeps", y="largest miss of a target")
 legend_beside(axes)
 
 # %%
-# What is known of the first before it is solved:
+# A prediction for the first problem, before it is solved:
 problem = pt.problems.load("b")
 found = pt.convergence.predict(problem.reference, problem.constraints)
 axes = found.plot(title="Problem b")

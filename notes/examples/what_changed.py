@@ -1,9 +1,9 @@
 """
-What a projection changed
-=========================
+Changes made by a projection
+============================
 
-A projection moves as little mass as the constraints allow. Its picture shows how much of the mass was multiplied by
-what, and how the misses of the targets fell.
+A projection changes the reference as little as the constraints allow. The figure shows the distribution of the factors
+by which masses were multiplied, and the decrease of the residual.
 """
 
 import purtensor as pt
@@ -13,5 +13,5 @@ result = pt.project(problem.reference, problem.constraints, solver=pt.IPF())
 axes = result.plot(title="PUR of problem a, by sweeps")
 
 # %%
-# Its numbers, and those of the second opinion.
+# The numbers of an independent verification.
 pt.verify(result)
