@@ -82,7 +82,6 @@ MADE_BY_OURS = {
     "constraints.totals.Total",
     "fairness.rate_comparisons.RateComparison",
     "feasibility.explanation.Explanation",
-    "feasibility.mixed_verdict.MixedVerdict",
     "projection.executing.Failure",
 }
 """Classes that users are given and read; none of them is for users to make."""

@@ -14,7 +14,7 @@ from purtensor.cli.output import show_facts, show_lines, show_table
 from purtensor.cli.question import read_question
 from purtensor.cli.stored_question import is_stored, stored_question
 from purtensor.feasibility.diagnosis import Diagnosis
-from purtensor.feasibility.mixed_verdict import MixedVerdict
+from purtensor.feasibility.row_witness import RowWitness
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.diagnose import diagnose
 from purtensor.tables.store.table import StoredTable
@@ -32,9 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     show_facts("data", question.facts)
     found = diagnose(question.reference, question.constraints, ratio_bounds=arguments.ratio_bounds)
     code = {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
-    if isinstance(found, MixedVerdict):
+    if isinstance(found.evidence, RowWitness):
         show_facts("verdict", _bounded(found))
-        show_lines("reasons", found.explanation.split("; "))
+        show_lines("reasons", str(found.explanation).split("; "))
         return code
     show_facts("verdict", _facts(found))
     advice = None if on_disk or found.verdict is not Verdict.INFEASIBLE else advice_on(arguments, question)
@@ -48,15 +48,16 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _bounded(found: MixedVerdict) -> dict[str, str]:
+def _bounded(found: Diagnosis[Any]) -> dict[str, str]:
     """Return the facts of a verdict within bounds: what conflicts, with which bounds, and what must give way."""
+    why = found.explanation
     proof = "checked in fractions" if found.verify() else "none"
     return {
         "verdict": str(found.verdict),
         "proof": proof if found.verdict is Verdict.INFEASIBLE else "",
-        "what conflicts": "; ".join(found.conflict[:_MOST_NAMED]),
-        "with bounds": "; ".join(found.bounds[:_MOST_NAMED]),
-        "what must give way": "; ".join(f"{name} ({by:+.6g})" for name, by in found.relaxations[:_MOST_NAMED]),
+        "what conflicts": "; ".join(why.conflict[:_MOST_NAMED]),
+        "with bounds": "; ".join(why.bounds[:_MOST_NAMED]),
+        "what must give way": "; ".join(f"{name} ({by:+.6g})" for name, by in why.relaxations[:_MOST_NAMED]),
     }
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from purtensor._typing import IntArray
 from purtensor.feasibility.coarser_questions import Question, coarsened, with_constraints, without_constraint
-from purtensor.feasibility.decision import Settled, settle
+from purtensor.feasibility.decision import settle
 from purtensor.feasibility.farkas import prove, rounded, tidy
 from purtensor.feasibility.linear_programs import sparse_weights
-from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.verdict import Decision, Verdict
 
 _LARGEST_PROGRAM = 30_000
 _MOST_CONSTRAINTS = 12
@@ -64,9 +64,9 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     for origin in question.origin if certain else ():
         if len(question.origin) > 1:
             simpler = without_constraint(question, question.origin.index(origin))
-            settled = _settle(simpler)
-            certain = certain and settled.verdict is not Verdict.OPEN
-            found = _refutation(settled)
+            decision = _settle(simpler)
+            certain = certain and decision.verdict is not Verdict.OPEN
+            found = _refutation(decision)
             if found is not None:
                 question, weights = simpler, found
     return _fewest_rows(question, weights, certain)
@@ -86,11 +86,11 @@ def _used_alone(question: Question, weights: IntArray) -> tuple[Question, IntArr
     return simpler, found
 
 
-def _refutation(settled: Settled) -> IntArray | None:
-    return settled.weights if settled.verdict is Verdict.INFEASIBLE else None
+def _refutation(decision: Decision) -> IntArray | None:
+    return decision.weights if decision.verdict is Verdict.INFEASIBLE else None
 
 
-def _settle(question: Question) -> Settled:
+def _settle(question: Question) -> Decision:
     return settle(question.system, np.ones(question.system.profiles), targets=question.targets)
 
 

@@ -3,65 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import Reduction, System, reduce_system
-from purtensor.feasibility.exact_solution import ExactPoint
 from purtensor.feasibility.farkas import fitted, spread_whole, tidy
 from purtensor.feasibility.targets import ExactTargets, read_targets
-from purtensor.feasibility.verdict import Verdict, decide
+from purtensor.feasibility.verdict import Decision, Verdict, decide
 from purtensor.solving.problem import Problem
 
 _WIDEST = 1e12
 """References that vary by more are no help as a start: the search begins at the uniform distribution then."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Settled:
-    """A verdict on a system of M profiles and D rows, with its witness.
-
-    Attributes
-    ----------
-    targets
-        The exact targets that the question was asked of.
-    zeros
-        Shape (M,): the profiles that are empty in every solution; all false where there is none.
-    by_target
-        Shape (M,): the profiles that a target of zero empties.
-    weights
-        Shape (D,): whole numbers t with C^T t >= 0, where the verdict needs them.
-    solution
-        Shape (M,): masses of total 1 that meet the constraints to rounding; None where there are none.
-    point, profiles
-        The exact solution, and which profile of the system each of its profiles is.
-    """
-
-    verdict: Verdict
-    targets: ExactTargets
-    zeros: BoolArray
-    by_target: BoolArray
-    weights: IntArray | None = None
-    solution: FloatArray | None = None
-    point: ExactPoint | None = None
-    profiles: IntArray | None = None
-
-    @property
-    def arithmetic(self) -> str:
-        """Which arithmetic proved the verdict."""
-        if self.verdict is Verdict.OPEN:
-            return "nothing"
-        if self.targets.exact and (self.point is None or self.point.explicit):
-            return "rational"
-        return "boundary to rounding" if self.verdict is Verdict.BOUNDARY else "interval"
-
-
 def settle(
     system: System, reference: FloatArray, units: Sequence[float] = (), targets: ExactTargets | None = None
-) -> Settled:
+) -> Decision:
     """Return the verdict on a system.
 
     Parameters
@@ -85,7 +44,7 @@ def settle(
     if not len(kept):
         weights = np.zeros(reduction.system.rows, dtype=np.int64)
         weights[np.argmax(reduction.system.targets)] = -1
-        return Settled(
+        return Decision(
             Verdict.INFEASIBLE,
             targets,
             np.zeros_like(by_target),
@@ -93,26 +52,26 @@ def settle(
             _with_zero_rows(system, reduction, weights, strict=False),
         )
     problem, order = _problem_of(reduction.system, reference[kept])
-    decision = decide(problem, reduced)
-    if decision.verdict is Verdict.INFEASIBLE and decision.weights is not None:
-        plain = tidy(reduction.system, decision.weights)
+    found = decide(problem, reduced)
+    if found.verdict is Verdict.INFEASIBLE and found.weights is not None:
+        plain = tidy(reduction.system, found.weights)
         if reduced.dot(plain) >= -reduced.rounding(plain):  # float totals agree to rounding only
-            plain = decision.weights
+            plain = found.weights
         weights = _with_zero_rows(system, reduction, plain, strict=False)
-        return Settled(decision.verdict, targets, np.zeros_like(by_target), by_target, weights)
+        return Decision(found.verdict, targets, np.zeros_like(by_target), by_target, weights)
     zeros = by_target.copy()
-    zeros[kept[order[decision.zeros]]] = True
-    proved = decision.weights
+    zeros[kept[order[found.zeros]]] = True
+    proved = found.weights
     if proved is None and zeros.any():
         proved = np.zeros(reduction.system.rows, dtype=np.int64)
     if proved is not None:
         proved = _with_zero_rows(system, reduction, tidy(reduction.system, proved), strict=True)
-    if decision.solution is None:
-        return Settled(decision.verdict, targets, zeros, by_target, proved)
+    if found.solution is None:
+        return Decision(found.verdict, targets, zeros, by_target, proved)
     solution = np.zeros(system.profiles)
-    solution[kept[order]] = decision.solution / problem.total
+    solution[kept[order]] = found.solution / problem.total
     verdict = Verdict.BOUNDARY if zeros.any() else Verdict.INTERIOR
-    return Settled(verdict, targets, zeros, by_target, proved, solution, decision.point, kept[order[~decision.zeros]])
+    return Decision(verdict, targets, zeros, by_target, proved, solution, found.point, kept[order[found.profiles]])
 
 
 def _problem_of(system: System, reference: FloatArray) -> tuple[Problem, IntArray]:

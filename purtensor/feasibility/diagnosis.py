@@ -34,6 +34,11 @@ class Witness(Protocol[TableT_co]):
         ...
 
     @property
+    def at_bound(self) -> Table:
+        """The profiles at a bound in every solution."""
+        ...
+
+    @property
     def explanation(self) -> Explanation:
         """The verdict in words."""
         ...
@@ -83,14 +88,16 @@ class Diagnosis(Generic[TableT]):
         A table of whole numbers t for each constraint. For every profile the sum of its entries, C^T t, is not
         negative; summed against the targets, b.t, they give less than 0 (infeasible), or 0 while C^T t is positive at
         exactly the implied zeros (boundary). Empty where the verdict is interior. Of a stored table these may be the
-        weights of the constraints that couple its slabs only; `certificate_chunks` yields all.
+        weights of the constraints that couple its slabs only; `certificate_chunks` yields all. With rows of any kind
+        or bounds it is a whole number for each row, over the dimension `row`: the least that C^T t can come to within
+        the bounds is more than b.t; its last table is of the total where that was given as an option.
     solution
         A table that meets the constraints to rounding, with mass on every profile but the implied zeros; None where
         there is none. Of a stored table it is written when it is first asked for.
     exact
         Which arithmetic proved it: "rational" where the targets are whole multiples of one unit, or products of such
         marginals; "interval" where they are floats, known to rounding; then a boundary is a "boundary to rounding".
-        "nothing" where the verdict is open.
+        "nothing" where the verdict is open, or says that rows of any kind can be met: they are, to rounding.
     reference, constraints
         What was diagnosed; not copied.
     evidence
@@ -185,6 +192,11 @@ class Diagnosis(Generic[TableT]):
         0.4
         """
         return self.evidence.smallest_violation(list(soft_positions(self.constraints, soft)))
+
+    @property
+    def at_bound(self) -> Table:
+        """-1 and 1 for profiles at their lower and upper bound in every solution, else 0; of tables in memory."""
+        return self.evidence.at_bound
 
     @property
     def zeros_beyond_targets(self) -> TableT:

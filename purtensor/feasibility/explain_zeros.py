@@ -7,14 +7,14 @@ import numpy as np
 from purtensor.constraints.system import System
 from purtensor.feasibility.coarser_questions import Question
 from purtensor.feasibility.conflict import Conflict
-from purtensor.feasibility.decision import Settled
 from purtensor.feasibility.farkas import prove, rounded
 from purtensor.feasibility.linear_programs import sparse_emptying_weights
+from purtensor.feasibility.targets import ExactTargets
 
 _LARGEST_PROGRAM = 30_000
 
 
-def emptying_proof(system: System, settled: Settled, profile: int) -> Conflict | None:
+def emptying_proof(system: System, targets: ExactTargets, profile: int) -> Conflict | None:
     """Return rows that need exactly what their only places have, which leaves nothing for the profile; None if large.
 
     The places are rows of positive weight; the profile lies there, and needs nothing.
@@ -29,12 +29,12 @@ def emptying_proof(system: System, settled: Settled, profile: int) -> Conflict |
         weights = rounded(found, scale / float(used.min()))
         if weights is None:
             continue
-        proof = prove(system, settled.targets, weights)
+        proof = prove(system, targets, weights)
         if proof.zeros[profile]:
             lowered, raised = (
                 np.where(proof.weights < 0, -proof.weights, 0),
                 np.where(proof.weights > 0, proof.weights, 0),
             )
-            question = Question(system, settled.targets, tuple(range(len(system.scopes))))
-            return Conflict(question, proof.weights, settled.targets.dot(lowered), settled.targets.dot(raised), False)
+            question = Question(system, targets, tuple(range(len(system.scopes))))
+            return Conflict(question, proof.weights, targets.dot(lowered), targets.dot(raised), False)
     return None

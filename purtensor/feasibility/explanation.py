@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,9 @@ from purtensor.constraints.system import System
 from purtensor.feasibility.coarser_questions import Question
 from purtensor.feasibility.conflict import Conflict, simplest_conflict
 from purtensor.feasibility.explain_zeros import emptying_proof
-from purtensor.feasibility.finding import Finding
 from purtensor.feasibility.flows import is_binary, triangle_of
-from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.targets import ExactTargets
+from purtensor.feasibility.verdict import Decision, Verdict
 from purtensor.feasibility.violation import smallest_miss, smallest_violation
 
 _Row = tuple[str, str, str, float]
@@ -42,6 +42,16 @@ class Explanation:
         The scopes of the constraints that conflict.
     needed, room, missing
         The mass that must be somewhere, what its only places can hold, and the difference; nan where nothing conflicts.
+        With rows of any kind `missing` is the smallest sum of misses of the hard rows, each over its largest
+        coefficient.
+    conflict
+        With rows of any kind: the rows of the contradiction in words; without any one of them it is gone. It may have
+        more than it needs where rows are many.
+    bounds
+        The profiles in words whose bounds the contradiction needs, with the side.
+    relaxations
+        The rows that give way in the smallest sum of misses, in words, and by how much: positive where more is reached
+        than asked.
     """
 
     sentences: tuple[str, ...]
@@ -50,6 +60,9 @@ class Explanation:
     needed: float = math.nan
     room: float = math.nan
     missing: float = math.nan
+    conflict: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    relaxations: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -66,21 +79,20 @@ class Explanation:
         return f"{text}<table>{head}{cells}</table>"
 
 
-def explain(finding: Finding) -> Explanation:
-    """Return the verdict in words."""
-    verdict = finding.settled.verdict
-    if verdict is Verdict.INFEASIBLE and finding.settled.weights is not None:
-        return _why_infeasible(finding, finding.settled.weights)
+def explain(system: System, decision: Decision, describe: Callable[[int], str]) -> Explanation:
+    """Return the verdict in words; `describe` returns the labels of a profile of the system."""
+    verdict = decision.verdict
+    if verdict is Verdict.INFEASIBLE and decision.weights is not None:
+        return _why_infeasible(system, decision, decision.weights)
     if verdict is Verdict.BOUNDARY:
-        return _why_boundary(finding)
+        return _why_boundary(system, decision, describe)
     if verdict is Verdict.INTERIOR:
-        return _why_interior(finding)
+        return _why_interior(system, decision, describe)
     return Explanation((f"{_capital(verdict.sentence)}.",))
 
 
-def _why_infeasible(finding: Finding, weights: IntArray) -> Explanation:
-    system = finding.system
-    question = Question(system, finding.settled.targets, tuple(range(len(system.scopes))))
+def _why_infeasible(system: System, decision: Decision, weights: IntArray) -> Explanation:
+    question = Question(system, decision.targets, tuple(range(len(system.scopes))))
     conflict = simplest_conflict(question, weights)
     total = _total(system)
     needed, room, missing = (float(share) * total for share in (conflict.needed, conflict.room, conflict.missing))
@@ -91,7 +103,7 @@ def _why_infeasible(finding: Finding, weights: IntArray) -> Explanation:
         f"{_capital(Verdict.INFEASIBLE.sentence)}: {_number(missing)} {unit} has no place.",
         _contradiction(conflict, system, texts),
         _conflicting(scopes, conflict.irreducible),
-        *_how_far(finding),
+        *_how_far(system, decision.targets),
     ]
     return Explanation(tuple(sentences), _table(conflict, system), scopes, needed, room, missing)
 
@@ -118,9 +130,9 @@ def _conflicting(scopes: Sequence[tuple[str, ...]], irreducible: bool) -> str:
     return f"It takes the targets over {_enumerate([_scope(scope) for scope in scopes], 'and')}{known}."
 
 
-def _how_far(finding: Finding) -> list[str]:
+def _how_far(system: System, targets: ExactTargets) -> list[str]:
     """Return the sentence about the smallest violation, where it is found at little cost."""
-    system, targets, total = finding.system, finding.settled.targets, _total(finding.system)
+    total = _total(system)
     triangle = triangle_of(system)
     by_flow = triangle is not None and is_binary(system, triangle)
     if system.index.size > _LARGEST_PROGRAM and not by_flow:
@@ -137,41 +149,40 @@ def _how_far(finding: Finding) -> list[str]:
     return [] if least is None else [f"At best the misses of all targets sum to {_number(least.value * total)}."]
 
 
-def _why_boundary(finding: Finding) -> Explanation:
-    settled = finding.settled
-    zeros = np.flatnonzero(settled.zeros)
-    hidden = np.flatnonzero(settled.zeros & ~settled.by_target)
-    count = f"{len(zeros)} of the {len(settled.zeros)} profiles"
+def _why_boundary(system: System, decision: Decision, describe: Callable[[int], str]) -> Explanation:
+    zeros = np.flatnonzero(decision.zeros)
+    hidden = np.flatnonzero(decision.zeros & ~decision.by_target)
+    count = f"{len(zeros)} of the {len(decision.zeros)} profiles"
     sentences = [f"The constraints can be met, but they leave {count} of the support without mass."]
     known = len(zeros) - len(hidden)
     if known:
         sentences.append(f"{known} of them {'lie' if known > 1 else 'lies'} in rows whose target is 0.")
     if not len(hidden):
         return Explanation(tuple(sentences))
-    which = _enumerate([f"({_profile(finding, i)})" for i in hidden[:_SHOWN_PROFILES]], "and")
+    which = _enumerate([f"({describe(i)})" for i in hidden[:_SHOWN_PROFILES]], "and")
     more = f", and {len(hidden) - _SHOWN_PROFILES} more" if len(hidden) > _SHOWN_PROFILES else ""
     together = "No target of 0 says so, but together they empty" if known else "Together they empty"
     sentences.append(f"{together} {which}{more}.")
-    proof = emptying_proof(finding.system, settled, int(hidden[0]))
+    proof = emptying_proof(system, decision.targets, int(hidden[0]))
     if proof is None:
         return Explanation(tuple(sentences))
-    amount = _number(float(proof.needed) * _total(finding.system))
-    needs, places = _side(proof, finding.system, -1), _side(proof, finding.system, 1)
+    amount = _number(float(proof.needed) * _total(system))
+    needs, places = _side(proof, system, -1), _side(proof, system, 1)
     sentences.append(
         f"For instance, {_needing(needs, amount)}. It can only lie in {_places(places, 'just that')}; "
-        f"so nothing is left for ({_profile(finding, int(hidden[0]))})."
+        f"so nothing is left for ({describe(int(hidden[0]))})."
     )
-    return Explanation(tuple(sentences), _table(proof, finding.system))
+    return Explanation(tuple(sentences), _table(proof, system))
 
 
-def _why_interior(finding: Finding) -> Explanation:
-    solution = finding.settled.solution
-    text = f"The constraints can be met with mass on each of the {len(finding.settled.zeros)} profiles of the support"
+def _why_interior(system: System, decision: Decision, describe: Callable[[int], str]) -> Explanation:
+    solution = decision.solution
+    text = f"The constraints can be met with mass on each of the {len(decision.zeros)} profiles of the support"
     if solution is None:
         return Explanation((f"{text}.",))
     least = int(np.argmin(solution))
-    mass = _number(float(solution[least]) * _total(finding.system))
-    return Explanation((f"{text}; the solution that was found has least at ({_profile(finding, least)}), {mass}.",))
+    mass = _number(float(solution[least]) * _total(system))
+    return Explanation((f"{text}; the solution that was found has least at ({describe(least)}), {mass}.",))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,11 +237,6 @@ def _rows_text(side: _Side, word: str) -> str:
     if count > shown:
         texts.append(f"{count - shown} more ({_number(side.rest(shown))})")
     return _enumerate(texts, word)
-
-
-def _profile(finding: Finding, i: int) -> str:
-    names, label = finding.coded.domain.attributes, finding.coded.label(i)
-    return ", ".join(f"{name}={value}" for name, value in zip(names, label, strict=True))
 
 
 def _total(system: System) -> float:

@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from purtensor._typing import Table
+import numpy as np
+
+from purtensor._typing import IntArray, Profile, Table
+from purtensor.constraints.system import System
 from purtensor.feasibility import check_witness
 from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
 from purtensor.feasibility.explanation import Explanation, explain
-from purtensor.feasibility.finding import Finding
 from purtensor.feasibility.incompatibility import Incompatibility, incompatibility
-from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.verdict import Decision, Verdict
 from purtensor.feasibility.violation import Violation, smallest_miss, smallest_violation
+from purtensor.tables.coded import CodedTable, sparse_table
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryWitness:
     """A witness in memory: see `Diagnosis` for each attribute."""
 
-    finding: Finding
-    implied_zeros: Table
-    solution: Table | None
+    coded: CodedTable
+    system: System
+    decision: Decision
+    total: float
+
+    @cached_property
+    def implied_zeros(self) -> Table:
+        """The profiles that are empty in every solution."""
+        rows = np.flatnonzero(self.decision.zeros)
+        codes = [code[rows] for code in self.coded.codes]
+        return sparse_table(self.coded.domain, codes, self.coded.values[rows], name="implied zeros")
+
+    @cached_property
+    def solution(self) -> Table | None:
+        """A table that meets the constraints."""
+        if self.decision.solution is None:
+            return None
+        return self.coded.rebuild(self.decision.solution * self.total, name="solution")
+
+    @property
+    def at_bound(self) -> Table:
+        """-1 at the implied zeros."""
+        return self.coded.rebuild(-self.decision.zeros.astype(np.float64), name="at_bound")
 
     @cached_property
     def explanation(self) -> Explanation:
         """The verdict in words."""
-        return explain(self.finding)
+        return explain(self.system, self.decision, self.coded.describe)
 
     @property
     def has_face(self) -> bool:
@@ -42,25 +65,24 @@ class MemoryWitness:
 
     def smallest_miss(self) -> Violation | None:
         """Return the smallest sum of all misses."""
-        return smallest_miss(self.finding.system, self.finding.settled.targets)
+        return smallest_miss(self.system, self.decision.targets)
 
     def incompatibility(self) -> Incompatibility | None:
         """Return one minus the largest mass that exceeds no target."""
-        return incompatibility(self.finding.system, self.finding.settled.targets)
+        return incompatibility(self.system, self.decision.targets)
 
     def smallest_violation(self, positions: list[int]) -> Violation | None:
         """Return the smallest sum of the misses of some constraints while all others are met."""
-        return smallest_violation(self.finding.system, self.finding.settled.targets, positions)
+        return smallest_violation(self.system, self.decision.targets, positions)
 
     def zeros_beyond_targets(self) -> Table:
         """Return the implied zeros that only the constraints together tell."""
-        settled = self.finding.settled
-        return self.implied_zeros[~settled.by_target[settled.zeros]]
+        return self.implied_zeros[~self.decision.by_target[self.decision.zeros]]
 
     def verify(self, diagnosis: Diagnosis) -> bool:
         """Return whether the witness proves the verdict, checked again from the tables of the diagnosis."""
-        targets = [self.finding.exact_targets(k) for k in range(len(diagnosis.constraints))]
-        units = self.finding.settled.targets.denominator
+        targets = [self.exact_targets(k) for k in range(len(diagnosis.constraints))]
+        units = self.decision.targets.denominator
         read = (
             check_witness.stands_for(constraint.target, exact, units)
             for constraint, exact in zip(diagnosis.constraints, targets, strict=True)
@@ -84,7 +106,7 @@ class MemoryWitness:
     ) -> bool:
         costs = check_witness.costs_of(support, check_witness.attributes_of(diagnosis.reference), diagnosis.certificate)
         value, absolute = check_witness.value_of(diagnosis.certificate, targets)
-        allowed = Fraction(0) if self.finding.settled.targets.exact else check_witness.ROUNDING * absolute
+        allowed = Fraction(0) if self.decision.targets.exact else check_witness.ROUNDING * absolute
         if min(costs.values()) < 0:
             return False
         if diagnosis.verdict is Verdict.INFEASIBLE:
@@ -94,11 +116,11 @@ class MemoryWitness:
     def _is_solved(
         self, diagnosis: Diagnosis, support: set[tuple[object, ...]], targets: list[check_witness.Whole]
     ) -> bool:
-        point = self.finding.settled.point
+        point = self.decision.point
         if point is None:
             return False
-        masses = self.finding.exact_masses()
-        scale = point.denominator // self.finding.settled.targets.denominator
+        masses = self.exact_masses()
+        scale = point.denominator // self.decision.targets.denominator
         allowed = check_witness.ROUNDING * point.denominator * (diagnosis.exact != "rational")
         attributes = check_witness.attributes_of(diagnosis.reference)
         return (
@@ -112,9 +134,30 @@ class MemoryWitness:
             )
         )
 
+    def exact_targets(self, k: int) -> dict[Profile, int]:
+        """Return the positive targets of a constraint by label, in units of 1 / targets.denominator."""
+        block = self.system.block(k)
+        numbers = self.decision.targets.numerators[block].tolist()
+        labels = self.labels(self.system.scopes[k], self.system.row_codes[k])
+        return {label: number for label, number in zip(labels, numbers, strict=True) if number}
 
-def finding_of(diagnosis: Diagnosis) -> Finding:
-    """Return the arrays behind a diagnosis in memory."""
+    def exact_masses(self) -> dict[Profile, Fraction | int]:
+        """Return the exact solution by label, in units of 1 / point.denominator."""
+        point, profiles = self.decision.point, self.decision.profiles
+        if point is None or profiles is None:
+            return {}
+        codes = [code[profiles] for code in self.coded.codes]
+        return dict(zip(self.labels(self.coded.domain.attributes, codes), point.masses(), strict=True))
+
+    def labels(self, scope: Sequence[str], codes: Sequence[IntArray]) -> list[Profile]:
+        """Return the labels that codes of a scope stand for."""
+        categories = self.coded.domain.select(scope).categories
+        columns = [index.take(code).tolist() for index, code in zip(categories, codes, strict=True)]
+        return list(zip(*columns, strict=True))
+
+
+def memory_witness_of(diagnosis: Diagnosis) -> MemoryWitness:
+    """Return the arrays behind a diagnosis of marginals in memory."""
     if not isinstance(diagnosis.evidence, MemoryWitness):
         raise refuse_stored("this")
-    return diagnosis.evidence.finding
+    return diagnosis.evidence

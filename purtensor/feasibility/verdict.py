@@ -56,7 +56,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """A verdict with its witness, on arrays.
+    """A verdict on M profiles and D rows with its witness, in arrays.
 
     Attributes
     ----------
@@ -64,23 +64,36 @@ class Decision:
         What was proved.
     targets
         The exact targets that the question was asked of.
+    zeros
+        Shape (M,): the profiles that are empty in every solution; all false where there is none.
+    by_target
+        Shape (M,): the profiles that a target of zero empties.
     weights
         Shape (D,): whole numbers t with C^T t >= 0. Infeasible: b.t < 0. Boundary: b.t = 0, and C^T t is positive
         exactly on the empty profiles. Else None.
-    zeros
-        Shape (M,): the profiles that are empty in every solution.
     solution
         Shape (M,): masses that meet the constraints to rounding, positive but for `zeros`; None where there are none.
-    point
-        The exact solution next to it, on the profiles that are not `zeros`.
+    point, profiles
+        The exact solution next to it, and which profile each of its profiles is.
     """
 
     verdict: Verdict
     targets: ExactTargets
-    weights: IntArray | None
     zeros: BoolArray
+    by_target: BoolArray
+    weights: IntArray | None = None
     solution: FloatArray | None = None
     point: ExactPoint | None = None
+    profiles: IntArray | None = None
+
+    @property
+    def arithmetic(self) -> str:
+        """Which arithmetic proved the verdict."""
+        if self.verdict is Verdict.OPEN:
+            return "nothing"
+        if self.targets.exact and (self.point is None or self.point.explicit):
+            return "rational"
+        return "boundary to rounding" if self.verdict is Verdict.BOUNDARY else "interval"
 
 
 def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
@@ -92,6 +105,7 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
     if targets is None:
         targets = read_targets(problem.system, [float(problem.reference.min() / problem.reference.sum())])
     kept = np.arange(problem.system.profiles)
+    nothing = np.zeros(problem.system.profiles, dtype=bool)
     weights: IntArray | None = None
     current = problem
     while True:
@@ -99,13 +113,13 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
         zeros = np.ones(problem.system.profiles, dtype=bool)
         zeros[kept] = False
         if found is None or (isinstance(found, Proof) and not (found.infeasible or found.zeros.any())):
-            return Decision(Verdict.OPEN, targets, weights, zeros)
+            return Decision(Verdict.OPEN, targets, zeros, nothing, weights)
         if isinstance(found, Proof):
             if found.infeasible:
                 refuting = _on_all_profiles(problem, targets, found, weights)
                 if refuting is None:
-                    return Decision(Verdict.OPEN, targets, weights, zeros)
-                return Decision(Verdict.INFEASIBLE, targets, refuting, np.zeros_like(zeros))
+                    return Decision(Verdict.OPEN, targets, zeros, nothing, weights)
+                return Decision(Verdict.INFEASIBLE, targets, nothing, nothing, refuting)
             weights = extended(problem.system, found.weights, weights)
             kept = kept[~found.zeros]
             current = restricted(current, ~found.zeros)
@@ -113,7 +127,7 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
         solution = np.zeros(problem.system.profiles)
         solution[kept] = found.masses
         verdict = Verdict.BOUNDARY if zeros.any() else Verdict.INTERIOR
-        return Decision(verdict, targets, weights, zeros, solution, found.point)
+        return Decision(verdict, targets, zeros, nothing, weights, solution, found.point, kept)
 
 
 def restricted(problem: Problem, keep: BoolArray) -> Problem:

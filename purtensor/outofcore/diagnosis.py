@@ -80,6 +80,11 @@ class StoredWitness:
             return None
         return written(place, self.reference.domain, self._solution_pieces(self.store, self.found))
 
+    @property
+    def at_bound(self) -> Table:
+        """Refuse: it is worked out in memory."""
+        raise refuse_stored("what is at a bound")
+
     def _solution_pieces(self, store: SlabStore, found: Solved) -> Iterator[Piece]:
         for number in store.parts:
             codes, count, _ = labelled_codes(store, number)

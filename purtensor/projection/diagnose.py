@@ -10,7 +10,7 @@ from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
-from purtensor.feasibility.mixed_verdict import MixedVerdict, judge
+from purtensor.feasibility.row_witness import diagnose_rows
 from purtensor.kernels.engine import engine_for
 from purtensor.solving.dual.labelled import Bounds, GeneralOptions, build_question, general_constraints, is_plain
 from purtensor.tables.coded import domain_of
@@ -28,7 +28,7 @@ def diagnose(
     cell_bounds: Bounds = None,
     total: str | float = "constrained",
     signed: bool = False,
-) -> Diagnosis[TableT] | MixedVerdict: ...
+) -> Diagnosis[TableT]: ...
 def diagnose(
     reference: TableT,
     constraints: Any,
@@ -37,7 +37,7 @@ def diagnose(
     cell_bounds: Bounds = None,
     total: str | float = "constrained",
     signed: bool = False,
-) -> Diagnosis[TableT] | MixedVerdict:
+) -> Diagnosis[TableT]:
     """Return whether the constraints can be met on the support of the reference, proved and explained.
 
     Parameters
@@ -48,8 +48,8 @@ def diagnose(
     constraints
         A constraint of any kind, or an iterable of them, flattened one level.
     ratio_bounds, cell_bounds, total, signed
-        As in `project`. With them, or with constraints other than Marginals with targets, the answer is a MixedVerdict:
-        its `explanation` says how far rows can reach within the bounds.
+        As in `project`. With them, or with constraints other than Marginals with targets, the `explanation` says how
+        far rows can reach within the bounds.
 
     Raises
     ------
@@ -63,6 +63,16 @@ def diagnose(
     >>> diagnosis = pt.diagnose(f, pt.pur(f, response="hired", protected="sex"))
     >>> str(diagnosis.verdict), diagnosis.verify()
     ('infeasible', True)
+
+    Bounds that no weights meet, with what conflicts and what would do:
+
+    >>> people = pt.tabulate({"sex": ["f", "f", "m"], "age": ["old", "old", "young"]})
+    >>> half = pt.total(1, by="sex", target={"f": 1.5, "m": 1.5})
+    >>> bounded = pt.diagnose(people, half, ratio_bounds=(0.5, 1.2))
+    >>> print(str(bounded.explanation).partition(";")[0])
+    with weights between 0.5 and 1.2 times, count by sex, sex=m can reach 1.2 of the 1.5 asked
+    >>> bounded.explanation.conflict, bounded.explanation.bounds, bounded.verify()
+    (('count by sex, sex=m',), ('sex=m, age=young at most 1.2',), True)
     """
     options = GeneralOptions(ratio_bounds, cell_bounds, "kl", total, None, signed)
     if isinstance(reference, StoredTable) or is_chunked(reference):
@@ -71,7 +81,8 @@ def diagnose(
         return cast("Diagnosis[TableT]", outofcore.diagnose_stored(reference, constraints))
     table, given = cast(Table, reference), general_constraints(constraints)
     if not is_plain(given, options):
-        return judge(build_question(table, given, options).question, options.in_words())
+        rows = build_question(table, given, options)
+        return cast("Diagnosis[TableT]", diagnose_rows(rows, options.in_words()))
     flat = as_constraints(given)
     domain_of(table)  # what is no table has no size either
     with engine_for(table.size * len(flat)):

@@ -13,7 +13,8 @@ from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InfeasibleError, InvalidOptionError
-from purtensor.feasibility.mixed_verdict import MixedVerdict, judge
+from purtensor.feasibility.diagnosis import Diagnosis
+from purtensor.feasibility.row_witness import cells_at_bound, diagnose_rows
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.evidence import InMemory
 from purtensor.solving.dual.answer import Answer, answer
@@ -151,7 +152,7 @@ class GeneralRun:
 
     labelled: LabelledQuestion
     answer: Answer
-    verdict: MixedVerdict | None
+    verdict: Diagnosis | None
 
     def ended_by(self, termination: Termination) -> GeneralRun:
         """Return the same answer with another ending."""
@@ -184,16 +185,17 @@ def run_general(
     if found.termination not in (Termination.STALLED, Termination.NOT_FINITE):
         return GeneralRun(labelled, found, None)
     try:
-        verdict = judge(question, labelled.options.in_words())
+        verdict = diagnose_rows(labelled, labelled.options.in_words())
     except KeyboardInterrupt:
         return GeneralRun(labelled, found, None).ended_by(Termination.INTERRUPTED)
     if verdict.verdict is Verdict.INFEASIBLE:
         return GeneralRun(labelled, found, verdict).ended_by(Termination.INFEASIBLE)
-    if verdict.at_bound is None or not verdict.at_bound.any():
+    at_bound = cells_at_bound(verdict)
+    if at_bound is None or not at_bound.any():
         return GeneralRun(labelled, found, verdict)
     if question.distance == "logit":  # its ratios never are at a bound
         return GeneralRun(labelled, found, verdict).ended_by(Termination.HOPELESS)
-    zeros: IntArray = np.flatnonzero((verdict.at_bound < 0) & (question.lower == 0.0))
+    zeros: IntArray = np.flatnonzero((at_bound < 0) & (question.lower == 0.0))
     if question.distance != "kl" or not len(zeros):
         return GeneralRun(labelled, found, verdict)
     upper = question.upper.copy()

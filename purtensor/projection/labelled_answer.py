@@ -10,7 +10,6 @@ import xarray as xr
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnosis import Diagnosis
-from purtensor.feasibility.mixed_verdict import MixedVerdict
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.projection.evidence import LabelledEvidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence
@@ -80,7 +79,7 @@ def empty_projection(reference: Table, constraints: Sequence[Marginal], diagnosi
 
 
 def general_projection(
-    reference: Table, labelled: LabelledQuestion, found: Answer, verdict: MixedVerdict | None
+    reference: Table, labelled: LabelledQuestion, found: Answer, verdict: Diagnosis | None
 ) -> Projection:
     """Return the labelled answer of a question with rows of any kind."""
     return Projection(

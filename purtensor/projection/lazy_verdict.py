@@ -41,6 +41,6 @@ class FaceVerdict(Generic[TableT]):
         return self.lazily.diagnosed().verdict is Verdict.INFEASIBLE
 
 
-def explained(diagnosis: object) -> str:
+def explain(diagnosis: Diagnosis[TableT] | None) -> str:
     """Return why a problem has no solution, as one text."""
-    return Verdict.INFEASIBLE.sentence if diagnosis is None else str(getattr(diagnosis, "explanation", diagnosis))
+    return Verdict.INFEASIBLE.sentence if diagnosis is None else str(diagnosis.explanation)

@@ -12,7 +12,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose_table
-from purtensor.feasibility.memory_witness import finding_of
+from purtensor.feasibility.memory_witness import memory_witness_of
 from purtensor.feasibility.verdict import restricted
 from purtensor.projection.labelled_answer import empty_projection, make_projection
 from purtensor.projection.labels import potentials_from
@@ -118,7 +118,7 @@ class _MarginalVerdict(FaceVerdict[Table]):
 
     def face(self, state: State[Iterate]) -> Stage[Iterate]:
         """Return the problem without its implied zeros, where a run begins anew."""
-        zeros = finding_of(self.lazily.diagnosed()).zeros[self.labelled.profiles]
+        zeros = memory_witness_of(self.lazily.diagnosed()).decision.zeros[self.labelled.profiles]
         keep = np.asarray(~zeros)
         arrays = restricted(self.labelled.arrays, keep)
         self.labelled = replace(self.labelled, profiles=self.labelled.profiles[keep], arrays=arrays)

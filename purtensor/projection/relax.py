@@ -19,7 +19,7 @@ from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.general import run_general
-from purtensor.projection.lazy_verdict import explained
+from purtensor.projection.lazy_verdict import explain
 from purtensor.projection.relaxation import Relaxation, make_relaxation
 from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, build_question
 from purtensor.solving.dual.prepare import emptied
@@ -166,7 +166,7 @@ def _deliver(result: Relaxation, on_failure: str) -> Relaxation:
     if result.converged or on_failure == "return":
         return result
     if result.termination is Termination.INFEASIBLE and on_failure == "raise":
-        message = f"the hard constraints cannot be met: {explained(result.diagnosis)}; make another one soft"
+        message = f"the hard constraints cannot be met: {explain(result.diagnosis)}; make another one soft"
         raise InfeasibleError(message, result.diagnosis)
     message = (
         f"not converged after {result.iterations} iterations: {result.termination.value}; residual of the hard "

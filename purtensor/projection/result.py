@@ -14,7 +14,6 @@ from purtensor._printing import Shown, draw
 from purtensor._typing import Table, TableT
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis
-from purtensor.feasibility.mixed_verdict import MixedVerdict
 from purtensor.projection.derivatives import Derivatives, Gradient
 from purtensor.projection.evidence import Evidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
@@ -72,7 +71,7 @@ class Projection(Shown, Generic[TableT]):
     iterations: int
     seconds: float
     notes: tuple[str, ...]
-    diagnosis: Diagnosis[TableT] | MixedVerdict | None
+    diagnosis: Diagnosis[TableT] | None
     reference: TableT
     constraints: tuple[Any, ...]
     evidence: Evidence[TableT]

@@ -11,7 +11,7 @@ import xarray as xr
 from scipy import sparse
 
 from purtensor.constraints.rows import Cells, RowBlock, Softness
-from purtensor.feasibility.mixed_verdict import judge
+from purtensor.feasibility.row_witness import diagnose_rows
 from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.labelled_answer import general_projection
 from purtensor.projection.result import Projection
@@ -131,8 +131,8 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
     )
     options = GeneralOptions(distance=question.distance, size=question.size, signed=bool(facts["signed"]))
     constraints = tuple(StoredRows(block) for block in blocks[: int(np.asarray(facts["asked"]).item())])
-    labelled = LabelledQuestion(question, coded, constraints, options)
-    verdict = judge(question, str(facts["words"])) if int(facts["diagnosed"]) else None
+    labelled = LabelledQuestion(question, coded, constraints, options, reference)
+    verdict = diagnose_rows(labelled, str(facts["words"])) if int(facts["diagnosed"]) else None
     return general_projection(reference, labelled, found, verdict)
 
 

@@ -10,9 +10,9 @@ import xarray as xr
 
 import purtensor as pt
 from purtensor.feasibility import verdict
+from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.exact_simplex import exact_answer
 from purtensor.feasibility.farkas import spread_whole
-from purtensor.feasibility.finding import find
 from tests.feasibility.drawn import KINDS, drawn
 from tests.feasibility.many import faults
 from tests.feasibility.oracle import decide
@@ -35,21 +35,21 @@ def table(values, **categories):
 
 def test_exact_answer__gives_weights_or_shares():
     rows, columns = pt.Marginal(table([1, 2], r=[0, 1])), pt.Marginal(table([2, 1], c=[0, 1]))
-    full = find(table([[1, 1], [1, 1]], r=[0, 1], c=[0, 1]), [rows, columns])
-    found = exact_answer(full.system, full.settled.targets)
+    full = diagnose_table(table([[1, 1], [1, 1]], r=[0, 1], c=[0, 1]), [rows, columns]).evidence
+    found = exact_answer(full.system, full.decision.targets)
     assert found.weights is None
     assert min(found.shares) > 0
     for k, index in enumerate(full.system.index):
         sums = [sum((share for share, own in zip(found.shares, index) if own == row), Fraction(0)) for row in range(2)]
         assert sums == [[Fraction(1, 3), Fraction(2, 3)], [Fraction(2, 3), Fraction(1, 3)]][k]
-    stair = find(table([[1, 1], [0, 1]], r=[0, 1], c=[0, 1]), [rows, columns])
-    found = exact_answer(stair.system, stair.settled.targets)
+    stair = diagnose_table(table([[1, 1], [0, 1]], r=[0, 1], c=[0, 1]), [rows, columns]).evidence
+    found = exact_answer(stair.system, stair.decision.targets)
     assert found.shares is None
     assert spread_whole(stair.system, found.weights).min() >= 0
-    assert stair.settled.targets.dot(found.weights) < 0
+    assert stair.decision.targets.dot(found.weights) < 0
 
 
 def test_exact_answer__large_questions_are_left_to_others():
     problem = pt.problems.load("b_lam0")
-    finding = find(problem.reference, problem.constraints)
-    assert exact_answer(finding.system, finding.settled.targets) is None
+    finding = diagnose_table(problem.reference, problem.constraints).evidence
+    assert exact_answer(finding.system, finding.decision.targets) is None

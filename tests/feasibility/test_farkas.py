@@ -9,9 +9,9 @@ import pytest
 
 import purtensor as pt
 from purtensor.feasibility import explain_zeros as emptied
+from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.explain_zeros import emptying_proof
 from purtensor.feasibility.farkas import extended, fitted, prove, rounded, spread_whole, tidy
-from purtensor.feasibility.finding import find
 from tests.constraints.exact import dense_matrix
 
 NAMES = ["staircase", "cut_3x3", "proxy", "and_gate"]
@@ -19,12 +19,12 @@ NAMES = ["staircase", "cut_3x3", "proxy", "and_gate"]
 
 def found(name):
     problem = pt.problems.load(name)
-    return find(problem.reference, problem.constraints)
+    return diagnose_table(problem.reference, problem.constraints).evidence
 
 
 def value(finding, weights):
     """b.t in fractions of the total mass."""
-    targets = finding.settled.targets
+    targets = finding.decision.targets
     return sum((Fraction(int(t)) * int(b) for t, b in zip(weights, targets.numerators)), Fraction(0)) / (
         targets.denominator
     )
@@ -35,29 +35,29 @@ def value(finding, weights):
 def test_prove__weights_are_raised_until_no_profile_costs_less_than_nothing(name, seed):
     finding = found(name)
     weights = np.random.default_rng(seed).integers(-3, 4, finding.system.rows)
-    proof = prove(finding.system, finding.settled.targets, weights)
+    proof = prove(finding.system, finding.decision.targets, weights)
     matrix = dense_matrix(finding.system)
     assert (matrix.T @ proof.weights).tolist() == proof.costs.tolist()
     assert proof.costs.min() >= 0
     assert (proof.weights >= weights).all()
     assert proof.infeasible == (value(finding, proof.weights) < 0)
-    assert not proof.infeasible or finding.settled.verdict == "infeasible"
+    assert not proof.infeasible or finding.decision.verdict == "infeasible"
     if value(finding, proof.weights) == 0:
         assert (proof.zeros == (proof.costs > 0)).all()
 
 
 def test_prove__weights_beyond_int64_stay_exact():
     finding = found("cut_3x3")
-    weights = fitted(finding.settled.weights.astype(object) * 2**80, len(finding.system.scopes))
+    weights = fitted(finding.decision.weights.astype(object) * 2**80, len(finding.system.scopes))
     assert weights.dtype == object
-    proof = prove(finding.system, finding.settled.targets, weights)
+    proof = prove(finding.system, finding.decision.targets, weights)
     assert proof.infeasible
     assert (
-        proof.costs.tolist() == (spread_whole(finding.system, finding.settled.weights).astype(object) * 2**80).tolist()
+        proof.costs.tolist() == (spread_whole(finding.system, finding.decision.weights).astype(object) * 2**80).tolist()
     )
     lowered = weights.copy()
     lowered[-1] -= 2**90
-    assert min(prove(finding.system, finding.settled.targets, lowered).costs) >= 0
+    assert min(prove(finding.system, finding.decision.targets, lowered).costs) >= 0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -77,7 +77,7 @@ def test_tidy__is_the_same_proof_without_a_common_factor(name):
 
 def test_extended__holds_on_the_profiles_that_were_emptied_before():
     finding = found("staircase")
-    earlier = finding.settled.weights
+    earlier = finding.decision.weights
     assert spread_whole(finding.system, earlier).tolist() == [1, 0, 0]
     matrix = dense_matrix(finding.system)
     later = np.linalg.lstsq(matrix.T.astype(float), np.array([-7.0, 0.0, 1.0]), rcond=None)[0]
@@ -97,7 +97,7 @@ def test_rounded__refuses_what_is_no_number_or_no_whole_float():
 
 def test_emptying_proof__needs_exactly_what_its_places_have():
     finding = found("staircase")
-    proof = emptying_proof(finding.system, finding.settled, 0)
+    proof = emptying_proof(finding.system, finding.decision.targets, 0)
     assert spread_whole(finding.system, proof.weights).tolist() == [1, 0, 0]
     assert proof.needed == proof.room > 0
     assert proof.missing == 0
@@ -105,6 +105,6 @@ def test_emptying_proof__needs_exactly_what_its_places_have():
 
 def test_emptying_proof__none_for_a_profile_that_may_have_mass_or_a_large_system(monkeypatch):
     finding = found("staircase")
-    assert emptying_proof(finding.system, finding.settled, 1) is None
+    assert emptying_proof(finding.system, finding.decision.targets, 1) is None
     monkeypatch.setattr(emptied, "_LARGEST_PROGRAM", 0)
-    assert emptying_proof(finding.system, finding.settled, 0) is None
+    assert emptying_proof(finding.system, finding.decision.targets, 0) is None

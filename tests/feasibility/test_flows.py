@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.farkas import spread_whole
-from purtensor.feasibility.finding import find
 from purtensor.feasibility.flows import minimum_cut, triangle_of
 from purtensor.feasibility.violation import smallest_miss, smallest_violation
 from tests.strategies import table_from
@@ -31,7 +31,7 @@ def sample(seed, responses=2):
 
 
 def found(f):
-    return find(f, pt.pur(f, response="y", protected="s"))
+    return diagnose_table(f, pt.pur(f, response="y", protected="s")).evidence
 
 
 def sent(supply, room, demand):
@@ -67,27 +67,27 @@ def sent(supply, room, demand):
 @pytest.mark.parametrize("seed", range(20))
 def test_minimum_cut__is_short_of_what_augmenting_paths_cannot_send(seed):
     finding = found(sample(seed))
-    cut = minimum_cut(finding.system, finding.settled.targets, triangle_of(finding.system))
+    cut = minimum_cut(finding.system, finding.decision.targets, triangle_of(finding.system))
     parity, utility, realism = (finding.exact_targets(k) for k in range(3))
     y = min({own for own, _ in utility}, key=lambda own: sum(n for (y, _), n in utility.items() if y == own))
     supply = {("x", x): Fraction(n) for (own, x), n in utility.items() if own == y}
     room = {(("x", x), ("s", s)): Fraction(n) for (s, x), n in realism.items()}
     demand = {("s", s): Fraction(n) for (own, s), n in parity.items() if own == y}
-    short = (sum(supply.values()) - sent(supply, room, demand)) / finding.settled.targets.denominator
+    short = (sum(supply.values()) - sent(supply, room, demand)) / finding.decision.targets.denominator
     assert cut.deficit == short
     assert spread_whole(finding.system, cut.weights).min() >= 0
-    assert finding.settled.targets.dot(cut.weights) == -short
+    assert finding.decision.targets.dot(cut.weights) == -short
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_violation__is_four_times_the_deficit_by_the_linear_program_too(seed):
     finding = found(sample(seed))
-    cut = minimum_cut(finding.system, finding.settled.targets, triangle_of(finding.system))
-    least = smallest_violation(finding.system, finding.settled.targets, [0, 0])  # named twice: not by the flow
+    cut = minimum_cut(finding.system, finding.decision.targets, triangle_of(finding.system))
+    least = smallest_violation(finding.system, finding.decision.targets, [0, 0])  # named twice: not by the flow
     assert least.value == pytest.approx(float(4 * cut.deficit), abs=1e-9)
     assert float(least.proved) == pytest.approx(float(4 * cut.deficit), abs=1e-9)
     assert least.proved <= 4 * cut.deficit
-    of_flow = smallest_violation(finding.system, finding.settled.targets, [0])
+    of_flow = smallest_violation(finding.system, finding.decision.targets, [0])
     assert of_flow.proved == 4 * cut.deficit
     assert (
         spread_whole(finding.system, of_flow.weights).tolist()
@@ -99,25 +99,25 @@ def test_violation__is_four_times_the_deficit_by_the_linear_program_too(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_violation__holding_others_costs_no_less_than_missing_any(seed):
     finding = found(sample(seed, responses=3))
-    violation = smallest_violation(finding.system, finding.settled.targets, [0])
-    miss = smallest_miss(finding.system, finding.settled.targets)
+    violation = smallest_violation(finding.system, finding.decision.targets, [0])
+    miss = smallest_miss(finding.system, finding.decision.targets)
     assert miss.value <= violation.value + 1e-10
     for least in (violation, miss):
         assert spread_whole(finding.system, least.weights).min() >= 0
-        assert -finding.settled.targets.dot(least.weights) / least.unit == least.proved
+        assert -finding.decision.targets.dot(least.weights) / least.unit == least.proved
         assert float(least.proved) == pytest.approx(least.value, abs=1e-9)
 
 
 def test_violation__of_the_proxy_is_two_fifths():
     problem = pt.problems.load("proxy")
-    finding = find(problem.reference, problem.constraints)
-    assert smallest_violation(finding.system, finding.settled.targets, [0]).proved == Fraction(2, 5)
+    finding = diagnose_table(problem.reference, problem.constraints).evidence
+    assert smallest_violation(finding.system, finding.decision.targets, [0]).proved == Fraction(2, 5)
 
 
 def test_violation__of_b_inf_is_proved_to_all_published_digits():
     problem = pt.problems.load("b_inf")
-    finding = find(problem.reference, problem.constraints)
-    least = smallest_violation(finding.system, finding.settled.targets, [0])
+    finding = diagnose_table(problem.reference, problem.constraints).evidence
+    least = smallest_violation(finding.system, finding.decision.targets, [0])
     assert float(least.proved) == pytest.approx(0.1957743258, abs=5e-11)
     assert set(np.unique(least.weights[finding.system.block(0)])) <= {-1, 0, 1}
     assert least.unit == 1
@@ -126,18 +126,25 @@ def test_violation__of_b_inf_is_proved_to_all_published_digits():
 @pytest.mark.parametrize("order", ["PUR", "RUP", "URP"])
 def test_triangle__finds_parity_wherever_it_stands(order):
     f = sample(3)
-    system = find(f, pt.pur(f, response="y", protected="s", conditions=order)).system
+    system = diagnose_table(f, pt.pur(f, response="y", protected="s", conditions=order)).evidence.system
     triangle = triangle_of(system)
     assert system.scopes[triangle.parity] == ("y", "s")
     assert system.scopes[triangle.utility] == ("y", "x")
     assert triangle.response == ("y",)
 
 
+def system_of(f, constraints):
+    return diagnose_table(f, constraints).evidence.system
+
+
 def test_triangle__other_constraint_sets_are_none():
     f = sample(3)
-    assert triangle_of(find(f, pt.pur(f, response="y", protected="s", conditions="PU")).system) is None
-    assert triangle_of(find(f, pt.marginals_of(f, [("y",), ("s",), ("x",)])).system) is None
-    assert triangle_of(find(f, pt.marginals_of(f, [("y", "s"), ("y", "x"), ("y", "s", "x")])).system) is None
+    assert triangle_of(system_of(f, pt.pur(f, response="y", protected="s", conditions="PU"))) is None
+    assert triangle_of(system_of(f, pt.marginals_of(f, [("y",), ("s",), ("x",)]))) is None
+    assert (
+        triangle_of(diagnose_table(f, pt.marginals_of(f, [("y", "s"), ("y", "x"), ("y", "s", "x")])).evidence.system)
+        is None
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))

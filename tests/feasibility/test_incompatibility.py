@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 import purtensor as pt
 from purtensor.feasibility import incompatibility as module
 from purtensor.feasibility.farkas import spread_whole
-from purtensor.feasibility.memory_witness import finding_of
+from purtensor.feasibility.memory_witness import memory_witness_of
 from tests.constraints.exact import dense_matrix
 
 
@@ -50,7 +50,7 @@ def test_incompatibility__is_what_the_largest_mass_leaves(seed):
     support, constraints, share = drawn(seed)
     diagnosis = pt.diagnose(support, constraints)
     found = diagnosis.incompatibility()
-    system = finding_of(diagnosis).system
+    system = memory_witness_of(diagnosis).system
     matrix = dense_matrix(system).astype(float)
     targets = system.targets / system.targets[system.block(0)].sum()
     largest = -linprog(-np.ones(matrix.shape[1]), A_ub=matrix, b_ub=targets, method="highs").fun
@@ -63,10 +63,10 @@ def test_incompatibility__is_what_the_largest_mass_leaves(seed):
 def test_incompatibility__weights_prove_it(name):
     diagnosis = diagnosed(name)
     found = diagnosis.incompatibility()
-    finding = finding_of(diagnosis)
+    finding = memory_witness_of(diagnosis)
     assert found.weights.min() >= 0
     assert spread_whole(finding.system, found.weights).min() >= found.unit
-    assert found.proved == 1 - finding.settled.targets.dot(found.weights) / found.unit
+    assert found.proved == 1 - finding.decision.targets.dot(found.weights) / found.unit
     assert 0 < found.proved <= Fraction(found.value) + Fraction(1, 10**9)
     assert float(found.proved) == pytest.approx(found.value, abs=1e-8)
 

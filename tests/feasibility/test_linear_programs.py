@@ -8,13 +8,13 @@ import pytest
 import purtensor as pt
 from purtensor.feasibility import linear_programs as programs
 from purtensor.feasibility import violation
-from purtensor.feasibility.finding import find
+from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.linear_programs import coefficient_matrix, emptying_weights, refuting_weights, sparse_weights
 
 
 def found(name):
     problem = pt.problems.load(name)
-    return find(problem.reference, problem.constraints)
+    return diagnose_table(problem.reference, problem.constraints).evidence
 
 
 def test_coefficient_matrix__sums_to_the_marginals():
@@ -54,7 +54,4 @@ def test_programs__given_up_tell_nothing(monkeypatch):
     diagnosis = pt.diagnose(problem.reference, problem.constraints)
     assert diagnosis.verdict == "interior"  # no program is asked
     assert diagnosis.smallest_miss() is None
-    assert (
-        violation.smallest_violation(diagnosis.evidence.finding.system, diagnosis.evidence.finding.settled.targets, [0])
-        is None
-    )
+    assert violation.smallest_violation(diagnosis.evidence.system, diagnosis.evidence.decision.targets, [0]) is None

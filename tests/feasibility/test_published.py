@@ -112,7 +112,7 @@ def test_proxy__violates_parity_by_two_fifths() -> None:
 @pytest.mark.parametrize("which", ["miss", "violation"])
 def test_violation__weights_prove_the_bound(name: str, which: str) -> None:
     diagnosis = diagnosed(name)
-    system, targets = diagnosis.evidence.finding.system, diagnosis.evidence.finding.settled.targets
+    system, targets = diagnosis.evidence.system, diagnosis.evidence.decision.targets
     least = diagnosis.smallest_miss() if which == "miss" else diagnosis.smallest_violation(0)
     assert least is not None
     counted = least.weights if which == "miss" else least.weights[system.block(0)]

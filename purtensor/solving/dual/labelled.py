@@ -112,6 +112,7 @@ class LabelledQuestion:
     coded: CodedTable
     constraints: tuple[Any, ...]
     options: GeneralOptions
+    reference: Table
 
     def table(self, values: FloatArray, name: str) -> Table:
         """Return values of the cells as a table like the reference."""
@@ -183,7 +184,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
         describe=coded.describe,
     )
     _require_denominators(question)
-    return LabelledQuestion(question, coded, tuple(constraints), options)
+    return LabelledQuestion(question, coded, tuple(constraints), options, reference)
 
 
 def coded_with_signs(reference: Table, *, signed: bool) -> tuple[CodedTable, FloatArray | None]:

@@ -15,7 +15,7 @@ _NAMED = 5
 _TRIED = 40
 
 
-def explained(question: Question, ray: tuple[Fraction, ...], misses: FloatArray) -> str:
+def explain_conflict(question: Question, ray: tuple[Fraction, ...], misses: FloatArray) -> str:
     """Return in words how far rows of the contradiction can reach while all other hard rows are met.
 
     The rows that miss something where the sum of `misses` is the least are looked at first.
@@ -33,8 +33,8 @@ def explained(question: Question, ray: tuple[Fraction, ...], misses: FloatArray)
             continue
         asked = question.row_lower[row] if side > 0 else question.row_upper[row]
         if side * (asked - reached) > _MISSED * question.total:
-            (short if side > 0 else over).append(told(question.row_name(row), reached, float(asked)))
-    found = short + over or _explained_by_bounds(question, ray)
+            (short if side > 0 else over).append(say_reach(question.row_name(row), reached, float(asked)))
+    found = short + over or _explain_by_bounds(question, ray)
     if found:
         return "; ".join(found[:_NAMED])
     more = f" and {len(used) - 8} more" if len(used) > 8 else ""
@@ -42,7 +42,7 @@ def explained(question: Question, ray: tuple[Fraction, ...], misses: FloatArray)
     return f"these rows contradict each other: {names}"
 
 
-def _explained_by_bounds(question: Question, ray: tuple[Fraction, ...]) -> list[str]:
+def _explain_by_bounds(question: Question, ray: tuple[Fraction, ...]) -> list[str]:
     """Return in words what bounds alone leave to each row of the contradiction, or to all of them together."""
     found: list[str] = []
     asked = 0.0
@@ -54,7 +54,7 @@ def _explained_by_bounds(question: Question, ray: tuple[Fraction, ...]) -> list[
         target = float(question.row_lower[row] if side > 0 else question.row_upper[row])
         reached = side * _largest(side * own, question)
         if side * (target - reached) > _MISSED * question.total:
-            found.append(told(question.row_name(row), reached, target))
+            found.append(say_reach(question.row_name(row), reached, target))
         columns, asked = columns + own, asked + target
     sides = {y for y in ray if y != 0}
     if found or len(sides) != 1:
@@ -63,7 +63,7 @@ def _explained_by_bounds(question: Question, ray: tuple[Fraction, ...]) -> list[
     together = side * _largest(side * columns, question)
     names = [question.row_name(row) for row in used]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return [told(f"{', '.join(names[:8])}{more} together", together, asked)]
+    return [say_reach(f"{', '.join(names[:8])}{more} together", together, asked)]
 
 
 def _largest(coefficients: FloatArray, question: Question) -> float:
@@ -73,7 +73,7 @@ def _largest(coefficients: FloatArray, question: Question) -> float:
     return float(coefficients[used] @ ends)
 
 
-def told(name: str, reached: float, asked: float) -> str:
+def say_reach(name: str, reached: float, asked: float) -> str:
     """Return in words how far a row reaches of what is asked."""
     if reached < asked:
         return f"{name} can reach {reached:.6g} of the {asked:.6g} asked"
