@@ -230,8 +230,9 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     question.add_argument(
         "--reference",
         default="empirical",
-        metavar="empirical|uniform|FILE",
-        help="what to stay close to: the data, the uniform distribution, or a table (default: empirical)",
+        metavar="empirical|uniform|smooth|FILE",
+        help="what to stay close to: the data, the uniform distribution, the data simplified as far as it predicts "
+        "other people best (by cross-validation, with a pseudo-count of its own), or a table (default: empirical)",
     )
     _add_strength(question)
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from purtensor.cli.decide_columns import as_categories
 from purtensor.cli.output import show_facts, show_table, write_frame
-from purtensor.cli.question import NETCDF, require_writable
+from purtensor.cli.question import NETCDF, require_writable, smoothed_in_words
 from purtensor.cli.records import COUNT, read_frame
 from purtensor.errors import (
     InvalidOptionError,
@@ -35,23 +35,39 @@ def run(arguments: argparse.Namespace) -> None:
     records = _read(arguments.file, arguments)
     people = records if arguments.people is None else _read(arguments.people, arguments)
     predictors = _predictors(records, people, arguments)
-    _require_values(records, [arguments.response, *predictors], arguments.file.name)
-    _require_values(people, predictors, (arguments.people or arguments.file).name)
-    model = _learned(records, predictors, arguments)
-    ids = None if arguments.ids is None else people[arguments.ids].tolist()
-    decided = model.predict(people[predictors], ids=ids)
-    written = people.assign(**{arguments.name: decided})
-    write_frame(written, arguments.out)
-    facts = {
-        "learned from": f"{len(records):,} records of {arguments.file.name}",
-        "decided for": f"{len(people):,} records of {(arguments.people or arguments.file).name}",
+    learned, asked = as_categories(records, people, predictors, arguments)
+    if not (len(learned) and len(asked)):
+        raise InvalidTableError("each row has a missing value: dropping them leaves nobody to learn from or decide for")
+    model = _learned(learned, predictors, arguments)
+    ids = None if arguments.ids is None else asked[arguments.ids].tolist()
+    decided = pd.Series(model.predict(asked[predictors], ids=ids), index=asked.index)
+    if len(asked) < len(people):  # as objects, so that whole numbers stay whole beside the gaps
+        decided = decided.astype(object).reindex(people.index)
+    write_frame(people.assign(**{arguments.name: decided}), arguments.out)
+    show_facts("decisions", _facts(arguments, model, (len(records), len(learned)), (len(people), len(asked))))
+    show_table(f"the rules, for the people of {arguments.file.name}; means where they draw", *_of_rules(model))
+    told = asked.assign(**{arguments.name: decided.loc[asked.index]})
+    show_table("these decisions: share of each group", *_of_people(told, arguments))
+
+
+def _facts(
+    arguments: argparse.Namespace, model: PURClassifier, learned: tuple[int, int], asked: tuple[int, int]
+) -> dict[str, str]:
+    """Return facts about the decisions; of rows there are all, and those without a missing value."""
+    gaps = [
+        f"{all_rows - rows:,} {what}"
+        for (all_rows, rows), what in ((learned, "not learned from"), (asked, "without a decision"))
+        if rows < all_rows
+    ]
+    return {
+        "learned from": f"{learned[1]:,} records of {arguments.file.name}",
+        "decided for": f"{asked[1]:,} records of {(arguments.people or arguments.file).name}",
+        "dropped": ", ".join(gaps),
+        "smoothed": "" if model.smoothed_ is None else smoothed_in_words(model.smoothed_),
         "rule": arguments.decision,
         "gap": model.decisions_.summary()["gap"],
         "written to": f"{arguments.out}, column {arguments.name}",
     }
-    show_facts("decisions", facts)
-    show_table(f"the rules, for the people of {arguments.file.name}; means where they draw", *_of_rules(model))
-    show_table("these decisions: share of each group", *_of_people(written, arguments))
 
 
 def _read(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
@@ -63,17 +79,6 @@ def _read(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
     if not len(frame):
         raise InvalidTableError(f"{path.name} has no row: there is nobody to learn from, or to decide for")
     return frame
-
-
-def _require_values(frame: pd.DataFrame, names: Sequence[str], file: str) -> None:
-    """Refuse rows that lack a value which is decided by."""
-    for name in names:
-        missing = np.flatnonzero(frame[name].isna())
-        if len(missing):
-            raise InvalidTableError(
-                f"{file} has no {name} in {len(missing):,} of {len(frame):,} rows, first in row {missing[0] + 1}: fill "
-                "such rows, such as by 'unknown', or take them out"
-            )
 
 
 def _learned(records: pd.DataFrame, predictors: list[str], arguments: argparse.Namespace) -> PURClassifier:

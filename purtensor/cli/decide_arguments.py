@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from purtensor.cli.compare_arguments import add_missing_values
+from purtensor.cli.compare_arguments import add_missing
 
 
 def add_decide(commands: Any, epilog: str) -> None:
@@ -14,7 +14,8 @@ def add_decide(commands: Any, epilog: str) -> None:
         "decide",
         help="take decisions about people that are fair, and say what they cost",
         description="Project the records of a file onto demographic parity, and decide for each record, or for other "
-        "people, by a rule; then show how often each group gets each decision, and how often that is right.",
+        "people, by a rule; then show how often each group gets each decision, and how often that is right. A row that "
+        "is dropped for a missing value is not learned from, and gets no decision.",
         epilog=epilog,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="records to learn from, a row a person")
@@ -23,17 +24,22 @@ def add_decide(commands: Any, epilog: str) -> None:
     data.add_argument("--protected", required=True, nargs="+", metavar="S", help="columns it must not depend on")
     data.add_argument("--unprotected", nargs="+", metavar="X", help="all other columns to use (default: all others)")
     data.add_argument("--weights", metavar="COLUMN", help="a weight for each row to learn from")
-    add_missing_values(data)
+    add_missing(data)
     question = parser.add_argument_group("the question")
     question.add_argument("--conditions", default="PUR", metavar="PUR", help="letters of P, U, R (default: PUR)")
     question.add_argument(
         "--reference",
         default="empirical",
-        choices=("empirical", "uniform"),
-        help="what to stay close to (default: empirical)",
+        choices=("empirical", "uniform", "smooth"),
+        help="what to stay close to: the data, the uniform distribution, or the data simplified as far as it predicts "
+        "other people best, by cross-validation (default: empirical)",
     )
     question.add_argument(
-        "--strength", type=float, default=1e-4, metavar="LAMBDA", help="pseudo-count of each profile (default: 1e-4)"
+        "--strength",
+        type=float,
+        default=1e-4,
+        metavar="LAMBDA",
+        help="pseudo-count of each profile; smooth chooses its own (default: 1e-4)",
     )
     decisions = parser.add_argument_group("the decisions")
     decisions.add_argument(

@@ -12,6 +12,7 @@ from purtensor.cli.records import KINDS, PROBABILITY, Columns, columns_asked, re
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.fairness.pur import pur
+from purtensor.fairness.smoothing import Smoothed, smooth
 from purtensor.projection.files import load
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
@@ -45,9 +46,13 @@ def read_question(arguments: argparse.Namespace) -> Question:
     """
     counts = read_counts_asked(arguments)
     f = regularize(counts, arguments.strength, response=arguments.response)
-    constraints = pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
-    reference = _reference(arguments.reference, f, text_options(arguments))
-    return Question(f, reference, constraints, _facts_of_data(arguments.file, counts, f))
+    facts = _facts_of_data(arguments.file, counts, f)
+    asked = {"response": arguments.response, "protected": arguments.protected, "conditions": arguments.conditions}
+    if arguments.reference == "smooth":
+        smoothed = smooth(counts, **asked)
+        constraints = pur(smoothed.table, **asked)
+        return Question(f, smoothed.table, constraints, {**facts, "smoothed": smoothed_in_words(smoothed)})
+    return Question(f, _reference(arguments.reference, f, text_options(arguments)), pur(f, **asked), facts)
 
 
 def read_counts_asked(arguments: argparse.Namespace) -> Table:
@@ -80,7 +85,7 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
     if name == "uniform":
         return uniform(f)
     path = Path(name)
-    require_file(path, f"a reference (empirical, uniform, or a table in {NETCDF}, {KINDS})")
+    require_file(path, f"a reference (empirical, uniform, smooth, or a table in {NETCDF}, {KINDS})")
     if path.suffix == NETCDF:
         loaded = load(path)
         return loaded.table if isinstance(loaded, Projection | Relaxation) else loaded
@@ -95,6 +100,11 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
             raise
         told = f"take such rows out of {path.name}, or fill them"  # there is no option for them
         raise InvalidTableError(f"{error.where}; {told}", code=error.code, where=error.where, hint=told) from None
+
+
+def smoothed_in_words(smoothed: Smoothed) -> str:
+    """Return on one line how far the data were simplified."""
+    return ", ".join(f"{name} {told}" for name, told in smoothed.summary().items())
 
 
 def _facts_of_data(path: Path, counts: Table, f: Table) -> dict[str, str]:

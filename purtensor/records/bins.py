@@ -108,7 +108,9 @@ def binned_numbers(column: nw.Series[Any], attribute: str) -> FloatArray:
                 code="no-number-to-bin",
                 where=attribute,
             ) from None
-    return np.array([math.nan if value is None else float(value) for value in column.to_list()])
+    if not column.dtype.is_numeric():
+        return np.full(len(column), math.nan)
+    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def _quantiles(spec: str) -> int:

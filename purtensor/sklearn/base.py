@@ -22,6 +22,7 @@ from purtensor._options import check_choice, is_count, items_of
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
 from purtensor.fairness.pur import pur
+from purtensor.fairness.smoothing import Smoothed, smooth
 from purtensor.kernels.sums import group_sums
 from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
@@ -43,6 +44,8 @@ ADVICE = (
 
 class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
     """Projects the table of its training rows onto the conditions; the common part of the estimators."""
+
+    _references: tuple[str, ...] = ("empirical", "uniform", "smooth")
 
     def __init__(
         self,
@@ -103,9 +106,17 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
                 "sample_weight sums to 1: `strength` is a pseudo-count beside counted rows, so give weights that sum "
                 f"to the number of rows, sample_weight * {len(weights)}"
             )
-        self.table_ = regularize(counts, self.strength, response=self.response_)
+        self.smoothed_ = self._smoothed(counts) if self.reference == "smooth" else None
+        self.table_ = (
+            regularize(counts, self.strength, response=self.response_)
+            if self.smoothed_ is None
+            else self.smoothed_.table
+        )
         self.projection_ = self._projected(self.table_)
         return codes, weights
+
+    def _smoothed(self, counts: Table) -> Smoothed:
+        return smooth(counts, response=self.response_, protected=self.protected_, conditions=self.conditions)
 
     def _projected(self, f: Table) -> Projection:
         constraints = pur(f, response=self.response_, protected=self.protected_, conditions=self.conditions)
@@ -150,7 +161,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         return tuple(named_columns(wanted, names, "protected"))
 
     def _check_options(self) -> None:
-        check_choice("reference", self.reference, ("empirical", "uniform"))
+        check_choice("reference", self.reference, self._references)
         check_choice("unseen", self.unseen, ("marginal", "raise"))
         if self.bins is not None and not (is_count(self.bins) and 1 <= self.bins <= MOST_BINS):
             raise InvalidOptionError(f"bins is a whole number from 1 to {MOST_BINS:,}, or None, this is {self.bins!r}")

@@ -40,7 +40,9 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
     strength
         The pseudo-count of `purtensor.regularize`.
     reference
-        What the projection stays close to: "empirical", the regularised data, or "uniform" (maximum entropy).
+        What the projection stays close to: "empirical", the regularised data; "uniform" (maximum entropy); or "smooth",
+        the data simplified as far as it predicts other people best, by cross-validation (`purtensor.fairness.smooth`,
+        which takes whole numbers as sample weights, and chooses its own `strength`).
     unseen
         Rows whose profile was not in the training data: "marginal", predicted by q(y), which keeps parity, or "raise".
     bins
@@ -64,7 +66,9 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
     classes_
         The classes, sorted.
     table_
-        The regularised distribution f of the training data, an xarray table.
+        The regularised distribution f of the training data, an xarray table; with reference "smooth" the smoothed one.
+    smoothed_
+        How that was chosen, a `purtensor.fairness.Smoothed`; None with another reference.
     projection_
         The `Projection`: its table is q, with the proof of it.
     decisions_

@@ -24,7 +24,7 @@ class PURReweigher(ProjectingEstimator):
     Parameters
     ----------
     protected, conditions, strength, reference, bins, tolerance, solver
-        As in `PURClassifier`.
+        As in `PURClassifier`; there is no reference "smooth".
     unseen
         New rows whose response and profile have no mass in f: "marginal", weight 1, or "raise".
 
@@ -45,6 +45,8 @@ class PURReweigher(ProjectingEstimator):
     >>> weights.round(2).tolist()
     [0.75, 0.75, 0.75, 0.75, 2.0, 1.5, 1.5, 0.67, 0.67, 0.67]
     """
+
+    _references = ("empirical", "uniform")  # weights are q over the f of the rows themselves
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Project the table of the training rows and weigh them; errors as in `PURClassifier.fit`."""

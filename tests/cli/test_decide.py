@@ -119,3 +119,130 @@ def test_decide__refuses_files_without_people_or_values(
     path.write_text(text)
     assert main(["decide", str(path), *ROLES, "--out", str(tmp_path / "out.csv")]) == BAD_INPUT
     assert told in capsys.readouterr().err
+
+
+@pytest.fixture
+def aged(people: Path) -> Path:
+    """The people with ages, twelve of which are missing, and one without a degree."""
+    rng = np.random.default_rng(4)
+    frame = pd.read_csv(people).assign(age=rng.integers(18, 70, 150))
+    frame["age"] = frame["age"].astype("Int64").where(np.arange(150) % 13 > 0)
+    frame["degree"] = frame["degree"].astype("Int64").where(np.arange(150) != 5)
+    path = people.with_name("aged.csv")
+    frame.to_csv(path, index=False)
+    return path
+
+
+WITH_AGE = ("--unprotected", "degree", "age", "--bins", "age=30,50", "--decision", "likeliest")
+
+
+@pytest.mark.filterwarnings("ignore:the likeliest classes")
+def test_decide__in_bins_decides_as_for_a_file_that_has_them(people: Path) -> None:
+    ages = pd.read_csv(people).assign(age=np.random.default_rng(4).integers(18, 70, 150))
+    ages.to_csv(people, index=False)
+    found = decided(people, *WITH_AGE)
+    assert found["age"].equals(ages["age"])  # the people are written as they came
+    groups = pd.cut(ages["age"], [0, 30, 50, 99], right=False, labels=["<30", "30-49", ">=50"])
+    ages.assign(age=groups).to_csv(people, index=False)
+    assert decided(people, "--unprotected", "degree", "age", "--decision", "likeliest")["decision"].equals(
+        found["decision"]
+    )
+    assert found.groupby(["sex", "degree", groups], observed=True)["decision"].nunique().max() == 1
+
+
+@pytest.mark.filterwarnings("ignore:the likeliest classes")
+def test_decide__bins_by_quantiles_are_those_of_the_file_that_is_learned_from(people: Path) -> None:
+    ages = pd.read_csv(people).assign(age=np.arange(150))
+    ages.to_csv(people, index=False)
+    others = people.with_name("others.csv")
+    ages.assign(age=100 + np.arange(150) // 10).to_csv(others, index=False)
+    words = ("--unprotected", "degree", "age", "--bins", "age=quantiles:2", "--decision", "likeliest")
+    found = decided(people, *words, "--people", str(others))  # all of these are in the upper bin
+    assert found.groupby(["sex", "degree"])["decision"].nunique().max() == 1
+
+
+@pytest.mark.filterwarnings("ignore:the likeliest classes")
+def test_decide__drops_rows_with_gaps_and_leaves_them_undecided(aged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = decided(aged, *WITH_AGE, "--missing", "drop")
+    gaps = found["age"].isna() | found["degree"].isna()
+    assert gaps.sum() == 13
+    assert found["decision"].isna().equals(gaps)
+    told = capsys.readouterr().out
+    assert "137 records of aged.csv" in told
+    assert "13 not learned from, 13 without a decision" in told
+    whole = aged.with_name("whole.csv")
+    pd.read_csv(aged)[~gaps].to_csv(whole, index=False)
+    assert decided(whole, *WITH_AGE)["decision"].tolist() == found["decision"].dropna().tolist()
+
+
+@pytest.mark.filterwarnings("ignore:the likeliest classes")
+def test_decide__whole_numbers_stay_whole_beside_gaps(aged: Path) -> None:
+    frame = pd.read_csv(aged, dtype={"age": "Int64"})
+    frame.assign(hired=(frame["hired"] == "yes").astype(int)).to_csv(aged, index=False)
+    decided(aged, *WITH_AGE, "--missing", "drop")
+    assert set(pd.read_csv(aged.with_name("decided.csv"), dtype=str)["decision"].dropna()) <= {"0", "1"}
+
+
+@pytest.mark.filterwarnings("ignore:the likeliest classes")
+def test_decide__makes_a_category_of_gaps(aged: Path) -> None:
+    found = decided(aged, *WITH_AGE, "--missing", "category")
+    assert found["decision"].notna().all()
+    filled = aged.with_name("filled.csv")
+    frame = pd.read_csv(aged)
+    groups = pd.cut(frame["age"], [0, 30, 50, 99], right=False, labels=["<30", "30-49", ">=50"]).astype(object)
+    degrees = frame["degree"].map({0.0: "0", 1.0: "1"})
+    frame.assign(age=groups.fillna("unknown"), degree=degrees.fillna("unknown")).to_csv(filled, index=False)
+    again = decided(filled, "--unprotected", "degree", "age", "--decision", "likeliest")
+    assert again["decision"].equals(found["decision"])
+
+
+def test_decide__fractions_with_gaps_are_binned_as_those_without(people: Path) -> None:
+    frame = pd.read_csv(people).assign(score=np.random.default_rng(2).normal(size=150))
+    frame.loc[3, "score"] = np.nan
+    frame.to_csv(people, index=False)
+    found = decided(people, "--unprotected", "degree", "score", "--missing", "category")
+    assert found["decision"].notna().all()
+
+
+def test_decide__smooth_chooses_how_much_the_data_are_simplified(
+    people: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.read_csv(people)
+    frame["noise"] = np.random.default_rng(0).integers(0, 12, 150)  # tells nothing, and is learned by heart
+    frame.to_csv(people, index=False)
+    found = decided(people, "--unprotected", "degree", "noise", "--reference", "smooth")
+    told = capsys.readouterr().out
+    assert re.search(r"smoothed +the response depends on at most 1 predictors jointly, pseudo-count 1", told)
+    rates = (found["decision"] == "yes").groupby(found["sex"]).mean()
+    assert rates.to_numpy() == pytest.approx(70 / 150, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--bins", "height=150"), "no attribute 'height'"),
+        (("--bins", "person=3"), "no attribute 'person'"),
+        (("--bins", "degree"), "--bins is written as"),
+        ((), "aged.csv has no degree in 1 of 150 rows, first in row 6; give --missing drop"),
+    ],
+)
+def test_decide__refuses_bins_and_gaps(
+    words: tuple[str, ...], told: str, aged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(aged.with_name("out.csv"))
+    given = ["decide", str(aged), *ROLES, "--unprotected", "degree", "age", "--out", out]
+    assert main([*given, *words]) == BAD_INPUT
+    assert told in capsys.readouterr().err
+
+
+def test_decide__refuses_responses_that_are_missing_as_a_category(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("hired,sex,degree\n,f,missing\nyes,m,\n")
+    words = ["decide", str(path), *ROLES, "--out", str(tmp_path / "out.csv"), "--missing", "category"]
+    assert main(words) == BAD_INPUT
+    assert "no hired in 1 of 2 rows, first in row 1; give --missing drop, to learn" in capsys.readouterr().err
+    path.write_text("hired,sex,degree\nno,f,missing\nyes,m,\n")
+    assert main(words) == BAD_INPUT
+    assert "has a category 'missing' in degree beside missing values" in capsys.readouterr().err

@@ -132,6 +132,21 @@ def test_project__onto_parity_alone_from_a_uniform_reference(hired: Path, tmp_pa
     assert (fair["no"] / fair["yes"]).to_numpy() == pytest.approx(1.0, abs=1e-9)
 
 
+def test_project__onto_a_smoothed_reference(hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "fair.csv"
+    assert project(hired, "--out", out, "--reference", "smooth") == 0
+    counts = pt.tabulate(pd.read_csv(hired), weights="count")
+    found = pt.fairness.smooth(counts, response="hired", protected="sex")
+    told = capsys.readouterr().out
+    assert re.search(rf"smoothed +the response depends on .+, pseudo-count {found.strength:.6g}", told)
+    fair = pd.read_csv(out).set_index(["hired", "sex", "degree"])["probability"]
+    expected = pt.project(found.table, pt.pur(found.table, response="hired", protected="sex")).table.to_series()
+    pd.testing.assert_series_equal(fair, expected, check_names=False, check_index_type=False, atol=1e-9)
+    empirical = pt.regularize(counts, response="hired")
+    unsmoothed = pt.project(empirical, pt.pur(empirical, response="hired", protected="sex")).table.to_series()
+    assert (fair - unsmoothed).abs().max() > 1e-5
+
+
 def test_project__from_a_reference_file(hired: Path, tmp_path: Path) -> None:
     other = pd.read_csv(hired)
     other["count"] = other["count"].iloc[::-1].to_numpy()
@@ -163,7 +178,7 @@ def test_project__from_the_result_of_another_projection(hired: Path, tmp_path: P
         (["--out", "fair.txt"], "InvalidOptionError", "fair.txt"),
         (["--out", "no/such/folder/fair.csv"], "InvalidOptionError", "folder"),
         (["--reference", "nowhere.csv"], "MissingFileError", "nowhere.csv"),
-        (["--reference", "nearest"], "MissingFileError", "empirical, uniform, or a table"),
+        (["--reference", "nearest"], "MissingFileError", "empirical, uniform, smooth, or a table"),
     ],
 )
 def test_project__bad_words_end_with_two_and_one_line(

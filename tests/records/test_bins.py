@@ -94,3 +94,12 @@ def test_tabulate__missing_numbers_stay_missing_and_others_are_refused() -> None
         pt.tabulate({"age": ["old", "young"]}, bins={"age": [35]})
     with pytest.raises(pt.UnknownAttributeError, match="no attribute 'aeg'"):
         pt.tabulate({"age": [1, 2]}, bins={"aeg": [1]})
+
+
+@pytest.mark.parametrize("missing", ["drop", "category"])
+def test_tabulate__nullable_integers_are_binned_as_floats_with_gaps_are(missing: str) -> None:
+    ages = [18, None, 44, 70]
+    frames = [pd.DataFrame({"age": pd.array(ages, dtype=kind), "sex": list("fmfm")}) for kind in ("Int64", "float64")]
+    first, second = (pt.tabulate(frame, bins={"age": [30, 45]}, missing=missing) for frame in frames)
+    assert first.to_series().to_dict() == second.to_series().to_dict()
+    assert first.sum() == (3 if missing == "drop" else 4)

@@ -209,3 +209,24 @@ def test_fit__a_column_called_profile_is_an_ordinary_one() -> None:
 def test_fit__no_column_at_all_is_refused_in_the_words_of_scikit_learn() -> None:
     with pytest.raises(ValueError, match=r"0 feature\(s\)"):
         PURClassifier(protected="sex").fit(pd.DataFrame(index=[0, 1]), [0, 1])
+
+
+def test_reference__smooth_is_that_of_the_library() -> None:
+    X, y = adult_rows("train")
+    model = PURClassifier(protected=PROTECTED, reference="smooth").fit(X[:2000], y[:2000])
+    counts = pt.tabulate(X[:2000].assign(income=y[:2000])[["income", *X.columns]])
+    found = pt.fairness.smooth(counts, response="income", protected=PROTECTED)
+    assert model.smoothed_.losses.equals(found.losses)
+    q = pt.project(found.table, pt.pur(found.table, response="income", protected=PROTECTED)).table
+    own = model.projection_.table.to_series().reorder_levels(q.to_series().index.names).sort_index()
+    assert own.to_numpy() == pytest.approx(q.to_series().sort_index().to_numpy(), abs=1e-9)
+    assert PURClassifier(protected=PROTECTED).fit(X[:2000], y[:2000]).smoothed_ is None
+
+
+def test_reference__smooth_counts_rows_and_has_no_weights_of_rows() -> None:
+    X, y = drawn_people()
+    weights = np.full(len(y), 1.5)
+    with pytest.raises(pt.InvalidTableError, match="whole"):
+        PURClassifier(protected="sex", reference="smooth").fit(X, y, sample_weight=weights)
+    with pytest.raises(pt.InvalidOptionError, match="reference"):
+        pt.sklearn.PURReweigher(protected="sex", reference="smooth").fit(X, y)
