@@ -13,6 +13,7 @@ from purtensor._typing import FloatArray
 from purtensor.calibration.merging import Merged
 from purtensor.calibration.solve import Asked, wanted_total
 from purtensor.calibration.weak_dual import WeakDual, weak_dual
+from purtensor.constraints.rows import row_sizes
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
 
 _PROGRAM = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -143,7 +144,7 @@ def _program(asked: Asked, merged: Merged) -> _Program:
         total = wanted_total(hard)
         f = f if total is None else f * (total / f.sum())
     rows = sparse.vstack([block.coefficients for block in hard], format="csr") @ sparse.diags_array(f)
-    units = np.asarray(abs(rows).max(axis=1).todense()).reshape(-1)
+    units = row_sizes(rows)
     units = np.where(units > 0, units, 1.0)
     names = [
         label if block.is_marginal and label else f"{block.name}, {label}" if label else block.name

@@ -274,4 +274,6 @@ def incidence(placed: RowsOnMembers, values: FloatArray | None = None) -> sparse
     columns = np.flatnonzero(there if values is None else there & (values != 0))
     entries = np.ones(len(columns)) if values is None else values[columns]
     shape = (placed.count, len(placed.place))
+    if placed.count == 1:  # in order already
+        return sparse.csr_array((entries, columns, np.array([0, len(columns)])), shape=shape)
     return sparse.csr_array((entries, (placed.place[columns], columns)), shape=shape)

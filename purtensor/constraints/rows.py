@@ -66,6 +66,17 @@ def cells_of(coded: CodedTable) -> Cells:
     return Cells(coded.domain, coded.codes)
 
 
+def row_sizes(coefficients: sparse.csr_array) -> FloatArray:
+    """Return the largest absolute coefficient of each row, 0 where it has none."""
+    starts, found = coefficients.indptr[:-1], np.zeros(coefficients.shape[0])
+    filled = np.diff(coefficients.indptr) > 0
+    if filled.any():
+        highest = np.maximum.reduceat(coefficients.data, starts[filled])
+        lowest = np.minimum.reduceat(coefficients.data, starts[filled])
+        found[filled] = np.maximum(np.abs(highest), np.abs(lowest))
+    return found
+
+
 def several_constraints(value: Any, function: str) -> list[Any]:
     """Return the constraints in an iterable of them.
 

@@ -124,9 +124,7 @@ def rows_dataset(question: Question, sums: FloatArray, potentials: FloatArray) -
     names = [block.name for block in question.blocks for _ in block.labels]
     labels = [label for block in question.blocks for label in block.labels]
     misses = question.misses(sums)
-    small = np.abs(misses) <= 1e-9 * question.total * np.maximum(
-        1.0, np.asarray(abs(question.coefficients).max(axis=1).todense()).reshape(-1)
-    )
+    small = np.abs(misses) <= 1e-9 * question.total * np.maximum(1.0, question.row_sizes)
     equal = question.row_lower == question.row_upper
     state = np.where(
         ~small,

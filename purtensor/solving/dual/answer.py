@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.solving.dual.centring import centring_of
 from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.columns.kind import bregman_entropy
 from purtensor.solving.dual.penalties import BlockCosts, block_costs, penalty_paid, pull_at_nothing
@@ -125,7 +123,7 @@ def answer(
     potentials[prepared.emptying] = -np.inf
     at_bound, held = _bounds(question, prepared, problem.back(found)[: problem.cells])
     sums = question.sums(masses)
-    residual, residual_l1 = residuals(question, masses)
+    residual, residual_l1 = residuals(question, prepared, masses, sums)
     mass = float(np.abs(masses).sum())
     bound, tv_bound = float("inf"), 1.0
     if proof is not None and proof.proved:
@@ -169,30 +167,20 @@ def answer(
     )
 
 
-def residuals(question: Question, masses: FloatArray) -> tuple[float, float]:
+def residuals(question: Question, prepared: Prepared, masses: FloatArray, sums: FloatArray) -> tuple[float, float]:
     """Return the largest miss of a hard row over its unit, and the largest sum of a constraint's, total mass 1.
 
     The unit is the row's largest coefficient. Where the count of its group is fixed, both are of the centred row, which
     alone has the digits.
     """
-    units = np.asarray(abs(question.coefficients).max(axis=1).todense()).reshape(-1)
-    misses = question.misses(question.sums(masses))
-    centring = centring_of(question)
-    if len(centring.rows):
-        rows = _centred(question, centring.rows, centring.means, centring.through)
-        units[centring.rows] = np.asarray(abs(rows).max(axis=1).todense()).reshape(-1)
-        low = centring.exact_difference(question.row_lower[centring.rows], question.row_lower)
-        high = centring.exact_difference(question.row_upper[centring.rows], question.row_lower)
-        sums = np.asarray(rows @ masses)
-        misses[centring.rows] = np.where(sums < low, sums - low, np.maximum(sums - high, 0.0))
-    misses = np.abs(misses) / (question.total * np.where(units > 0.0, units, 1.0))
+    units = question.row_sizes
+    misses = np.abs(question.misses(sums)) / (question.total * np.where(units > 0.0, units, 1.0))
+    x = masses[prepared.cells] * math.ldexp(1.0, -prepared.exponent)
+    rows, of_centred = prepared.centred_misses(x)
+    misses[rows] = of_centred
     misses = np.where(question.hard, misses, 0.0)
     blocks = np.add.reduceat(misses, question.offsets[:-1])
     return float(misses.max()), float(blocks.max())
-
-
-def _centred(question: Question, rows: IntArray, means: FloatArray, through: sparse.csr_array) -> sparse.csr_array:
-    return (question.coefficients[rows] - sparse.diags_array(means) @ (through @ question.coefficients)).tocsr()
 
 
 def started(prepared: Prepared, start: FloatArray) -> FloatArray:

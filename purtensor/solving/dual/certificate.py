@@ -23,6 +23,9 @@ _REFINEMENTS = 8
 _VANISHING = 1e-25
 """Sums of masses below this share of the total, as of cells that underflow, say nothing of whether a repair goes on."""
 
+_SHARPEST = 1e-13
+"""A bound of this share of the mass is rounding: another way to repair the misses would say the same."""
+
 _SHARP = 1e-11
 """Bounds below this share of the mass are not worth extended precision."""
 
@@ -103,6 +106,8 @@ def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCerti
         for at in ways:
             found = _judged(problem, repaired, problem.back(at), _blur(problem, at), at)
             best = found if found.distance < best.distance else best
+        if best.distance <= _SHARPEST * problem.mass:
+            break
     if advance and best.distance > _SHARP * problem.mass and _blur(problem, potentials).max(initial=0.0) > _SHARP:
         sharper = _with_more_digits(problem, point, potentials, inside, held)
         best = sharper if sharper is not None and sharper.distance < best.distance else best

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
 
 from purtensor._typing import BoolArray, FloatArray
+from purtensor.constraints.rows import row_sizes
 from purtensor.solving.dual.equations import Equations, MatrixEquations
 
 _DENSE_SHARE = 0.2
@@ -54,21 +55,65 @@ class Matrix(Protocol):
         ...
 
 
-def matrix_of(coefficients: sparse.csr_array) -> Matrix:
-    """Return the form in which products with these coefficients are fast."""
+Coefficients: TypeAlias = "sparse.csr_array | FloatArray"
+"""Rows by cells, in the form in which products are fast."""
+
+
+def handy(coefficients: Coefficients) -> Coefficients:
+    """Return coefficients of which many are not zero as a dense array, others as they are."""
     rows, cells = coefficients.shape
-    if coefficients.nnz >= _DENSE_SHARE * rows * cells:
-        return DenseMatrix(coefficients.toarray())
-    return SparseMatrix(coefficients)
+    if isinstance(coefficients, np.ndarray) or coefficients.nnz < _DENSE_SHARE * rows * cells:
+        return coefficients
+    return np.asarray(coefficients.toarray())
+
+
+def matrix_of(coefficients: Coefficients) -> Matrix:
+    """Return the products with these coefficients."""
+    found = handy(coefficients)
+    return DenseMatrix(found) if isinstance(found, np.ndarray) else SparseMatrix(found)
+
+
+def sizes_of_rows(coefficients: Coefficients) -> FloatArray:
+    """Return the largest absolute coefficient of each row."""
+    if isinstance(coefficients, np.ndarray):
+        highest, lowest = coefficients.max(axis=1, initial=0.0), coefficients.min(axis=1, initial=0.0)
+        return np.asarray(np.maximum(highest, -lowest))
+    return row_sizes(coefficients)
+
+
+def row_scaled(coefficients: Coefficients, by: FloatArray) -> Coefficients:
+    """Return every row times a number."""
+    if isinstance(coefficients, np.ndarray):
+        return coefficients * by[:, None]
+    data = coefficients.data * np.repeat(by, np.diff(coefficients.indptr))
+    return sparse.csr_array((data, coefficients.indices, coefficients.indptr), shape=coefficients.shape)
+
+
+def combined(mixing: sparse.csr_array, coefficients: Coefficients) -> Coefficients:
+    """Return mixing @ coefficients, `mixing` having ones on its diagonal and little beside; dense ones are changed."""
+    if not isinstance(coefficients, np.ndarray):
+        product = (mixing @ coefficients).tocsr()
+        product.eliminate_zeros()
+        return product
+    beside = (mixing - sparse.eye_array(len(coefficients), format="csr")).tocsr()
+    beside.eliminate_zeros()
+    changed = np.flatnonzero(np.diff(beside.indptr))
+    if np.isin(beside.indices, changed).any():  # rows that are changed themselves
+        coefficients[changed] = mixing[changed] @ coefficients
+        return coefficients
+    for row in changed:
+        for k in range(beside.indptr[row], beside.indptr[row + 1]):
+            coefficients[row] += beside.data[k] * coefficients[beside.indices[k]]
+    return coefficients
 
 
 class DenseMatrix:
-    """Coefficients of which few are zero, cell by cell in memory."""
+    """Coefficients of which few are zero, row by row in memory."""
 
     dependent: BoolArray | None = None
 
     def __init__(self, values: FloatArray) -> None:
-        self.values = np.asfortranarray(values)
+        self.values = np.ascontiguousarray(values)
         self.shape: tuple[int, int] = values.shape
         self._sizes: FloatArray | None = None  # made when a proof asks for it
 
@@ -103,8 +148,8 @@ class DenseMatrix:
         step = max(1, _BLOCK // max(rows, 1))
         for begin in range(0, cells, step):
             own = slice(begin, begin + step)
-            scaled = np.multiply(self.values[:, own], roots[own], order="F")
-            total = blas.dsyrk(1.0, scaled, beta=1.0, c=total, overwrite_c=1)
+            scaled = np.multiply(self.values[:, own], roots[own])
+            total = blas.dsyrk(1.0, scaled.T, trans=1, beta=1.0, c=total, overwrite_c=1)
         upper = np.triu(total)
         full = upper + np.triu(total, 1).T
         full[np.diag_indices(rows)] += diagonal

@@ -15,7 +15,7 @@ from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.logit import LogitColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
-from purtensor.solving.dual.matrix import Matrix
+from purtensor.solving.dual.matrix import Matrix, combined, handy
 from purtensor.solving.dual.partitions import partition_matrix, partition_system
 from purtensor.solving.dual.penalties import BlockCosts
 from purtensor.solving.dual.problem import DualProblem, RowCosts, dual_problem
@@ -39,6 +39,10 @@ class Prepared:
         The rows of the problem, as combinations of the kept rows.
     exponent
         All masses were divided by two to this power.
+    centred
+        The rows, of all, that are centred.
+    ends
+        The ends of the problem's rows, scaled as the problem is.
     problem
         What the solver sees.
     """
@@ -48,7 +52,19 @@ class Prepared:
     emptying: BoolArray
     mixing: sparse.csr_array
     exponent: int
+    centred: IntArray
+    ends: tuple[FloatArray, FloatArray]
     problem: DualProblem
+
+    def centred_misses(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return the rows that are centred, and what the cells x miss of them over the row's unit, total mass 1."""
+        places = np.flatnonzero(np.isin(self.rows, self.centred))
+        if not len(places):
+            return places, np.zeros(0)
+        low, high = (end[places] for end in self.ends)
+        sums = self.problem.matrix.times(x)[places]
+        misses = np.where(sums < low, low - sums, np.maximum(sums - high, 0.0))
+        return self.rows[places], misses / self.problem.mass
 
 
 def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
@@ -70,16 +86,15 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     supported = np.diff(rest.indptr) > 0
     _require_support(question, supported | emptying)
     rows = np.flatnonzero(supported & ~emptying)
-    mixing, asked = _mixed(question, costs, rows)
+    mixing, centred, asked = _mixed(question, costs, rows)
     exponent = math.frexp(question.total)[1]
     unit = math.ldexp(1.0, -exponent)
     for ends in (question.row_lower, question.row_upper):
         scaled_targets(ends[np.isfinite(ends)], exponent)  # refuses those of which the scale leaves nothing
     plain = mixing.nnz == len(rows) and bool(np.all(mixing.data == 1.0))
-    coefficients = rest if len(rows) == question.rows else rest[rows]
+    coefficients = handy(rest if len(rows) == question.rows else rest[rows])
     if not plain:
-        coefficients = (mixing @ coefficients).tocsr()
-        coefficients.eliminate_zeros()
+        coefficients = combined(mixing, coefficients)
     asked = replace(
         asked,
         coefficients=coefficients,
@@ -90,7 +105,8 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     kind = cells_of(question, cells, unit)
     matrix = _marginals(question, rows, cells) if plain else None
     problem = dual_problem(kind, asked, question.total * unit, matrix)
-    return Prepared(cells, rows, emptying, mixing, exponent, problem)
+    scaled = asked.lower * problem.row_scales, asked.upper * problem.row_scales
+    return Prepared(cells, rows, emptying, mixing, exponent, centred, scaled, problem)
 
 
 def emptied(question: Question) -> tuple[BoolArray, BoolArray]:
@@ -131,8 +147,8 @@ def _require_support(question: Question, supported: BoolArray) -> None:
         )
 
 
-def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple[sparse.csr_array, RowCosts]:
-    """Return the combinations of the kept rows that the problem has, and what is asked of them."""
+def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple[sparse.csr_array, IntArray, RowCosts]:
+    """Return the combinations of the kept rows that the problem has, those that are centred, and what is asked."""
     lower, upper = question.row_lower.copy(), question.row_upper.copy()
     centring = centring_of(question)
     white = [(question.block(k), cost.whitening) for k, cost in enumerate(costs) if cost.whitening is not None]
@@ -145,13 +161,17 @@ def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple
         lower[own] = upper[own] = whitening @ question.row_upper[own]
     kept = mixing[rows]
     kept = kept[:, rows].tocsr()
-    return kept, RowCosts(
+    return (
         kept,
-        lower[rows],
-        upper[rows],
-        np.concatenate([cost.absolute for cost in costs])[rows],
-        np.concatenate([cost.variance for cost in costs])[rows],
-        np.concatenate([cost.divergence for cost in costs])[rows],
+        centring.rows,
+        RowCosts(
+            kept,
+            lower[rows],
+            upper[rows],
+            np.concatenate([cost.absolute for cost in costs])[rows],
+            np.concatenate([cost.variance for cost in costs])[rows],
+            np.concatenate([cost.divergence for cost in costs])[rows],
+        ),
     )
 
 

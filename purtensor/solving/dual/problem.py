@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.solving.dual.columns.composite import CompositeColumns
@@ -14,7 +13,7 @@ from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
 from purtensor.solving.dual.equations import Equations
-from purtensor.solving.dual.matrix import Matrix, matrix_of
+from purtensor.solving.dual.matrix import Coefficients, Matrix, matrix_of, row_scaled, sizes_of_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +25,7 @@ class RowCosts:
     Attributes
     ----------
     coefficients
-        C, shape (rows, cells).
+        C, shape (rows, cells), dense or sparse.
     lower, upper
         The interval that costs nothing; equal for a target.
     absolute
@@ -38,7 +37,7 @@ class RowCosts:
         The row pays divergence * KL(C x || upper); NaN where it does not.
     """
 
-    coefficients: sparse.csr_array
+    coefficients: Coefficients
     lower: FloatArray
     upper: FloatArray
     absolute: FloatArray
@@ -46,7 +45,7 @@ class RowCosts:
     divergence: FloatArray
 
     @classmethod
-    def hard(cls, coefficients: sparse.csr_array, lower: FloatArray, upper: FloatArray) -> RowCosts:
+    def hard(cls, coefficients: Coefficients, lower: FloatArray, upper: FloatArray) -> RowCosts:
         """Return rows that must hold."""
         count = len(lower)
         return cls(coefficients, lower, upper, np.full(count, np.inf), np.zeros(count), np.full(count, np.nan))
@@ -58,10 +57,8 @@ class RowCosts:
 
     def scaled(self, by: FloatArray) -> RowCosts:
         """Return the same question of rows times positive numbers."""
-        c = self.coefficients
-        data = c.data * np.repeat(by, np.diff(c.indptr))
         return RowCosts(
-            sparse.csr_array((data, c.indices, c.indptr), shape=c.shape),
+            row_scaled(self.coefficients, by),
             self.lower * by,
             self.upper * by,
             self.absolute / by,
@@ -151,7 +148,7 @@ def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float, matrix: Matrix
 
     `matrix` is another form of the coefficients, where their largest are 1 already.
     """
-    largest = np.asarray(abs(asked.coefficients).max(axis=1).todense()).reshape(-1)
+    largest = sizes_of_rows(asked.coefficients)
     scales = 1.0 / np.where(largest > 0.0, largest, 1.0)
     rows = asked.scaled(scales)
     held = ~np.isnan(rows.divergence)

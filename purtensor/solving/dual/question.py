@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.constraints.rows import RowBlock
+from purtensor.constraints.rows import RowBlock, row_sizes
 
 DISTANCES = ("kl", "linear", "logit")
 """The words for `distance`."""
@@ -58,6 +58,11 @@ class Question:
         """All rows over the cells; columns of negative references have their sign."""
         stacked = sparse.vstack([block.coefficients for block in self.blocks], format="csr")
         return stacked if self.signs is None else (stacked @ sparse.diags_array(self.signs)).tocsr()
+
+    @cached_property
+    def row_sizes(self) -> FloatArray:
+        """The largest absolute coefficient of each row."""
+        return row_sizes(self.coefficients)
 
     @cached_property
     def row_lower(self) -> FloatArray:
