@@ -77,6 +77,10 @@ RESULTS: dict[str, tuple[Callable[[pt.Projection], Any], tuple[str, ...]]] = {
         pt.convergence.forecast,
         ("sweeps left: 0 (0 to 0)", "explanation: The residual is within 1e-10"),
     ),
+    "convergence.ObservedRate": (
+        pt.convergence.observed_rate,
+        ("sweeps for a factor of ten: 0 by the error", "sweeps to 1e-10: "),
+    ),
     "fairness.Decisions": (
         lambda result: pt.fairness.decide(result.table, response="<b>x", protected="y & z"),
         ("rule: fair", "people: 11", "accuracy: "),

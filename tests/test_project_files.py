@@ -111,6 +111,7 @@ RETURNED = {
     "fairness.Smoothed",
     "problems.NamedProblem",
     "convergence.Forecast",
+    "convergence.ObservedRate",
     "results.LogLinearFit",
     "convergence.Prediction",
     "convergence.WeakLink",

@@ -2,6 +2,7 @@
 
 from purtensor.convergence.forecasting import Forecast, forecast
 from purtensor.convergence.linearised import predict
+from purtensor.convergence.observing import ObservedRate, observed_rate
 from purtensor.convergence.prediction import Prediction, WeakLink
 from purtensor.projection.convergence import ConvergenceRate, convergence_rate
 from purtensor.projection.tuning import BestOrder, BestRelaxation, best_order, best_relaxation
@@ -12,6 +13,7 @@ __all__ = [
     "BestRelaxation",
     "ConvergenceRate",
     "Forecast",
+    "ObservedRate",
     "Prediction",
     "SweepsToGo",
     "Trend",
@@ -20,5 +22,6 @@ __all__ = [
     "best_relaxation",
     "convergence_rate",
     "forecast",
+    "observed_rate",
     "predict",
 ]

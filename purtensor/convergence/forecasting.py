@@ -103,9 +103,7 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
     >>> abs(found.sweeps - (full.iterations - 50)) < 0.01 * full.iterations
     True
     """
-    require_projection(result)
-    if result.is_general:
-        raise InvalidOptionError("sweeps are those of marginals with targets: this projection has other rows or bounds")
+    require_marginals(result)
     if not (is_number(tolerance) and 0.0 < tolerance < 1.0):
         raise InvalidOptionError(f"tolerance must be a share of the total mass in (0, 1), got {tolerance!r}")
     if result.residual <= tolerance and result.residual_l1 <= 100.0 * tolerance:
@@ -118,6 +116,19 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
     if not found.is_told:
         return _by_trend(result, found.newton_steps, tolerance)
     return Forecast(found.sweeps, found.lower, found.upper, "answer", found.newton_steps, tolerance)
+
+
+def require_marginals(result: Projection) -> None:
+    """Refuse what is no projection onto marginals in memory.
+
+    Raises
+    ------
+    InvalidOptionError
+        It is not.
+    """
+    require_projection(result)
+    if result.is_general:
+        raise InvalidOptionError("sweeps are those of marginals with targets: this projection has other rows or bounds")
 
 
 def _state_of(result: Projection) -> tuple[LabelledProblem, FloatArray]:

@@ -150,6 +150,10 @@ CALLS = {
     "evaluate": (of(pt.results.evaluate, RESULT, plain()), {"undefined": set()}),
     "log_linear_parameters": (of(pt.results.log_linear_parameters, RESULT), {"contrasts": set()}),
     "convergence.forecast": (of(pt.convergence.forecast, RESULT), {"tolerance": set()}),
+    "convergence.observed_rate": (
+        of(pt.convergence.observed_rate, RESULT),
+        {"solver": NONE, "tolerance": set(), "smallest": set(), "max_iterations": set()},
+    ),
     "convergence.predict": (of(pt.convergence.predict, plain(), PUR), {"at": {"table"}}),
     "Projection.jvp": (of(RESULT.jvp), {"targets": NONE, "log_reference": NONE | {"table"}}),
     "Projection.vjp": (of(RESULT.vjp), {"gradient": {"table"}}),
@@ -254,6 +258,7 @@ def refuses(call, option, value):
 RESULTS_ONLY = {
     "convergence_rate": pt.convergence_rate,
     "convergence.forecast": pt.convergence.forecast,
+    "convergence.observed_rate": pt.convergence.observed_rate,
     "best_order": pt.convergence.best_order,
     "best_relaxation": pt.convergence.best_relaxation,
     "log_linear_parameters": pt.results.log_linear_parameters,
@@ -280,6 +285,7 @@ def test_results__of_stored_tables_are_refused_where_memory_is_needed():
     for name in (
         "convergence_rate",
         "convergence.forecast",
+        "convergence.observed_rate",
         "best_order",
         "standard_errors",
         "evaluate",

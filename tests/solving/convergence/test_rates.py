@@ -9,7 +9,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.solving.convergence.linear_sweep import Dependencies, LinearSweep
-from purtensor.solving.convergence.observed import observed_sweeps_per_decade
+from purtensor.solving.convergence.observed import course_of
 from purtensor.solving.convergence.rates import (
     best_relaxation_of,
     distinct_rates,
@@ -117,7 +117,8 @@ def test_dependencies__emptying_rows_changes_no_exponent():
 @pytest.mark.parametrize("name", ["a", "b_lam0", "b", "binary, all pairs", "cube"])
 def test_sweeps_per_decade__are_those_of_the_real_sweeps(name):
     problem, limit = solved(name)
-    observed = observed_sweeps_per_decade(problem, pt.IPF(), limit.potentials)
+    course = course_of(problem, pt.IPF(), limit.potentials)
+    observed = course.per_decade(course.errors, 1e-12)
     rates = distinct_rates(spectrum_of(LinearSweep.at(problem, limit.masses)).eigenvalues)
     assert observed == pytest.approx(rates[0], rel=0.1)
 
