@@ -111,7 +111,9 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
     labelled, potentials = _state_of(result)
     found = sweeps_left_by_answer(labelled.arrays, potentials, tolerance)
     if found is None:
-        project(result.reference, result.constraints, solver=Newton(), on_failure="raise")  # tells of no answer
+        project(  # tells of no answer
+            result.reference, result.constraints, solver=Newton(), reference_in=result.reference_in
+        )
         return _by_trend(result, None, tolerance)
     if not found.is_told:
         return _by_trend(result, found.newton_steps, tolerance)

@@ -134,7 +134,8 @@ def restricted(problem: Problem, keep: BoolArray) -> Problem:
     """Return the problem on fewer profiles, all rows kept; the order of the profiles stays."""
     system = submatrix(problem.system, np.flatnonzero(keep))
     slabs = None if problem.slabs is None or not keep.any() else arrange(system, problem.slabs.key)[1]
-    return replace(problem, reference=problem.reference[keep], system=system, slabs=slabs)
+    logs = None if problem.log_reference is None else problem.log_reference[keep]
+    return replace(problem, reference=problem.reference[keep], log_reference=logs, system=system, slabs=slabs)
 
 
 def _on_all_profiles(

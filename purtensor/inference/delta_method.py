@@ -17,6 +17,7 @@ from purtensor.errors import InvalidOptionError, InvalidTableError, TooLargeErro
 from purtensor.inference.dependence import dependences
 from purtensor.inference.influence import Influence
 from purtensor.projection.evidence import SolverEvidence
+from purtensor.projection.log_reference import require_masses
 from purtensor.projection.result import Projection, require_projection
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.problem import LabelledProblem
@@ -250,6 +251,7 @@ def standard_errors(
         raise InvalidOptionError(f"the projection has not converged ({result.termination.value}); it has no derivative")
     if not isinstance(result.evidence, SolverEvidence):
         raise InvalidOptionError("the projection was loaded from a file, without the solver's arrays; project again")
+    require_masses(result, "standard_errors")
     labelled = result.evidence.labelled
     sample = encode(result.reference if data is None else data)
     f = sample.values / sample.values.sum()

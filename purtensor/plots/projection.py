@@ -13,6 +13,7 @@ from purtensor.convergence.forecasting import Forecast
 from purtensor.convergence.prediction import number_text
 from purtensor.errors import InvalidTableError
 from purtensor.plots.style import COLOURS, GREY, finish, new_figure
+from purtensor.projection.log_reference import require_masses
 from purtensor.projection.result import Projection
 
 _LARGEST_FACTOR = 16.0
@@ -61,6 +62,7 @@ def plot_projection(result: Projection, *, title: str = "", forecast: Forecast |
 
 def _masses(result: Projection) -> tuple[FloatArray, FloatArray]:
     """Return the reference's and the projection's shares of their totals, profile by profile of the reference."""
+    require_masses(result, "plot")
     before, after = (
         np.asarray(table.values, dtype=np.float64).reshape(-1) for table in (result.reference, result.table)
     )

@@ -10,6 +10,7 @@ from purtensor._typing import BoolArray, IntArray, Table
 from purtensor.constraints.rank.redundancy import redundant
 from purtensor.constraints.system import System, align, reduce_system
 from purtensor.errors import InvalidTableError
+from purtensor.projection.log_reference import support_of
 from purtensor.projection.result import Projection, require_projection
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.grouping import group_profiles
@@ -55,7 +56,7 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
     require_projection(result)
     check_choice("undefined", undefined, ("raise", "drop"))
     coded = encode(reference)
-    full = align(encode(result.reference), result.constraints)
+    full = align(encode(support_of(result)), result.constraints)
     rows = _rows_of(full, coded)
     potentials = np.concatenate(
         [

@@ -15,6 +15,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.projection.evidence import LabelledEvidence
+from purtensor.projection.log_reference import IN_MASS, support_of_logarithms
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.projection.stored_general import KIND as GENERAL
@@ -145,6 +146,7 @@ def _dataset_of(result: Projection | Relaxation) -> xr.Dataset:
         termination=result.termination.name,
         certified=int(result.certified),
         diagnosed=int(result.diagnosis is not None),
+        reference_in=result.reference_in,
         iterations=result.iterations,
         constraints=len(result.constraints),
         notes="\n".join(result.notes),
@@ -165,13 +167,16 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
     reference = dataset_to_table(dataset, "reference_")
     constraints = tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count))
     diagnosed = bool(facts.get("diagnosed", 0))  # files of earlier versions do not say
+    reference_in = str(facts.get("reference_in", IN_MASS))
+    support = reference if reference_in == IN_MASS else support_of_logarithms(reference)
     return Projection(
         termination=Termination[facts["termination"]],
         certified=bool(facts["certified"]),
         iterations=int(np.asarray(facts["iterations"]).item()),
         notes=tuple(line for line in str(facts["notes"]).split("\n") if line),
-        diagnosis=diagnose_table(reference, constraints) if diagnosed else None,
+        diagnosis=diagnose_table(support, constraints) if diagnosed else None,
         reference=reference,
+        reference_in=reference_in,
         constraints=constraints,
         evidence=evidence,
         residual=float(facts["residual"]),

@@ -11,6 +11,7 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.kernels.divergence import divergence_sum
+from purtensor.kernels.lanes import inner_product
 from purtensor.projection.evidence import LabelledEvidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.result import Projection
@@ -18,7 +19,7 @@ from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.dual.answer import Answer
 from purtensor.solving.dual.labelled import LabelledQuestion
-from purtensor.solving.iterate import Record
+from purtensor.solving.iterate import Record, row_sums
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.termination import Termination
@@ -26,7 +27,12 @@ from purtensor.solving.trace_lines import TraceLine
 
 
 def make_projection(
-    reference: Table, labelled: LabelledProblem, run: Run, certificate: Certificate | None, diagnosis: Diagnosis | None
+    reference: Table,
+    labelled: LabelledProblem,
+    run: Run,
+    certificate: Certificate | None,
+    diagnosis: Diagnosis | None,
+    reference_in: str = "mass",
 ) -> Projection:
     """Return the labelled answer of a run."""
     bound = certificate.bound if certificate else float("inf")
@@ -43,12 +49,15 @@ def make_projection(
         notes=tuple(run.notes),
         diagnosis=diagnosis,
         reference=reference,
+        reference_in=reference_in,
         constraints=labelled.constraints,
         evidence=SolverEvidence(labelled, run, bound),
     )
 
 
-def empty_projection(reference: Table, constraints: Sequence[Marginal], diagnosis: Diagnosis) -> Projection:
+def empty_projection(
+    reference: Table, constraints: Sequence[Marginal], diagnosis: Diagnosis, reference_in: str = "mass"
+) -> Projection:
     """Return what is left where zero targets empty every profile of the reference: no mass, and the verdict."""
     targets = [constraint.target for constraint in constraints]
     largest = max(float(target.max() / target.sum()) for target in targets)
@@ -69,6 +78,7 @@ def empty_projection(reference: Table, constraints: Sequence[Marginal], diagnosi
         notes=(),
         diagnosis=diagnosis,
         reference=reference,
+        reference_in=reference_in,
         constraints=tuple(constraints),
         evidence=LabelledEvidence(
             xr.zeros_like(reference, dtype=np.float64).rename("projection"),
@@ -109,4 +119,8 @@ def divergence_of(labelled: LabelledProblem, run: Run) -> float:
     kept, mass = labelled.kept_share, float(masses.sum())
     if not 0.0 < mass < np.inf:
         return float("nan")
+    problem = labelled.arrays
+    if problem.log_reference is not None:
+        tilt = inner_product(row_sums(problem, masses), run.iterate.potentials) / mass
+        return max(0.0, tilt - float(np.log(mass / reference.sum() * kept)))
     return max(0.0, divergence_sum(masses, reference, mass, float(reference.sum()) / kept) + (1.0 - kept))

@@ -21,7 +21,7 @@ def table_of(labelled: LabelledProblem, masses: FloatArray) -> Table:
 def in_units_given(labelled: LabelledProblem, potentials: FloatArray) -> FloatArray:
     """Return the potentials relative to the reference and the targets as they were given.
 
-    The solver's scaling by powers of two becomes a constant, on the rows of the first constraint.
+    The solver's scaling becomes a constant, on the rows of the first constraint.
     """
     moved = potentials.copy()
     moved[labelled.arrays.system.block(0)] += _log_scale(labelled)
@@ -29,7 +29,7 @@ def in_units_given(labelled: LabelledProblem, potentials: FloatArray) -> FloatAr
 
 
 def _log_scale(labelled: LabelledProblem) -> float:
-    return (labelled.target_exponent - labelled.reference_exponent) * math.log(2.0)
+    return (labelled.target_exponent - labelled.reference_exponent) * math.log(2.0) - labelled.log_scale
 
 
 def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> tuple[Table, ...]:

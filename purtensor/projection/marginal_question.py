@@ -12,11 +12,13 @@ from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose_table
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.memory_witness import memory_witness_of
 from purtensor.feasibility.verdict import restricted
 from purtensor.projection.labelled_answer import empty_projection, make_projection
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
+from purtensor.projection.log_reference import IN_MASS, support_of_logarithms, with_logarithms
 from purtensor.projection.result import Projection
 from purtensor.solving.certificate import UNPROVED, Certificate, DualCertifier, certify
 from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
@@ -35,16 +37,27 @@ _WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver h
 
 @dataclass(slots=True, eq=False)
 class MarginalQuestion:
-    """What is projected onto what, by which solver, and when it stops."""
+    """What is projected onto what, by which solver, and when it stops.
+
+    Attributes
+    ----------
+    reference
+        As it came: masses, or their logarithms where `reference_in` says so.
+    support
+        A table that has mass where the reference has: itself, or ones and zeros.
+    """
 
     reference: Table
     constraints: tuple[Marginal, ...]
     solver: Solver
     stopping: Stopping
+    reference_in: str = IN_MASS
+    support: Table = field(init=False)
     lazily: LazyVerdict[Table] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lazily = LazyVerdict(lambda: diagnose_table(self.reference, self.constraints))
+        self.support = self.reference if self.reference_in == IN_MASS else support_of_logarithms(self.reference)
+        self.lazily = LazyVerdict(lambda: diagnose_table(self.support, self.constraints))
 
     def answer(
         self,
@@ -63,7 +76,7 @@ class MarginalQuestion:
             A target has no profile, and `on_failure` is "raise".
         """
         try:
-            labelled = build_problem(self.reference, self.constraints)
+            labelled = self._problem()
         except InfeasibleError as error:
             if on_failure == "raise":
                 raise InfeasibleError(str(error), self.lazily.diagnosed()) from None
@@ -80,17 +93,26 @@ class MarginalQuestion:
                 outcome = interrupt(outcome, _WITHOUT_PROOF)
         if note:
             outcome = replace(outcome, notes=[note, *outcome.notes])
-        return make_projection(self.reference, verdict.labelled, outcome, proof, self.lazily.diagnosis)
+        return self._labelled(verdict.labelled, outcome, proof, self.lazily.diagnosis)
 
     def _without_support(self) -> Projection:
         """Return how far the reference itself is from targets of which one has no profile: no iteration is made."""
         try:
-            labelled = build_problem(self.reference, self.constraints, bare_rows=True)
+            labelled = self._problem(bare_rows=True)
         except InfeasibleError:  # not one profile is left
-            return empty_projection(self.reference, self.constraints, self.lazily.diagnosed())
+            return empty_projection(self.reference, self.constraints, self.lazily.diagnosed(), self.reference_in)
         outcome = run(labelled.arrays, IPF(), replace(self.stopping, max_iterations=0))
         outcome = replace(outcome, termination=Termination.INFEASIBLE)
-        return make_projection(self.reference, labelled, outcome, None, self.lazily.diagnosed())
+        return self._labelled(labelled, outcome, None, self.lazily.diagnosed())
+
+    def _problem(self, *, bare_rows: bool = False) -> LabelledProblem:
+        labelled = build_problem(self.support, self.constraints, bare_rows=bare_rows)
+        return labelled if self.reference_in == IN_MASS else with_logarithms(labelled, self.reference)
+
+    def _labelled(
+        self, labelled: LabelledProblem, outcome: Run, proof: Certificate | None, diagnosis: Diagnosis | None
+    ) -> Projection:
+        return make_projection(self.reference, labelled, outcome, proof, diagnosis, self.reference_in)
 
 
 def _stage(labelled: LabelledProblem, solver: Solver, stop_on: str, warm: FloatArray | None = None) -> Stage[Iterate]:

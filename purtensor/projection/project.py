@@ -15,6 +15,7 @@ from purtensor.kernels.engine import engine_for
 from purtensor.projection.deliver import deliver
 from purtensor.projection.general import potentials_of, run_general
 from purtensor.projection.labelled_answer import general_projection
+from purtensor.projection.log_reference import IN_LOG, IN_MASS
 from purtensor.projection.marginal_question import MarginalQuestion
 from purtensor.projection.options import check_telling, refuse_log_ratio, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
@@ -63,6 +64,7 @@ def project(
     total: str | float = "constrained",
     size: float | None = None,
     signed: bool = False,
+    reference_in: str = IN_MASS,
 ) -> Projection[TableT]:
     """Return the distribution that meets the constraints and is closest to the reference in KL divergence.
 
@@ -113,6 +115,10 @@ def project(
         The size of the sample that the standard errors of soft constraints are of; the total when None.
     signed
         Whether the reference may have negative masses: they keep their signs (GRAS).
+    reference_in
+        "mass", or "log": the reference is a table of logarithms of masses, such as -cost / epsilon in optimal
+        transport, which may be too small for floats; -inf is a mass of 0. A constant added to it changes nothing.
+        The potentials are relative to it: log(table) = reference + C^T potentials. For marginals with targets.
 
     Returns
     -------
@@ -139,8 +145,13 @@ def project(
     """
     check_flag("certificate", certificate)
     check_telling(progress, callback)
+    check_choice("reference_in", reference_in, (IN_MASS, IN_LOG))
     options = GeneralOptions(ratio_bounds, cell_bounds, distance, total, size, signed)
     if isinstance(reference, StoredTable) or is_chunked(reference):
+        if reference_in == IN_LOG:
+            raise InvalidOptionError(
+                'tables on disk hold masses; reference_in="log" takes tables in memory, such as to_table() gives'
+            )
         if not options.plain:
             raise InvalidOptionError(
                 "tables on disk are projected onto marginals with targets only, without bounds, other distances or "
@@ -167,10 +178,15 @@ def project(
     table, given = cast(Table, reference), general_constraints(constraints)
     with progress_callback(progress, callback, stopping.residual) as told:
         if is_plain(given, options):
-            question = MarginalQuestion(table, as_constraints(given), chosen, stopping)
+            question = MarginalQuestion(table, as_constraints(given), chosen, stopping, reference_in)
             with engine_for(table.size * len(question.constraints)) as note:
                 found = question.answer(start, told, certificate=bool(certificate), on_failure=on_failure, note=note)
         else:
+            if reference_in == IN_LOG:
+                raise InvalidOptionError(
+                    'reference_in="log" takes marginals with targets only, without bounds, other distances or totals; '
+                    "where float64 holds its masses, give numpy.exp of the reference"
+                )
             method = _method_of(solver)
             refuse_log_ratio(stop_on, "rows of other kinds than marginals with targets")
             if max_iterations is None:

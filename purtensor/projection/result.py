@@ -17,6 +17,7 @@ from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.derivatives import Derivatives, Gradient
 from purtensor.projection.evidence import Evidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
+from purtensor.projection.log_reference import IN_MASS, support_of
 from purtensor.projection.solved import solved_arrays, solved_point
 from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.spaces.arrays import ArraySpace
@@ -57,6 +58,9 @@ class Projection(Shown, Generic[TableT]):
         The verdict on feasibility where one was asked for, or was needed.
     reference, constraints
         What was projected onto what; not copied.
+    reference_in
+        "mass", or "log" where the reference is given by its logarithms: then the logarithm of the table is the
+        reference plus the potentials of each profile.
     evidence
         Where the numbers are: in memory or on disk.
     """
@@ -75,6 +79,7 @@ class Projection(Shown, Generic[TableT]):
     reference: TableT
     constraints: tuple[Any, ...]
     evidence: Evidence[TableT]
+    reference_in: str = IN_MASS
     table: TableT = lazy_field()
 
     @property
@@ -127,7 +132,7 @@ class Projection(Shown, Generic[TableT]):
         if isinstance(self.evidence, GeneralEvidence):
             return self.evidence.rows
         return plain_rows(
-            self._in_memory(self.reference), self.constraints, self._in_memory(self.table), self.potentials
+            self._in_memory(support_of(self)), self.constraints, self._in_memory(self.table), self.potentials
         )
 
     @property

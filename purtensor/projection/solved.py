@@ -9,8 +9,9 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
+from purtensor.projection.log_reference import IN_MASS, problem_of
 from purtensor.solving.iterate import Iterate, iterate_at
-from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.solving.problem import LabelledProblem
 
 if TYPE_CHECKING:
     from purtensor.projection.result import Projection
@@ -27,6 +28,7 @@ def solved_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate]:
     evidence = result.evidence
     if isinstance(evidence, SolverEvidence):
         return evidence.labelled, evidence.run.iterate
-    reference = result.reference.copy(data=np.where(result.table.values > 0, result.reference.values, 0))
-    labelled = build_problem(reference, result.constraints)
+    empty = 0.0 if result.reference_in == IN_MASS else -np.inf
+    reference = result.reference.copy(data=np.where(result.table.values > 0, result.reference.values, empty))
+    labelled = problem_of(result, reference)
     return labelled, iterate_at(labelled.arrays, potentials_from(labelled, result.potentials))

@@ -9,6 +9,7 @@ from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_range, sum_rows
 from purtensor.kernels.newton.certificate import weigh_range
 from purtensor.kernels.newton.line_search import bend
+from purtensor.kernels.spread import spread
 from purtensor.solving.problem import Problem
 
 SMALLEST_IN_CHUNKS = 1 << 18
@@ -21,6 +22,11 @@ PROFILES_PER_CHUNK = 1 << 17
 def rebuilt(problem: Problem, potentials: FloatArray) -> FloatArray:
     """Return reference * exp(C^T potentials), shape (M,)."""
     masses = np.empty_like(problem.reference)
+    if problem.log_reference is not None:
+        spread(problem.index, problem.offsets, potentials, masses)
+        masses += problem.log_reference
+        with np.errstate(over="ignore", under="ignore"):
+            return np.exp(masses, out=masses)
     if len(masses) < SMALLEST_IN_CHUNKS:
         rebuild_range(problem.reference, problem.index, problem.offsets, potentials, 0, len(masses), masses)
         return masses

@@ -51,6 +51,9 @@ class Problem:
         The slabs in whose order the profiles lie; None where the constraints share no attribute.
     emptied
         What zero targets took away; None where there are none.
+    log_reference
+        Shape (M,): the logarithms of the reference where float64 does not hold its masses, so that some of them may
+        be 0; else None.
     """
 
     reference: FloatArray
@@ -58,6 +61,7 @@ class Problem:
     total: float
     slabs: Slabs | None
     emptied: Emptied | None = None
+    log_reference: FloatArray | None = None
 
     @property
     def index(self) -> IntArray:
@@ -73,6 +77,10 @@ class Problem:
     def targets(self) -> FloatArray:
         """Shape (D,): the targets of all rows."""
         return self.system.targets
+
+    def logarithms(self) -> FloatArray:
+        """Return the logarithms of the reference, shape (M,)."""
+        return np.log(self.reference) if self.log_reference is None else self.log_reference
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +107,8 @@ class LabelledProblem:
         The mass of the reference.
     reference_exponent, target_exponent
         The reference and the targets were divided by two to these powers.
+    log_scale
+        What was subtracted from the logarithms of a reference that is given by them; else 0.
     """
 
     template: Table
@@ -111,6 +121,7 @@ class LabelledProblem:
     reference_total: float
     reference_exponent: int
     target_exponent: int
+    log_scale: float = 0.0
 
     @property
     def total(self) -> float:

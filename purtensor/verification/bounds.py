@@ -77,6 +77,8 @@ class Point:
         """Return the point of the evidence."""
         on = evidence.masses > 0
         sizes = np.sum([np.abs(block.potentials[block.row[on]]) for block in evidence.blocks], axis=0)
+        if evidence.logarithms is not None:
+            sizes = sizes + np.abs(evidence.logarithms[on])
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             members = evidence.reference[on].astype(np.longdouble) * np.exp(evidence.exponents[on])
         rounding = EPS * (4 + len(evidence.blocks) * sizes.astype(np.longdouble))

@@ -36,6 +36,8 @@ class Claims(Protocol):
     @property
     def reference(self) -> Table: ...  # noqa: D102
     @property
+    def reference_in(self) -> str: ...  # noqa: D102
+    @property
     def constraints(self) -> Sequence[HasTarget]: ...  # noqa: D102
     @property
     def potentials(self) -> Sequence[Table]: ...  # noqa: D102
@@ -97,12 +99,15 @@ class Evidence:
         One a constraint.
     stray
         The first profile where the table has mass and the reference has none, as text; empty if there is none.
+    logarithms
+        Shape (M,): what the logarithms of the reference add to those of `reference`; None where they add nothing.
     """
 
     reference: FloatArray
     masses: FloatArray
     blocks: tuple[Block, ...]
     stray: str
+    logarithms: FloatArray | None = None
 
     @property
     def total(self) -> float:
@@ -117,14 +122,18 @@ class Evidence:
 
     @property
     def exponents(self) -> LongArray:
-        """C^T t: the sum of the potentials of each profile, NaN where one is missing."""
+        """C^T t: the sum of the potentials of each profile and of `logarithms`, NaN where one is missing."""
         each = [block.potentials[block.row].astype(np.longdouble) for block in self.blocks]
+        if self.logarithms is not None:
+            each.append(self.logarithms.astype(np.longdouble))
         return np.asarray(np.sum(each, axis=0))
 
     @property
     def largest_potential(self) -> float:
-        """The largest absolute value of a finite potential."""
+        """The largest absolute value of a finite potential, or of `logarithms`."""
         every = np.concatenate([block.potentials for block in self.blocks])
+        if self.logarithms is not None:
+            every = np.concatenate([every, self.logarithms])
         finite = np.abs(every[np.isfinite(every)])
         return float(finite.max()) if len(finite) else 0.0
 
@@ -143,13 +152,19 @@ def gather(claims: Claims) -> Evidence:
         raise InvalidTableError(
             f"the result has {len(claims.constraints)} constraints and {len(claims.potentials)} tables of potentials"
         )
-    reference = encode(claims.reference)
+    logarithms = None
+    if claims.reference_in == "mass":
+        reference = encode(claims.reference)
+    else:
+        given = np.asarray(claims.reference.values, dtype=np.float64)
+        reference = encode(claims.reference.copy(data=np.where(np.isneginf(given), 0.0, 1.0)))
+        logarithms = given.reshape(-1)[reference.positions]
     masses, stray = _masses_on(reference, encode(claims.table, allow_empty=True))
     blocks = tuple(
         _block(reference, encode(constraint.target), potentials)
         for constraint, potentials in zip(claims.constraints, claims.potentials, strict=True)
     )
-    return Evidence(reference.values, masses, blocks, stray)
+    return Evidence(reference.values, masses, blocks, stray, logarithms)
 
 
 def _masses_on(reference: CodedTable, table: CodedTable) -> tuple[FloatArray, str]:

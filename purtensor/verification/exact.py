@@ -115,6 +115,8 @@ def _exact_problem(evidence: Evidence, total: Fraction) -> _Exact:
             if profiles or target > 0:
                 rows.append(profiles)
                 targets.append(Fraction(target) / total)
+    if evidence.logarithms is not None:
+        exponents = [e + log for e, log in zip(exponents, _fractions(evidence.logarithms[on]), strict=True)]
     reference = [value / total for value in _fractions(evidence.reference[on])]
     masses = [value / total for value in _fractions(evidence.masses[on])]
     return _Exact(reference, masses, exponents, rows, targets)

@@ -144,6 +144,9 @@ def _family(evidence: Evidence) -> LongArray:
 def _divergence(evidence: Evidence) -> float:
     """Return D(table || reference), each divided by its total; NaN where the table has no mass."""
     masses, reference = evidence.masses.astype(np.longdouble), evidence.reference.astype(np.longdouble)
+    if evidence.logarithms is not None:
+        logs = evidence.logarithms.astype(np.longdouble)
+        reference = np.exp(logs - logs.max())  # extended precision holds exp(-11,000)
     on = masses > 0
     with np.errstate(all="ignore"):
         p, q = masses[on] / masses.sum(), reference[on] / reference.sum()

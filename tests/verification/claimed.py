@@ -36,6 +36,7 @@ class Claimed:
     bound: float = math.inf
     tv_bound: float = 1.0
     claimed_divergence: float | None = None
+    reference_in: str = "mass"
 
     @property
     def divergence(self) -> float:

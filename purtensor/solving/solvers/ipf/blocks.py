@@ -66,7 +66,8 @@ class _Group:
             row_codes=tuple(system.row_codes[k] for k in block),
         )
         arranged, slabs, order = in_slab_order(own)
-        inner = Problem(problem.reference[order], arranged, problem.total, slabs)
+        logs = None if problem.log_reference is None else problem.log_reference[order]
+        inner = Problem(problem.reference[order], arranged, problem.total, slabs, log_reference=logs)
         hessian_of(inner)  # built now, once for all sweeps
         return cls(inner, order, rows)
 

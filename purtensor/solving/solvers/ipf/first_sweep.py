@@ -14,8 +14,15 @@ from purtensor.solving.problem import Emptied, Problem
 
 
 def is_first(problem: Problem, iterate: Iterate) -> bool:
-    """Tell whether the iterate is the reference itself, before any sweep."""
-    return iterate.memory is None and np.array_equal(iterate.potentials, starting_potentials(problem))
+    """Tell whether the iterate is the reference itself, before any sweep.
+
+    Not of a reference that float64 does not hold: its sweeps begin without what zero targets empty.
+    """
+    return (
+        problem.log_reference is None
+        and iterate.memory is None
+        and np.array_equal(iterate.potentials, starting_potentials(problem))
+    )
 
 
 def first_sweep(problem: Problem, emptied: Emptied, iterate: Iterate, order: IntArray) -> Step:

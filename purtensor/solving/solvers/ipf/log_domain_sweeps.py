@@ -82,7 +82,7 @@ class InLogarithms:
             order,
             make,
             potentials.copy(),
-            np.log(problem.reference),
+            problem.logarithms(),
             np.log(problem.targets),
             float(problem.reference.sum()),
         )

@@ -245,6 +245,6 @@ def _base(problem: Problem, layout: TwoWay, t: FloatArray) -> FloatArray:
 def _largest_of_rows(problem: Problem, layout: TwoWay, t: FloatArray) -> FloatArray:
     """Return the logarithm of the largest mass of each row, at potentials."""
     logs = np.full(layout.shape, -np.inf)
-    logs.reshape(-1)[layout.place] = np.log(problem.reference)
+    logs.reshape(-1)[layout.place] = problem.logarithms()
     logs[:, : layout.columns.stop - layout.columns.start] += t[layout.columns]
     return np.asarray(logs.max(axis=1) + t[layout.rows])
