@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -56,6 +58,28 @@ class Records(Brief):
 
     def peakmem_tabulate(self, rows):
         pt.tabulate(self.frame)
+
+
+class Files(Brief):
+    """From files of records to counts."""
+
+    params = ((10**5, 10**6), ("csv", "parquet"))
+    param_names = ("rows", "kind")
+
+    def setup(self, rows, kind):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / f"records.{kind}"
+        frame = records(rows)
+        frame.to_csv(self.path, index=False) if kind == "csv" else frame.astype(str).to_parquet(self.path)
+
+    def teardown(self, rows, kind):
+        self.folder.cleanup()
+
+    def time_tabulate(self, rows, kind):
+        pt.tabulate(self.path)
+
+    def peakmem_tabulate(self, rows, kind):
+        pt.tabulate(self.path)
 
 
 class Counts(Brief):

@@ -56,6 +56,8 @@ def run_once(benchmark, choices):
             assert math.isfinite(value)
             assert value > 0
             assert getattr(benchmark, name).unit
+    if hasattr(benchmark, "teardown"):
+        benchmark.teardown(*choices)
 
 
 def test_figures__a_line_with_a_ratio(capsys):

@@ -84,8 +84,9 @@ def _of_files(files: RecordFiles) -> dict[str, ColumnFacts]:
             own[: len(counts[name])] += counts[name]
             counts[name] = own
         row += len(next(iter(batch.values())))
-    made = _of_text if files.is_text else _of_arrow
-    return {name: made(column, counts[name], files.options) for name, column in columns.items()}
+    if files.is_text:
+        return {name: _of_text(column, counts[name], files.options) for name, column in columns.items()}
+    return {name: _of_arrow(column, counts[name], name in files.ordered) for name, column in columns.items()}
 
 
 def _of_text(column: Column, counts: FloatArray, options: TextOptions) -> ColumnFacts:
@@ -105,12 +106,12 @@ def _of_text(column: Column, counts: FloatArray, options: TextOptions) -> Column
     return ColumnFacts(_kind(found), found, _summed(codes, own), missing, spelled)
 
 
-def _of_arrow(column: Column, counts: FloatArray, options: TextOptions) -> ColumnFacts:
+def _of_arrow(column: Column, counts: FloatArray, ordered: bool) -> ColumnFacts:
     if not column.values:
         return ColumnFacts("empty", pd.Index([], dtype=object), np.zeros(0), column.missing, {})
     values = pa.chunked_array(column.values).to_pandas()
     facts = _facts(pd.Index(values), counts, column.missing)
-    return facts if not column.declared or facts.kind != "text" else _renamed(facts, "categorical")
+    return facts if not ordered or facts.kind != "text" else _renamed(facts, "categorical")
 
 
 def _of_frame(records: Any) -> dict[str, ColumnFacts]:

@@ -21,7 +21,7 @@ import pyarrow.compute as arrow
 
 from purtensor._typing import FloatArray
 from purtensor.errors import FileFormatError, InvalidTableError
-from purtensor.records.batches import arrow_batches, parquet_batches, schema_names, text_batches
+from purtensor.records.batches import arrow_batches, parquet_batches, schema_of, text_batches
 from purtensor.records.foreign_files import FOREIGN, read_foreign
 from purtensor.records.text_labels import numbers_of, text_frame
 from purtensor.tables.io.path_checks import STORE_MARK, require_file
@@ -52,6 +52,8 @@ class RecordFiles:
         What is known of text files beforehand.
     dialects
         How each text file is written.
+    ordered
+        The columns whose values come with an order of their own, as those of a categorical do.
     """
 
     paths: tuple[Path, ...]
@@ -59,6 +61,7 @@ class RecordFiles:
     names: tuple[str, ...]
     options: TextOptions
     dialects: tuple[Dialect, ...]
+    ordered: frozenset[str] = frozenset()
 
     @property
     def is_text(self) -> bool:
@@ -108,6 +111,11 @@ class RecordFiles:
             return pd.DataFrame({name: pd.Series([], dtype=object) for name in names})
         table = pa.concat_tables(tables)
         if not self.is_text:
+            plain = [(name, k) for k, name in enumerate(names) if name not in self.ordered]
+            for name, k in plain:
+                kind = table.schema.field(k).type
+                if pa.types.is_dictionary(kind):  # text that was read as one
+                    table = table.set_column(k, name, table.column(k).cast(kind.value_type))
             return table.to_pandas()  # type: ignore[no-any-return]
         return text_frame(table, self.options, names if counted is None else counted)
 
@@ -193,11 +201,16 @@ def open_records(
             raise FileFormatError(f"{kind} files are read one at a time, this is {len(paths)}")
         return read_foreign(paths[0], kind)
     dialects = tuple(find_dialect(one, options) for one in paths) if kind == ".csv" else ()
-    headers = [one.names for one in dialects] or [tuple(checked_names(schema_names(one, kind), one)) for one in paths]
+    stored = [] if dialects else [schema_of(one, kind) for one in paths]
+    headers = [one.names for one in dialects]
+    headers += [
+        tuple(checked_names(schema.names, one)) for schema, one in zip(stored, paths[: len(stored)], strict=True)
+    ]
     for one, header in zip(paths, headers, strict=True):
         if set(header) != set(headers[0]) or (kind == ".csv" and header != headers[0]):
             raise FileFormatError(f"{one} has the columns {list(header)}, {paths[0]} has {list(headers[0])}")
-    return RecordFiles(tuple(paths), kind, headers[0], options, dialects)
+    ordered = {one.name for schema in stored for one in schema if pa.types.is_dictionary(one.type)}
+    return RecordFiles(tuple(paths), kind, headers[0], options, dialects, frozenset(ordered))
 
 
 def paths_in(records: Any) -> list[str]:

@@ -15,17 +15,19 @@ from narwhals.exceptions import DuplicateError
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidTableError
-from purtensor.records.batch_groups import Column, group_batches
+from purtensor.records.batch_groups import Column, group_batches, require_exact
 from purtensor.records.bins import Bins, BinSpec, make_bins
 from purtensor.records.files import RecordFiles
 from purtensor.records.text_labels import first_fraction, labels_of, missing_among, refused_spellings, spelled_missing
 from purtensor.tables.factorize import Factor, factorize, refused_fraction
 from purtensor.tables.io.read_errors import reading
 from purtensor.tables.io.text_dialect import TextOptions
-from purtensor.tables.masses import as_masses
+from purtensor.tables.masses import LARGEST_EXACT_INTEGER, as_masses
 
 _COUNT = "number of records"
-_MASS, _LOWEST, _ABSENT = "sum of weights", "lowest weight", "absent weights"
+_MASS, _REST, _LOWEST, _ABSENT = "sum of weights", "rest of the sum", "lowest weight", "absent weights"
+_HIGH = 1 << 32
+"""What is above it and below is summed apart: neither sum overflows, up to 2^31 records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
         elif files.is_text:
             factor = _text_factor(column, name, files.options)
         else:
-            factor = _typed_factor(column, name)
+            factor = _typed_factor(column, name, ordered=name in files.ordered)
         own = np.append(factor.codes, -1)[codes]
         factors[name] = Factor(own, factor.categories)
         absent = int(groups.counts[own < 0].sum())
@@ -115,11 +117,11 @@ def _text_factor(column: Column, name: str, options: TextOptions) -> Factor:
     return Factor(codes, labels)
 
 
-def _typed_factor(column: Column, name: str) -> Factor:
+def _typed_factor(column: Column, name: str, *, ordered: bool) -> Factor:
     if not column.values:
         return Factor(np.zeros(0, dtype=np.int64), pd.Index([], dtype=object))
     values = pa.chunked_array(column.values)
-    if column.declared:  # categories in the order that was declared
+    if ordered:
         plain = values.combine_chunks()
         plain = plain.chunk(0) if isinstance(plain, pa.ChunkedArray) else plain
         values = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(range(len(plain)), pa.int32()), plain)])
@@ -189,18 +191,16 @@ def group_lazily(lazy: nw.LazyFrame[Any], names: Sequence[str], weights: str | N
     Raises
     ------
     InvalidTableError
-        A weight that is missing, negative or no finite number.
+        A weight that is missing, negative or no finite number; integers whose sum float64 does not hold.
     """
     asked = list(dict.fromkeys([*names, *([weights] if weights else [])]))
     lazy, called = _plainly_named(lazy, asked) if lazy.implementation.is_duckdb() else (lazy.select(*asked), {})
     counted = [nw.len().alias(_COUNT)]
+    whole = False
     if weights is not None:
-        column = nw.col(called.get(weights, weights))
-        counted += [
-            column.cast(nw.Float64).sum().alias(_MASS),
-            column.cast(nw.Float64).min().alias(_LOWEST),
-            column.is_null().sum().alias(_ABSENT),
-        ]
+        weight = called.get(weights, weights)
+        whole = lazy.collect_schema()[weight].is_integer()
+        counted += [*_sums(nw.col(weight), whole=whole), nw.col(weight).is_null().sum().alias(_ABSENT)]
     keys = [called.get(name, name) for name in names]
     grouped = lazy.group_by(*keys).agg(*counted)
     engine: dict[str, Any] = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
@@ -213,19 +213,40 @@ def group_lazily(lazy: nw.LazyFrame[Any], names: Sequence[str], weights: str | N
         for name, factor in factors.items()
         if (factor.codes < 0).any()
     }
-    return Grouped(factors, counts, _masses(frame) if weights is not None else None, missing, {})
+    return Grouped(factors, counts, None if weights is None else _masses(frame, whole=whole), missing, {})
 
 
-def _masses(frame: nw.DataFrame[Any]) -> FloatArray:
+def _sums(weight: Any, *, whole: bool) -> list[Any]:
+    """Return the sums of weights and the lowest; of integers high and low digits apart, which no engine rounds."""
+    if not whole:
+        number = weight.cast(nw.Float64)
+        return [number.sum().alias(_MASS), number.min().alias(_LOWEST)]
+    number = weight.cast(nw.Int64)
+    return [
+        (number // _HIGH).sum().alias(_MASS),
+        (number % _HIGH).sum().alias(_REST),
+        number.min().alias(_LOWEST),
+    ]
+
+
+def _masses(frame: nw.DataFrame[Any], *, whole: bool) -> FloatArray:
     def numbers(name: str) -> npt.NDArray[np.float64]:
         return np.asarray(frame[name].to_numpy(), dtype=np.float64)
 
     absent = int(numbers(_ABSENT).sum())
     if absent:
-        raise InvalidTableError(f"the weight of {absent} records is missing")
+        raise InvalidTableError(f"the weight of {absent} records is missing", code="missing-weight", got=absent)
     masses = numbers(_MASS)
+    if whole:
+        masses = masses * _HIGH + numbers(_REST)
+        for k in np.flatnonzero(masses >= LARGEST_EXACT_INTEGER).tolist():
+            require_exact(
+                int(frame[_MASS][k]) * _HIGH + int(frame[_REST][k]),
+                "the weights of one profile sum to",
+                "divide the weights by a constant",
+            )
     if not (np.isfinite(masses).all() and (numbers(_LOWEST) >= 0).all()):
-        raise InvalidTableError("a weight is negative or no finite number; weights are masses")
+        raise InvalidTableError("a weight is negative or no finite number; weights are masses", code="bad-weight")
     return masses
 
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from purtensor._options import check_choice
-from purtensor._typing import Attributes, FloatArray, IntArray, Table
+from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, SuspiciousColumnWarning, UnknownAttributeError
-from purtensor.kernels.sums import group_sums
+from purtensor.records.batch_groups import sum_masses
 from purtensor.records.bins import BinSpec, bins_of_column
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.frames import read_records, require_aligned, series
@@ -27,7 +27,7 @@ from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.labels import MISSING_CATEGORY
-from purtensor.tables.masses import LARGEST_EXACT_INTEGER, as_masses
+from purtensor.tables.masses import as_masses
 from purtensor.tables.suspects import suspect
 
 COUNT = "count"
@@ -224,29 +224,13 @@ def _counted(names: tuple[str, ...], factors: list[Factor], masses: FloatArray |
     group, codes = group_profiles([factor.codes for factor in factors], domain.sizes)
     if masses is None:
         return sparse_table(domain, codes, np.bincount(group).astype(np.float64), name="count", attrs=attrs)
-    counts = group_sums(masses, group, len(codes[0]))
-    if not np.isfinite(counts).all():
-        raise InvalidTableError("the weights of a profile sum to more than float64 can hold; divide them by a constant")
-    _refuse_rounded_sums(masses, group, counts)
+    counts = sum_masses(masses, group, len(codes[0]))
     positive = counts > 0
     if not positive.any():
         raise InvalidTableError("all weights are 0: there is nothing to count")
     if not positive.all():
         codes, counts = tuple(code[positive] for code in codes), counts[positive]
     return sparse_table(domain, codes, counts, name="count", attrs=attrs)
-
-
-def _refuse_rounded_sums(masses: FloatArray, group: IntArray, counts: FloatArray) -> None:
-    """Refuse whole weights whose sum float64 cannot hold: a count that is one off is no count."""
-    for profile in np.flatnonzero(counts >= LARGEST_EXACT_INTEGER):
-        own = masses[group == profile]
-        if np.array_equal(own, np.floor(own)):
-            exact = sum(map(int, own))
-            if int(counts[profile]) != exact:
-                raise InvalidTableError(
-                    f"the weights of one profile sum to {exact}, an integer that float64 cannot hold exactly; "
-                    "divide the weights by a constant"
-                )
 
 
 def _attribute_names(known: tuple[str, ...], attributes: Attributes | None, weight: str | None) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import hypothesis.strategies as st
@@ -223,3 +226,33 @@ def test_tabulate__whole_weights_whose_sum_float64_cannot_hold_are_refused() -> 
     assert pt.tabulate({"a": ["x", "x"]}, weights=[2**53, 2]).item() == 2.0**53 + 2
     with pytest.raises(pt.InvalidTableError, match=f"sum to {2**53 + 1}, an integer that float64 cannot hold"):
         pt.tabulate({"a": ["x", "x", "y"]}, weights=[2**53, 1, 1])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "duckdb"])
+def test_tabulate__whole_weights_are_summed_to_the_last_digit_where_they_lie(tmp_path: Path, kind: str) -> None:
+    def source(*weights: int) -> Any:
+        frame = pd.DataFrame({"a": ["x", "x", "y"], "w": list(weights)})
+        path = tmp_path / f"weights.{kind}"
+        if kind in ("polars", "duckdb"):
+            return pl.from_pandas(frame).lazy() if kind == "polars" else duckdb.from_df(frame)
+        frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+        return path
+
+    sums = pt.tabulate(source(2**53, 2, 7), "a", weights="w").to_series().to_dict()
+    assert sums == {("x",): 2.0**53 + 2, ("y",): 7.0}
+    with pytest.raises(pt.InvalidTableError, match=f"sum to {2**53 + 1}, an integer") as caught:
+        pt.tabulate(source(2**53, 1, 7), "a", weights="w")
+    assert (caught.value.code, caught.value.got) == ("inexact-integer", 2**53 + 1)
+
+
+def test_tabulate__weights_in_a_file_of_many_batches_are_summed_as_in_memory(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({f"x{k}": rng.integers(0, 30, 150_000) for k in range(4)}).assign(
+        w=rng.lognormal(size=150_000)
+    )
+    frame.to_parquet(tmp_path / "many.parquet")
+    names = ["x0", "x1", "x2", "x3"]
+    found = pt.tabulate(tmp_path / "many.parquet", names, weights="w")
+    exact = frame.groupby(names)["w"].agg(math.fsum)
+    assert found.size == len(exact)
+    np.testing.assert_allclose(found.to_series().to_numpy(), exact.to_numpy(), rtol=4e-16)
