@@ -6,14 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from purtensor._options import is_number
 from purtensor.errors import InvalidOptionError
-from purtensor.solving.loop import Progress
+
+if TYPE_CHECKING:
+    from purtensor.solving.loop import Progress  # the loop's spaces use sweeps, and sweeps use trends
 
 _FIRST = 30
 """Before so many iterations a decade of them says little."""

@@ -15,6 +15,7 @@ from typing import Any
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
 from purtensor.solving.convergence.krylov import leading_by_sweeps
 from purtensor.solving.convergence.leading import decay_of
+from purtensor.solving.convergence.trend import fall_per_sweep
 from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
 from purtensor.solving.problem import Problem
 
@@ -33,6 +34,12 @@ _CLOSE = 0.25
 _FEWEST_LOOKED_AT = 64
 _DECADES = 2.0
 """Over-relaxed sweeps are judged when they should have divided the error by ten so often, at least."""
+
+_DEAR = 100_000
+"""From so many memberships (profiles times constraints) on, looking at the rate costs many sweeps."""
+
+_FEW_LEFT = 4.0
+"""Then it is left alone while plain sweeps seem to end within this many times those that were made."""
 
 Sweeps = Callable[[Problem, Iterate, Budget], Step]
 """The step of a solver."""
@@ -61,19 +68,31 @@ class SelfTuning:
     _look_at: int = PLAIN_SWEEPS
     _note: str = ""
     _gains: list[tuple[int, float]] = field(default_factory=list)
+    _residuals: list[tuple[int, float]] = field(default_factory=list)
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return a step of sweeps, after the choice where one is due."""
         if not self.is_settled and self.done >= self._look_at:
-            iterate = self._choose(problem, iterate)
+            if self._ends_soon(problem, budget.residual):
+                self._look_at = 2 * self.done
+            else:
+                iterate = self._choose(problem, iterate)
         left = budget.iterations if self.is_settled else max(1, min(budget.iterations, self._look_at - self.done))
         sweeps = self.sweeps_with(self.relaxation)
         made = sweeps(problem, iterate.with_memory(self._inner), Budget(left, budget.residual, budget.residual_l1))
         self._inner = made.iterate.memory
         self._gains += [(self.done + record.iteration, record.kl_step) for record in made.records]
+        self._residuals += [(self.done + record.iteration, record.residual) for record in made.records]
         self.done += made.iterations
         moved = made.at(made.iterate.with_memory(self))
         return moved if not self._note else _noted(moved, self._note)
+
+    def _ends_soon(self, problem: Problem, tolerance: float) -> bool:
+        """Tell whether plain sweeps seem to end before looking at the rate of so large a problem would pay."""
+        if problem.index.size <= _DEAR or self.relaxation != 1.0 or not (0.0 < tolerance < 1.0 and self._residuals):
+            return False
+        fall = fall_per_sweep(self._residuals, self.done // 2)
+        return fall > 0.0 and math.log(self._residuals[-1][1] / tolerance) <= _FEW_LEFT * self.done * fall
 
     def _choose(self, problem: Problem, iterate: Iterate) -> Iterate:
         """Choose a relaxation, or give it up; return the point to go on from, without the state of other sweeps."""

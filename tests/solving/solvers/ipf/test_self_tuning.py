@@ -104,3 +104,19 @@ def test_self_tuning__goes_with_no_acceleration():
 @pytest.mark.parametrize("rho", [0.1, 0.9, 0.9999])
 def test_young__is_his_formula(rho):
     assert young(-math.log(rho)) == pytest.approx(2 / (1 + math.sqrt(1 - rho)), rel=1e-12)
+
+
+def test_self_tuning__leaves_a_large_problem_alone_that_ends_soon(monkeypatch):
+    looked = []
+    real = self_tuning._decay_at
+    monkeypatch.setattr(self_tuning, "_decay_at", lambda *near: looked.append(near) or real(*near))
+    quick, slow = pt.problems.load("a"), pt.problems.load("b")
+    found = [pt.project(quick.reference, quick.constraints, solver=pt.IPF(relaxation="auto"))]
+    assert len(looked) == 1
+    monkeypatch.setattr(self_tuning, "_DEAR", 0)  # as if it were large
+    found.append(pt.project(quick.reference, quick.constraints, solver=pt.IPF(relaxation="auto")))
+    assert len(looked) == 1
+    assert found[0].iterations == found[1].iterations
+    tuned = pt.project(slow.reference, slow.constraints, solver=pt.IPF(relaxation="auto"))
+    assert len(looked) > 1
+    assert tuned.iterations < 500
