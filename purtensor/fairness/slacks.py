@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
-from purtensor._typing import FloatArray
-from purtensor.solving.dual.answer import Answer, answer
+from purtensor.solving.dual.answer import Answer
 from purtensor.solving.dual.question import Question
+from purtensor.solving.dual.strengths import AtStrength, Priced
 from purtensor.solving.termination import Termination
 
 _TOLERANCE = 1e-10
@@ -23,7 +20,7 @@ _MET = 1e-13
 _MOST_TRIALS = 60
 _LARGEST_LOGARITHM = 30.0
 _FIRST_WIDTH = 1.0
-_Excess: TypeAlias = Callable[[float], float]
+_NARROWEST = 1e-15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,8 +60,8 @@ class Slacks:
     """Answers within one slack after the other: each search begins with the strengths that were tried before."""
 
     def __init__(self, question: Question, soft: int) -> None:
-        self._question, self._soft = question, soft
-        self._tried: dict[float, tuple[Answer, float]] = {}
+        self._priced = Priced(question, soft)
+        self._tried: dict[float, AtStrength] = {}
         self._iterations = 0
 
     def within(self, slack: float) -> Within:
@@ -78,70 +75,59 @@ class Slacks:
             After Ctrl-C: a point with another slack is no answer.
         """
         self._iterations = 0
+        found = self._root(slack)
+        answer = self._priced.answer(found, _TOLERANCE)
+        if answer.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt
+        question = self._priced.question
+        misses = question.misses(answer.sums)[question.block(self._priced.soft)]
+        missed = float(np.abs(misses).sum()) / question.total
+        return Within(answer, found.strength, missed - slack, self._iterations)
 
-        def excess(logarithm: float) -> float:
-            found = self._missed(logarithm) - slack
-            return 0.0 if _is_used_up(found, math.exp(logarithm)) else found
-
-        low, high = self._bracket(excess)
-        root = low
-        if low < high:
-            root = brentq(excess, low, high, xtol=1e-15, rtol=1e-15, maxiter=_MOST_TRIALS, disp=False)
-        best = min(self._tried, key=lambda logarithm: (abs(logarithm - root), logarithm))
-        found, missed = self._tried[best]
-        return Within(found, math.exp(best), missed - slack, self._iterations)
-
-    def _missed(self, logarithm: float) -> float:
-        """Return the sum of misses at a strength, the total being 1."""
+    def _at(self, logarithm: float) -> AtStrength:
+        """Return the answer at a strength, begun from the nearest that is known."""
         if logarithm not in self._tried:
-            question = self._at(math.exp(logarithm))
-            found = answer(
-                question, tolerance=_TOLERANCE, max_iterations=_MOST_ITERATIONS, start=self._start(logarithm)
-            )
-            if found.termination is Termination.INTERRUPTED:
-                raise KeyboardInterrupt
-            self._iterations += found.iterations
-            misses = question.misses(found.sums)[question.block(self._soft)]
-            self._tried[logarithm] = found, float(np.abs(misses).sum()) / question.total
-        return self._tried[logarithm][1]
+            done = [at for at, found in self._tried.items() if found.run.converged]
+            near = self._tried[min(done, key=lambda at: abs(at - logarithm))] if done else None
+            found = self._priced.at(math.exp(logarithm), near, _MOST_ITERATIONS)
+            self._iterations += found.watch.iterations
+            self._tried[logarithm] = found
+        return self._tried[logarithm]
 
-    def _at(self, strength: float) -> Question:
-        blocks = list(self._question.blocks)
-        block = blocks[self._soft]
-        if block.softness is None:
-            raise TypeError("a slack is of a soft constraint")
-        priced = replace(block.softness, strength=np.full(block.count, strength))
-        blocks[self._soft] = replace(block, softness=priced)
-        return replace(self._question, blocks=tuple(blocks))
+    def _excess(self, logarithm: float, slack: float) -> float:
+        found = self._at(logarithm)
+        excess = found.missed - slack
+        return 0.0 if _is_used_up(excess, found.strength) else excess
 
-    def _start(self, logarithm: float) -> FloatArray | None:
-        """Return the potentials of the nearest weaker penalty, which a stronger one allows; else of a stronger one."""
-        done = [at for at, (found, _) in self._tried.items() if found.termination.converged]
-        weaker = [at for at in done if at <= logarithm]
-        if not done:
-            return None
-        return self._tried[max(weaker) if weaker else min(done)][0].potentials
+    def _root(self, slack: float) -> AtStrength:
+        """Return the answer where the slack is used up, or the last where no strength does that.
 
-    def _bracket(self, excess: _Excess) -> tuple[float, float]:
-        """Return logarithms of two strengths between which the excess changes its sign; one twice if it does not."""
-        above = [at for at in self._tried if excess(at) > 0.0]
-        below = [at for at in self._tried if excess(at) <= 0.0]
-        if not above and not below:
-            (above if excess(0.0) > 0.0 else below).append(0.0)
-        width = _FIRST_WIDTH
-        while not below:
-            last = max(above)
-            if last >= _LARGEST_LOGARITHM:
-                return last, last
-            (above if excess(last + width) > 0.0 else below).append(last + width)
-            width *= 2.0
-        while not above:
-            last = min(below)
-            if last <= -_LARGEST_LOGARITHM:
-                return last, last
-            (above if excess(last - width) > 0.0 else below).append(last - width)
-            width *= 2.0
-        return max(above), min(below)
+        Newton's steps on the strength, in logarithms at most as long as the bracket that doubles around them; where
+        they leave the bracket, or the excess does not halve, it is cut in half.
+        """
+        known = {at: self._excess(at, slack) for at in self._tried}
+        low = max((at for at, excess in known.items() if excess > 0.0), default=-_LARGEST_LOGARITHM)
+        high = min((at for at, excess in known.items() if excess <= 0.0), default=_LARGEST_LOGARITHM)
+        here = min(known, key=lambda at: abs(known[at]), default=0.0)
+        width, last = _FIRST_WIDTH, math.inf
+        for _ in range(_MOST_TRIALS):
+            excess = self._excess(here, slack)
+            low, high = (here, high) if excess > 0.0 else (low, here)
+            if excess == 0.0 or high - low <= _NARROWEST * max(1.0, abs(here)):
+                break
+            ahead = _newton(self._at(here), excess)
+            if math.isnan(ahead) or abs(ahead - here) > width:
+                ahead = here + math.copysign(width, excess)
+            if not low <= ahead <= high or abs(excess) > 0.5 * last:
+                ahead = max(low, min(high, here + math.copysign(min(width, 0.5 * (high - low)), excess)))
+            here, width, last = ahead, 2.0 * width, abs(excess)
+        return self._at(min(self._tried, key=lambda at: (abs(self._excess(at, slack)), at)))
+
+
+def _newton(found: AtStrength, excess: float) -> float:
+    """Return the logarithm of the strength that Newton's step leads to, NaN where there is none."""
+    strength = found.strength - excess / found.missed_rise if found.missed_rise < 0.0 else 0.0
+    return math.log(strength) if strength > 0.0 else math.nan
 
 
 def _is_used_up(excess: float, strength: float) -> bool:

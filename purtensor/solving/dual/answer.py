@@ -15,7 +15,7 @@ from purtensor.solving.dual.columns.kind import bregman_entropy
 from purtensor.solving.dual.penalties import BlockCosts, block_costs, penalty_paid, pull_at_nothing
 from purtensor.solving.dual.prepare import Prepared, cells_of, prepare
 from purtensor.solving.dual.question import Question
-from purtensor.solving.dual.solve import solve
+from purtensor.solving.dual.solve import DualRun, solve
 from purtensor.solving.dual.watch import StepLine, Watch
 from purtensor.solving.termination import Termination
 
@@ -105,6 +105,21 @@ def answer(
     begin = None if start is None else started(prepared, start)
     exact = _EXACT if method == "newton" else max(_EXACT, _AHEAD * tolerance)
     run = solve(prepared.problem, watch, start=begin, tolerance=exact, method=method)
+    return concluded(question, costs, prepared, run, watch, tolerance, stop_on=stop_on, certificate=certificate)
+
+
+def concluded(
+    question: Question,
+    costs: list[BlockCosts],
+    prepared: Prepared,
+    run: DualRun,
+    watch: Watch,
+    tolerance: float,
+    *,
+    stop_on: str = "residual",
+    certificate: bool = True,
+) -> Answer:
+    """Return where a run ended as an answer of its question, proved where that is asked for and can be."""
     problem = prepared.problem
     proof, interrupted = None, run.stopped == "interrupted"
     if certificate and not interrupted:

@@ -87,7 +87,7 @@ def certify(problem: DualProblem, point: DualPoint, *, advance: bool = False) ->
 def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCertificate:
     columns, own = problem.columns, slice(0, problem.cells)
     best = DualCertificate(np.inf, np.inf, point.x, point.potentials, point.x[own], np.inf)
-    inside, held = _slacks(problem, point)
+    inside, held = problem.slacks_inside(point.x, point.z)
     potentials = _snapped(problem, point.potentials, inside)
     if problem.columns.linear is not None:  # what is repaired are the masses of the potentials that count
         point = point_at(problem, point.columns, potentials)
@@ -164,22 +164,6 @@ def _with_more_digits(
             found = now if found is None or now.distance < found.distance else found
         here = _snapped(problem, here + solve(missing), inside)
     return found
-
-
-def _slacks(problem: DualProblem, point: DualPoint) -> tuple[BoolArray, BoolArray]:
-    """Return which slacks of linear cost are inside of their intervals, and which are at a bound.
-
-    A slack belongs to its bound where that costs less than to put its potential at its cost.
-    """
-    own = problem.columns.linear_slice
-    linear = problem.columns.linear
-    if linear is None:
-        nothing = np.zeros(0, dtype=bool)
-        return nothing, nothing
-    push = point.z[own] - linear.cost
-    bound = np.where(push > 0.0, linear.upper, linear.lower)
-    held = np.abs(point.x[own] - bound) < np.abs(push) * problem.mass
-    return ~held & (linear.lower < linear.upper), held
 
 
 def _put_at_bounds(

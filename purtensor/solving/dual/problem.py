@@ -138,6 +138,20 @@ class DualProblem:
         netted[over] -= both
         return netted
 
+    def slacks_inside(self, x: FloatArray, z: FloatArray) -> tuple[BoolArray, BoolArray]:
+        """Return which slacks of linear cost are inside of their intervals, and which are at a bound.
+
+        A slack belongs to its bound where that costs less than to put its potential at its cost.
+        """
+        own, linear = self.columns.linear_slice, self.columns.linear
+        if linear is None:
+            nothing = np.zeros(0, dtype=bool)
+            return nothing, nothing
+        push = z[own] - linear.cost
+        bound = np.where(push > 0.0, linear.upper, linear.lower)
+        held = np.abs(x[own] - bound) < np.abs(push) * self.mass
+        return ~held & (linear.lower < linear.upper), held
+
     def with_columns(self, columns: CompositeColumns) -> DualProblem:
         """Return the same rows over other costs."""
         return replace(self, columns=columns)

@@ -63,9 +63,10 @@ def solve(
     *,
     tolerance: float = 1e-13,
     start: FloatArray | None = None,
+    slack: FloatArray | None = None,
     method: str = "newton",
 ) -> DualRun:
-    """Return the optimum of the dual.
+    """Return the optimum of the dual, from potentials where they are given and, with them, from slacks near its own.
 
     Plain ascent takes most problems; conflicting absolute penalties and answers with very many active bounds go by way
     of an interior point, of weaker penalties, or of softened rows, and every way ends with an ascent of the problem as
@@ -74,7 +75,7 @@ def solve(
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         try:
             if method == "newton":
-                phase = _phases(problem, watch, tolerance, start)
+                phase = _phases(problem, watch, tolerance, start, slack)
             else:
                 phase = _by_first_order(problem, watch, tolerance, start, method)
         except (StoppedError, KeyboardInterrupt) as error:
@@ -96,13 +97,17 @@ def _by_first_order(
     return replace(ascend(problem, start, options, watch), way=method)
 
 
-def _phases(problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None) -> Phase:
+def _phases(
+    problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, slack: FloatArray | None
+) -> Phase:
     linear = problem.columns.linear
     kinks = 0 if linear is None else len(linear.cost)
     strongest = 0.0 if linear is None else float(linear.cost.max(initial=0.0))
     best: Phase | None = None
     if (kinks < _MANY_KINKS and strongest <= _STRONG) or start is not None:
-        best = ascend(problem, start, AscentOptions(tolerance=tolerance, most_steps=_PATIENCE), watch)
+        wide = 1.0 if slack is None else 10.0
+        plain = AscentOptions(tolerance=tolerance, most_steps=_PATIENCE, sigma=wide, slack=slack)
+        best = ascend(problem, start, plain, watch)
         if best.ending is Ending.CONVERGED:
             return best
     for way in (_by_interior, _by_strengths):

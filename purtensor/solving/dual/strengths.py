@@ -1,0 +1,128 @@
+"""Rows missed at one price after another: where the answer is, and which way it goes as the price grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.solving.dual.answer import Answer, concluded
+from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
+from purtensor.solving.dual.penalties import block_costs
+from purtensor.solving.dual.prepare import Prepared, prepare
+from purtensor.solving.dual.problem import DualProblem
+from purtensor.solving.dual.question import Question
+from purtensor.solving.dual.solve import DualRun, solve
+from purtensor.solving.dual.watch import Watch
+
+_FREELY = 1e20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtStrength:
+    """The answer at one strength, with its derivatives by the strength.
+
+    Attributes
+    ----------
+    strength, missed
+        The price in nats a unit, and the sum of what the priced rows miss, the total being 1.
+    potentials, slacks
+        Shape (rows,) and (columns,): the derivatives of the potentials, and of the slacks of linear cost.
+    missed_rise
+        The derivative of `missed`, 0 at most.
+    """
+
+    strength: float
+    missed: float
+    run: DualRun
+    watch: Watch
+    potentials: FloatArray
+    slacks: FloatArray
+    missed_rise: float
+
+
+class Priced:
+    """A question whose absolute penalties are asked at one strength after another; all have the same."""
+
+    def __init__(self, question: Question, soft: int) -> None:
+        self.question, self.soft = self._asked(question, soft, 1.0), soft
+        costs = [block_costs(block, question.total, question.size or question.total) for block in self.question.blocks]
+        self.prepared: Prepared = prepare(self.question, costs)
+        linear = self.prepared.problem.columns.linear
+        if linear is None:
+            raise TypeError("no row has an absolute penalty")
+        self._unit, self._linear = linear.cost, linear
+
+    def at(self, strength: float, near: AtStrength | None, most: int) -> AtStrength:
+        """Return the answer at a strength, begun where one at another strength points to; Ctrl-C ends it."""
+        problem, watch = self._problem(strength), Watch(most)
+        start = slack = None
+        if near is not None:
+            further = strength - near.strength
+            start = near.run.point.potentials + further * near.potentials
+            slack = near.run.point.x + further * near.slacks
+        run = solve(problem, watch, start=start, slack=slack)
+        if run.stopped == "interrupted":
+            raise KeyboardInterrupt
+        own = problem.columns.linear_slice
+        with np.errstate(all="ignore"):
+            potentials, slacks = _derivatives(problem, run, self._unit)
+        rise = float(self._unit @ slacks[own]) / problem.mass
+        return AtStrength(strength, self._missed(run), run, watch, potentials, slacks, rise)
+
+    def answer(self, found: AtStrength, tolerance: float) -> Answer:
+        """Return what was found as an answer, with its proof."""
+        question = self._asked(self.question, self.soft, found.strength)
+        costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
+        prepared = replace(self.prepared, problem=self._problem(found.strength))
+        return concluded(question, costs, prepared, found.run, found.watch, tolerance)
+
+    def _missed(self, run: DualRun) -> float:
+        """Return what the rows miss, those without a profile among them, the total being 1."""
+        question, prepared = self.question, self.prepared
+        masses = np.zeros(len(question.reference))
+        masses[prepared.cells] = np.ldexp(run.point.x[: prepared.problem.cells], prepared.exponent)
+        misses = question.misses(question.sums(masses))[question.block(self.soft)]
+        return float(np.abs(misses).sum()) / question.total
+
+    def _problem(self, strength: float) -> DualProblem:
+        problem, linear = self.prepared.problem, self._linear
+        priced = LinearCostColumns(strength * self._unit, linear.lower, linear.upper)
+        return problem.with_columns(problem.columns.with_linear(priced))
+
+    @staticmethod
+    def _asked(question: Question, soft: int, strength: float) -> Question:
+        blocks = list(question.blocks)
+        block = blocks[soft]
+        if block.softness is None:
+            raise TypeError("a price is of a soft constraint")
+        priced = replace(block.softness, strength=np.full(block.count, strength))
+        blocks[soft] = replace(block, softness=priced)
+        return replace(question, blocks=tuple(blocks))
+
+
+def _derivatives(problem: DualProblem, run: DualRun, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the derivatives of potentials and slacks by the strength, as long as the same rows are missed.
+
+    The potentials of rows that are missed rise with their prices; those of the others follow, so that they stay met.
+    """
+    point, own = run.point, problem.columns.linear_slice
+    inside, _ = problem.slacks_inside(point.x, point.z)
+    places = own.start - problem.cells + np.flatnonzero(inside)
+    rows, signs = problem.slack_rows[places], problem.slack_signs[places]
+    ahead, give = np.zeros(problem.rows), point.give.copy()
+    ahead[rows] = signs * unit[inside]
+    give[own] = 0.0
+    pull = problem.times(give * problem.back(ahead))
+    pull[rows] = 0.0
+    held = give.copy()
+    held[own] = np.where(inside, _FREELY * problem.mass, 0.0)
+    slacks = np.zeros(problem.columns.size)
+    try:
+        ahead = ahead - problem.equations(held).solver()(pull)
+    except np.linalg.LinAlgError:
+        return np.zeros(problem.rows), slacks
+    sums = problem.times(give * problem.back(ahead))
+    slacks[own.start + np.flatnonzero(inside)] = -signs * sums[rows]
+    return ahead, slacks
