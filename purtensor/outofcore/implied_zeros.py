@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class ProvedZeros:
         What is verified, and where its numbers are.
     values, absolutes
         b.t and b.|t| of each proof so far.
+    steepest
+        The largest |C^T t| of each on profiles that the proofs before emptied.
     negative
         Whether a C^T t was negative on a profile that may have mass.
     differ
@@ -44,8 +47,9 @@ class ProvedZeros:
 
     result: Projection[StoredTable]
     evidence: SlabEvidence | RowEvidence
-    values: list[np.longdouble] = field(default_factory=list)
+    values: list[Fraction] = field(default_factory=list)
     absolutes: list[np.longdouble] = field(default_factory=list)
+    steepest: list[int] = field(default_factory=list)
     negative: bool = False
     differ: bool = False
     coupling: dict[int, ProvenRows] = field(default_factory=dict)
@@ -58,31 +62,42 @@ class ProvedZeros:
         if not proofs:
             return empty
         while len(self.values) < proofs:
-            self.values.append(np.longdouble(0))
+            self.values.append(Fraction(0))
             self.absolutes.append(np.longdouble(0))
+            self.steepest.append(0)
         for k, one in enumerate(rows):
             if k in self.coupling:
                 self.differ |= not _same(one, self.coupling[k])
             else:
                 terms = one.targets.astype(np.longdouble) * one.weights
                 for j in range(proofs):
-                    self.values[j] += terms[j].sum()
+                    used = np.flatnonzero(one.weights[j])
+                    pairs = zip(one.targets[used].tolist(), one.weights[j][used].tolist(), strict=True)
+                    self.values[j] += sum((Fraction(target) * weight for target, weight in pairs), Fraction(0))
                     self.absolutes[j] += np.abs(terms[j]).sum()
                 if k in self.evidence.everywhere:
                     self.coupling[k] = one
         listed, costs = _costs(piece, rows, self.result.reference.domain, self.evidence.scopes)
-        for cost in costs:
+        for j, cost in enumerate(costs):
             alive = listed & ~empty & (piece.reference > 0)
+            self.steepest[j] = max(self.steepest[j], int(np.abs(cost[empty]).max(initial=0)))
             self.negative |= bool((cost[alive] < 0).any())
             empty |= alive & (cost > 0)
         return empty
+
+    def mass(self) -> float:
+        """Return what the emptied profiles may have together: 0 where the targets say exactly that they are empty."""
+        found = 0.0
+        for value, steepest in zip(self.values, self.steepest, strict=True):
+            found += (float(abs(value)) + steepest * found) * (1 + 2.0**-40)
+        return found
 
     def hold(self) -> bool:
         """Tell whether all proofs hold, to what rounding of the targets allows; they are those that were given."""
         if self.negative or self.differ:
             return False
         pairs = zip(self.values, self.absolutes, strict=True)
-        if not all(abs(value) <= 2 * float(ROUNDING) * absolute for value, absolute in pairs):
+        if not all(abs(float(value)) <= 2 * float(ROUNDING) * absolute for value, absolute in pairs):
             return False
         return all(self._is_given(k) for k in range(len(self.evidence.scopes)))
 

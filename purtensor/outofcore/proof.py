@@ -131,4 +131,6 @@ def _proved(at: At, basis: StoredBasis, met: Met, total: float) -> Sums:
     # the scaling to the total rounds once more than the potentials say
     gap = (math.sqrt(gap) + UNIT) ** 2 if gap >= 0.0 else gap
     feasible = not found[:, 5].any() and float(l1.max()) <= NEGLIGIBLE * total
-    return Sums(upper, gap, distance, rest, float(found[:, 4].max()) + UNIT, feasible)
+    beside = at.store.face_mass / total * UPWARD
+    full = beside == 0.0 and not found[:, 6].any()
+    return Sums(upper, gap, distance + beside, rest, float(found[:, 4].max()) + UNIT, feasible, full, beside)

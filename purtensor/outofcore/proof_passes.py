@@ -20,6 +20,7 @@ from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, 
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.part import Part
 from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.restrict import touched_rows
 from purtensor.outofcore.slab_layout import structure_of
 from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots
@@ -251,6 +252,8 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
         found[profiles] += own
         moves = np.maximum(before["moves"] + found, -masses)
     high, low, unsure = _missed(part, masses, moves)
+    if at.store.face_mass > 0.0:
+        unsure[touched_rows(at.store, number, part)] += at.store.face_mass
     missed = high + low
     sizes = np.abs(missed) + unsure + 2.0 * UNIT * np.abs(missed)
     _write(at.store, number, MOVES, {"moves": moves, "missed": missed, "sizes": sizes})
@@ -279,6 +282,7 @@ def _missed(part: Part, masses: FloatArray, moves: FloatArray) -> tuple[FloatArr
 def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: float) -> FloatArray:
     """Return a part's share of the sums that prove the distances; see `purtensor.kernels.newton.proof.add_proof`.
 
+    The last of the seven is 1 where a mass is 0.
     `bounds` are no less than the sizes of what the profiles that close cycles take of all that is still missed.
     """
     part, potentials = opened_part(at.store, number, at.token, at.outer)
@@ -292,7 +296,7 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
     rest = forest.reached(nodes)
     rest[profiles] += own
     made = read_packed(at.store.state(at.change, number)).arrays["made"]
-    found = np.empty(6)
+    found = np.zeros(7)
     add_proof(
         masses,
         moved["moves"],
@@ -305,13 +309,14 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
         away,
         0,
         len(masses),
-        found,
+        found[:6],
     )
     lost = np.flatnonzero(masses == 0.0)
     if len(lost):  # underflowed: below 2^-1074 each, until the potentials of the change raise them
         tilt = sum(made[part.block(k)][own[lost]] for k, own in enumerate(part.index))
         with np.errstate(over="ignore", under="ignore"):
             found[1] += np.exp(tilt - 744.0).sum()
+        found[6] = 1.0
     return found
 
 

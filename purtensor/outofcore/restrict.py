@@ -10,15 +10,17 @@ import math
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.rank.echelon import primes
 from purtensor.constraints.system import System
 from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.outofcore.check_certificate import LARGEST
 from purtensor.outofcore.coupling_rank import independent_outer_rows
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
@@ -27,6 +29,7 @@ from purtensor.outofcore.scaling import nats_left_out
 from purtensor.outofcore.slab_layout import Laid, laid_out
 from purtensor.outofcore.slab_store import SlabStore, form_note, made_folders, read_store, write_store
 from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.solving.basis import UPWARD
 from purtensor.tables.domain import Domain
 
 
@@ -42,6 +45,10 @@ class Restricted:
         How many are left.
     left_out
         The mass of the reference that is not, as scaled.
+    value, outer
+        b.t of the part's own rows, and of those that couple the parts, exactly.
+    least, largest
+        The least positive C^T t of the profiles that are not, and the largest absolute weight.
     bare
         A constraint and the codes of one of its rows that has no profile any more.
     """
@@ -49,6 +56,10 @@ class Restricted:
     laid: Laid | None = None
     profiles: int = 0
     left_out: float = 0.0
+    value: Fraction = Fraction(0)
+    outer: Fraction = Fraction(0)
+    least: int = 1
+    largest: int = 0
     bare: tuple[int, tuple[int, ...]] | None = None
 
 
@@ -100,6 +111,10 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> None:
     bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
     kept = independent_outer_rows(store.scopes, store.inside, store.outside, store.outer_codes, bases, prime)
     slabs = sum(one.slabs for one in laid.values())
+    value = abs(sum((one.value for one in made.values()), made[store.parts[0]].outer))
+    largest = max(one.largest for one in made.values())
+    # what the constraints leave of b.t, and what profiles that earlier proofs emptied may take off it
+    doubtful = float(value / min(one.least for one in made.values())) + len(store.scopes) * largest * store.face_mass
     same: dict[str, Any] = {one.name: getattr(store, one.name) for one in fields(SlabStore)}
     changed = {
         "folder": folder,
@@ -114,6 +129,7 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> None:
         "proofs": store.proofs + 1,
         "smallest": min(one.smallest for one in laid.values()),
         "nats_left_out": nats_left_out(left_out / whole, mass / whole),
+        "face_mass": store.face_mass + doubtful * UPWARD,
     }
     write_store(SlabStore(**{**same, **changed}))
 
@@ -138,8 +154,29 @@ def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, fo
     labels["left_out"] = np.concatenate([emptied, left_out])
     write_packed(folder / "labels" / f"{number:06d}", labels, {"profiles": len(stays)})
     weights = np.concatenate([earlier_weights(store, number, part), held["weights"][None, :]])
-    write_packed(folder / "proof" / f"{number:06d}", {"weights": weights}, {})
-    return Restricted(laid, len(stays), _scaled_sum(store, labels["left_out"]))
+    touched = touched_rows(store, number, part)
+    for k, index in enumerate(part.index):
+        touched[part.block(k)][np.unique(index[empty])] = True
+    write_packed(folder / "proof" / f"{number:06d}", {"weights": weights, "touched": touched}, {})
+    outer = np.zeros(len(part.targets), dtype=bool)
+    outer[part.outer_rows()] = True
+    own = held["weights"]
+    return Restricted(
+        laid,
+        len(stays),
+        _scaled_sum(store, labels["left_out"]),
+        _dot(part.targets[~outer], own[~outer]),
+        _dot(store.outer_targets, own[outer]),
+        int(held["costs"][empty].min(initial=LARGEST)),
+        int(np.abs(own).max(initial=0)),
+    )
+
+
+def _dot(targets: FloatArray, weights: IntArray) -> Fraction:
+    """Return the sum of targets times weights, exactly."""
+    used = np.flatnonzero(weights)
+    pairs = zip(targets[used].tolist(), weights[used].tolist(), strict=True)
+    return sum((Fraction(target) * weight for target, weight in pairs), Fraction(0))
 
 
 def _narrow(store: SlabStore, number: int) -> Iterator[IntArray]:
@@ -158,6 +195,14 @@ def copy_labels(number: int, store: SlabStore, folder: Path) -> float:
 
 def _scaled_sum(store: SlabStore, values: FloatArray) -> float:
     return float(np.ldexp(values, -store.reference_exponent).sum())
+
+
+def touched_rows(store: SlabStore, number: int, part: Part) -> BoolArray:
+    """Mark the rows of a part that have lost profiles on the way to a face; none where it is none."""
+    if not store.proofs:
+        return np.zeros(len(part.targets), dtype=bool)
+    held = read_packed(store.folder / "proof" / f"{number:06d}").arrays
+    return np.array(held["touched"], dtype=bool) if "touched" in held else np.ones(len(part.targets), dtype=bool)
 
 
 def earlier_weights(store: SlabStore, number: int, part: Part) -> IntArray:

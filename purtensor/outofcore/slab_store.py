@@ -56,6 +56,8 @@ class SlabStore:
         By how many proofs profiles were left out: 0 for the problem as it was given, else it is a face of that.
     smallest
         The smallest mass or positive target, as scaled; 0 where an earlier version cut the table, which did not tell.
+    face_mass
+        What the profiles left out may have, as scaled, where the float64 targets imply their zeros to rounding only.
     """
 
     folder: Path
@@ -82,6 +84,7 @@ class SlabStore:
     proofs: int = 0
     smallest: float = 0.0
     nats_left_out: float = 0.0
+    face_mass: float = 0.0
 
     def part(self, number: int) -> Path:
         """Return the file of a part."""
@@ -185,6 +188,7 @@ def _store_of(folder: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any])
     return SlabStore(
         smallest=float(facts.get("smallest", 0.0)),
         nats_left_out=float(facts.get("nats_left_out", -np.log1p(-facts["lost"]))),
+        face_mass=float(facts.get("face_mass", 0.0)),
         folder=folder,
         table=Path(facts["table"]),
         scopes=scopes,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from purtensor._typing import BoolArray
 from purtensor.errors import InvalidOptionError
 from purtensor.outofcore.implied_zeros import ProvedZeros, without
 from purtensor.outofcore.result import SlabEvidence
@@ -16,6 +17,7 @@ from purtensor.tables.memory import available_memory
 from purtensor.tables.store.table import StoredTable
 from purtensor.verification.bounds import prove_with
 from purtensor.verification.exact import Figures
+from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.stored_sums import Sums, add_piece, divergence_of, fingerprint, joined
 from purtensor.verification.verify import Verification, unconfirmed
 
@@ -45,17 +47,20 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     domain, scopes = result.reference.domain, evidence.scopes
     sums = Sums()
     proved = ProvedZeros(result, evidence)
-    emptied = 0
+    emptied: list[BoolArray] = []
     for piece in evidence.pieces(result.table):
         empty = proved.of(piece)
-        emptied += int(empty.sum())
+        emptied.append(empty)
         for one in without(piece, empty):
             add_piece(sums, one, domain, scopes)
-    if emptied and not proved.hold():
-        sums.lost += emptied
+    by_proofs = np.concatenate(emptied)
+    holds = proved.hold()
+    if by_proofs.any() and not holds:
+        sums.lost += int(by_proofs.sum())
+    zeros = (by_proofs & holds, proved.mass())
     reached = [misses_of(result.table, constraint) for constraint in result.constraints]
     residual, residual_l1 = (max(one[n] for one in reached) for n in (0, 1))
-    found = Figures(residual, residual_l1, sums.membership, *_bounds(result, evidence))
+    found = Figures(residual, residual_l1, sums.membership, *_bounds(result, evidence, zeros))
     failures = _check_support(result, sums)
     support = not failures
     claims: Any = result  # with all that is read there; its tables are elsewhere
@@ -74,8 +79,13 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     )
 
 
-def _bounds(result: Projection[StoredTable], evidence: SlabEvidence | RowEvidence) -> tuple[float, float]:
-    """Return what the witness proves; inf and 1 where there is none, or too little memory."""
+def _bounds(
+    result: Projection[StoredTable], evidence: SlabEvidence | RowEvidence, zeros: tuple[BoolArray, float]
+) -> tuple[float, float]:
+    """Return what the witness proves; inf and 1 where there is none, or too little memory.
+
+    `zeros` are the profiles that the constraints empty, and what these may have together.
+    """
     profiles = sum(len(piece.masses) for piece in evidence.pieces(result.table)) if result.certified else 0
     need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.scopes))
     if not profiles or need > available_memory():
@@ -83,8 +93,11 @@ def _bounds(result: Projection[StoredTable], evidence: SlabEvidence | RowEvidenc
     gathered, witness = gathered_from(list(evidence.pieces(result.table)), result, evidence.scopes)
     if all(np.isnan(own).all() for own in witness):
         return float("inf"), 1.0
+    proved, mass = zeros
+    lost = np.asarray((gathered.masses == 0) & ~gathered.excluded)
+    emptied = Emptied(lost & proved, mass, lost & ~proved)
     with np.errstate(all="ignore"):
-        proof = prove_with(gathered, witness)
+        proof = prove_with(gathered, emptied, witness)
     return proof.bound, proof.tv_bound
 
 

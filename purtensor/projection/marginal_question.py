@@ -13,6 +13,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
+from purtensor.feasibility.face_rounding import face_rounding
 from purtensor.feasibility.memory_witness import memory_witness_of
 from purtensor.feasibility.verdict import restricted
 from purtensor.projection.labelled_answer import empty_projection, make_projection
@@ -140,9 +141,13 @@ class _MarginalVerdict(FaceVerdict[Table]):
 
     def face(self, state: State[Iterate]) -> Stage[Iterate]:
         """Return the problem without its implied zeros, where a run begins anew."""
-        zeros = memory_witness_of(self.lazily.diagnosed()).decision.zeros[self.labelled.profiles]
+        decision, whole = memory_witness_of(self.lazily.diagnosed()).decision, self.labelled.arrays
+        zeros = decision.zeros[self.labelled.profiles]
         keep = np.asarray(~zeros)
-        arrays = restricted(self.labelled.arrays, keep)
+        weights = (
+            np.zeros_like(self.labelled.rows) if decision.weights is None else decision.weights[self.labelled.rows]
+        )
+        arrays = replace(restricted(whole, keep), face_rounding=face_rounding(whole, zeros, weights))
         self.labelled = replace(self.labelled, profiles=self.labelled.profiles[keep], arrays=arrays)
         return _stage(self.labelled, self.solver, self.stop_on)
 

@@ -38,7 +38,7 @@ class Projection(Shown, Generic[TableT]):
     termination
         How it ended.
     certified
-        Whether `bound` and `tv_bound` are proved (they are inf and 1 otherwise).
+        Whether a bound is proved: `bound` is inf and `tv_bound` 1 otherwise.
     residual, residual_l1
         The largest miss over all constrained profiles, and the sum of misses in the worst constraint, of the projection
         divided by its total.
@@ -46,7 +46,7 @@ class Projection(Shown, Generic[TableT]):
         KL divergence of the projection from the reference, in nats.
     bound, tv_bound
         Proved: the exact projection q has D(q || table) <= bound nats and lies within tv_bound of `table` in total
-        variation.
+        variation. `bound` is inf where the table has lost a profile that q may have some mass on, however little.
     iterations, seconds
         Of the solver: sweeps of IPF, steps of Newton; without the time of the certificate.
     notes

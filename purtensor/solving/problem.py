@@ -35,6 +35,22 @@ class Emptied:
     rows: IntArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FaceRounding:
+    """How far float64 targets are from implying, exactly, the zeros of a face.
+
+    Attributes
+    ----------
+    mass
+        What the profiles left out may have together in a table that meets the targets, as scaled.
+    rows
+        Shape (D,): by how much the sums of such a table over the face may differ from the targets.
+    """
+
+    mass: float
+    rows: FloatArray
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Problem:
     """An information projection on M profiles with D rows of K constraints, free of labels and zeros.
@@ -54,6 +70,8 @@ class Problem:
     log_reference
         Shape (M,): the logarithms of the reference where float64 does not hold its masses, so that some of them may
         be 0; else None.
+    face_rounding
+        On a face whose zeros the targets imply to rounding only: how far; else None.
     """
 
     reference: FloatArray
@@ -62,6 +80,7 @@ class Problem:
     slabs: Slabs | None
     emptied: Emptied | None = None
     log_reference: FloatArray | None = None
+    face_rounding: FaceRounding | None = None
 
     @property
     def index(self) -> IntArray:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from purtensor._typing import BoolArray, FloatArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.verification.evidence import Block, Evidence, LongArray
 from purtensor.verification.exact_sums import EPS, Rows
+from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.least_norm import MOST_DENSE, Solver, solvers
 from purtensor.verification.repair import Repair, Repaired, repair_of
 
@@ -90,9 +91,9 @@ class Point:
         return bool(len(self.masses) and np.isfinite(self.members).all() and (self.members > 0).all())
 
 
-def prove(evidence: Evidence) -> Proof:
+def prove(evidence: Evidence, emptied: Emptied) -> Proof:
     """Return what points that meet the constraints prove of the table."""
-    problem = _Problem.of(evidence)
+    problem = _Problem.of(evidence, emptied)
     best = problem.nothing
     if problem.repair is not None:
         for solver in solvers(problem.rows, problem.point.masses, problem.heavy):
@@ -101,12 +102,12 @@ def prove(evidence: Evidence) -> Proof:
     return best
 
 
-def prove_with(evidence: Evidence, witness: Sequence[FloatArray]) -> Proof:
+def prove_with(evidence: Evidence, emptied: Emptied, witness: Sequence[FloatArray]) -> Proof:
     """Return what is proved by potentials that are given, one array a constraint: no equations are solved.
 
     Any potentials serve; those of rows without a number count as 0.
     """
-    problem = _Problem.of(evidence)
+    problem = _Problem.of(evidence, emptied)
     on = evidence.masses > 0
     given = [own[_kept(block, on)] for block, own in zip(evidence.blocks, witness, strict=True)]
     potentials = np.nan_to_num(np.concatenate(given).astype(np.longdouble), nan=0.0)
@@ -125,22 +126,66 @@ class _Problem:
     rows: Rows
     heavy: BoolArray
     repair: Repair | None
+    beside: _Beside
 
     @classmethod
-    def of(cls, evidence: Evidence) -> _Problem:
+    def of(cls, evidence: Evidence, emptied: Emptied) -> _Problem:
         on = evidence.masses > 0
         rows, point = _stacked(evidence, on), Point.of(evidence)
         heavy = np.asarray(point.masses > _LIGHT * point.masses.sum())
-        return cls(point, rows, heavy, repair_of(rows, evidence.masses[on]) if on.any() else None)
+        repair = repair_of(rows, evidence.masses[on]) if on.any() else None
+        return cls(point, rows, heavy, repair, _Beside.of(evidence, emptied, rows, repair))
 
     @property
     def nothing(self) -> Proof:
         return Proof(float("inf"), 1.0, self.point.masses, np.zeros_like(self.rows.targets), self.rows)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Beside:
+    """The profiles without mass that a table which meets the targets may have some on.
+
+    Attributes
+    ----------
+    is_full
+        Whether there are none.
+    mass, rest
+        What those have at most that are empty to the rounding of the targets, and by how much this may move each of the
+        other masses.
+    members, index
+        The others, which underflowed: their members of the family, and their rows.
+    """
+
+    is_full: bool
+    mass: float
+    rest: FloatArray
+    members: LongArray
+    index: IntArray
+
+    @classmethod
+    def of(cls, evidence: Evidence, emptied: Emptied, rows: Rows, repair: Repair | None) -> _Beside:
+        on, left = evidence.masses > 0, emptied.open
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            members = evidence.reference[left].astype(np.longdouble) * np.exp(evidence.exponents[left])
+        index = _index(evidence, on, left)
+        rest = np.zeros(int(on.sum()))
+        if emptied.mass > 0 and repair is not None:
+            unsure = np.zeros(len(rows.targets))
+            unsure[_index(evidence, on, emptied.proved)] = emptied.mass
+            rest = repair.reach(unsure)
+        return cls(emptied.is_full, emptied.mass, rest, members, index)
+
+    def tilted(self, potentials: LongArray) -> np.longdouble:
+        """Return the mass of the others at the potentials of a change."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.longdouble((self.members * np.exp(potentials[self.index].sum(axis=0))).sum())
+
+
 def _better(one: Proof, other: Proof) -> Proof:
     """Return both proofs in one: the smaller bounds, with the table that proves more."""
     first = one.tv_bound + math.sqrt(one.bound) <= other.tv_bound + math.sqrt(other.bound)
+    if math.isinf(one.bound) and math.isinf(other.bound):
+        first = one.tv_bound <= other.tv_bound
     table = one if first else other
     bound, tv_bound = min(one.bound, other.bound), min(one.tv_bound, other.tv_bound)
     return Proof(bound, tv_bound, table.masses, table.potentials, table.rows)
@@ -152,6 +197,7 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
     assert repair is not None
     change = np.where(heavy, np.maximum(point.masses * rows.spread(potentials), -point.masses), 0)
     near = repair.complete(point.masses, change)
+    near = replace(near, rest=near.rest + problem.beside.rest)
     best = Proof(float("inf"), 1.0, near.masses, potentials, rows)
     agree = near.left <= DISAGREEMENT * float(point.total)
     if not (agree and bool((near.masses >= near.rest * (1 + 4 * EPS)).all()) and point.is_member):
@@ -162,7 +208,9 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
         # where a mass vanishes next to another that appears, the dual is largest half way
         tilts += [fitted, np.asarray((potentials + fitted) / 2, dtype=np.longdouble)]
     for tilt in tilts:
-        distances = _distances(point, near, rows.spread(tilt), rows.spread(np.abs(tilt)))
+        distances = _distances(
+            point, near, rows.spread(tilt), rows.spread(np.abs(tilt)), (problem.beside, problem.beside.tilted(tilt))
+        )
         best = _better(best, Proof(*distances, near.masses, tilt, rows))
     return best
 
@@ -185,19 +233,26 @@ def _tilted_onto(
     return potentials
 
 
-def _distances(point: Point, near: Repaired, tilt: LongArray, size: LongArray) -> tuple[float, float]:
-    """Return bounds in divergence and in total variation (notes/verification.md, equations 5 to 9)."""
-    masses, members = point.masses, point.members
+def _distances(
+    point: Point, near: Repaired, tilt: LongArray, size: LongArray, lost: tuple[_Beside, np.longdouble]
+) -> tuple[float, float]:
+    """Return bounds in divergence and in total variation (notes/verification.md, equations 5 to 9).
+
+    `lost` are the profiles without mass, and what those that underflowed have when they are tilted.
+    """
+    masses, members, (beside, underflowed) = point.masses, point.members, lost
     w = (near.masses - members) / members
     off = near.rest / members + point.rounding * (1 + np.abs(w)) + 4 * EPS * np.abs(w)
     ends = [np.maximum(w - off, -1), w + off]
     blur = 4 * EPS * (size + np.abs(w))
     divergence = (members * np.maximum(*(excess(end) for end in ends))).sum()
-    gap = (members * np.maximum(*(gap_terms(end, tilt, blur) for end in ends))).sum()
+    gap = (members * np.maximum(*(gap_terms(end, tilt, blur) for end in ends))).sum() + underflowed * _UPWARD
     change = near.masses - masses
     moved = np.abs(change - masses * (change.sum() / masses.sum())).sum() / 2
-    apart = moved + near.rest.sum() + 4 * EPS * masses.sum()
+    apart = moved + near.rest.sum() + 4 * EPS * masses.sum() + beside.mass
     tv_bound = min(1.0, float(apart / point.total + np.sqrt(max(gap, 0) / (2 * point.total))) * _UPWARD)
+    if not beside.is_full:  # where the table has no mass and the projection may have some, it diverges
+        return float("inf"), tv_bound if math.isfinite(tv_bound) else 1.0
     bound = float(divergence / point.total) * _UPWARD
     bound += _off_family(point, tv_bound, bound)
     if not math.isfinite(bound):
@@ -256,6 +311,16 @@ def _stacked(evidence: Evidence, on: BoolArray) -> Rows:
         constraint.append(np.full(int(kept.sum()), number))
         offset += int(kept.sum())
     return Rows(np.array(index), np.concatenate(targets), np.concatenate(constraint))
+
+
+def _index(evidence: Evidence, on: BoolArray, chosen: BoolArray) -> IntArray:
+    """Return the rows, as `_stacked` numbers them, of other profiles that no zero target excludes."""
+    found, offset = [], 0
+    for block in evidence.blocks:
+        kept = _kept(block, on)
+        found.append((np.cumsum(kept) - 1 + offset)[block.row[chosen]])
+        offset += int(kept.sum())
+    return np.array(found, dtype=np.int64)
 
 
 def _kept(block: Block, on: BoolArray) -> BoolArray:

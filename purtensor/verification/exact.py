@@ -20,6 +20,7 @@ from purtensor.verification.bounds import DISAGREEMENT, Proof, prove
 from purtensor.verification.elimination import correct
 from purtensor.verification.enclosures import Interval, exp_enclosure, float_above, log_enclosure, root_above
 from purtensor.verification.evidence import Evidence
+from purtensor.verification.implied_zeros import Emptied
 
 _MOST_WORK = 20_000_000
 _DISAGREEMENT = Fraction(DISAGREEMENT)
@@ -58,7 +59,7 @@ class _Exact:
     targets: list[Fraction]
 
 
-def enclose(evidence: Evidence) -> Figures:
+def enclose(evidence: Evidence, emptied: Emptied) -> Figures:
     """Return the figures of the float64 numbers taken as exact, enclosed and rounded up: none is below the true one.
 
     Raises
@@ -85,7 +86,11 @@ def enclose(evidence: Evidence) -> Figures:
         max(abs(mass / point.low - 1), abs(mass / point.high - 1))
         for mass, point in zip(problem.masses, family, strict=True)
     )
-    bound, tv_bound = _distances(evidence, problem, family, membership)
+    with np.errstate(all="ignore"):
+        proof = prove(evidence, emptied)
+    if not emptied.is_full:  # the divergence is infinite; the distance is bounded in extended precision
+        return Figures(residual, residual_l1, float_above(membership), proof.bound, proof.tv_bound)
+    bound, tv_bound = _distances(evidence, problem, proof, family, membership)
     return Figures(residual, residual_l1, float_above(membership), bound, tv_bound)
 
 
@@ -123,11 +128,9 @@ def _exact_problem(evidence: Evidence, total: Fraction) -> _Exact:
 
 
 def _distances(
-    evidence: Evidence, problem: _Exact, family: list[Interval], membership: Fraction
+    evidence: Evidence, problem: _Exact, proof: Proof, family: list[Interval], membership: Fraction
 ) -> tuple[float, float]:
     """Return the bounds in divergence and in total variation; inf and 1 where nothing is proved."""
-    with np.errstate(all="ignore"):
-        proof = prove(evidence)
     feasible = _feasible(evidence, problem, proof)
     if not feasible or membership >= 1:
         return float("inf"), 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -14,10 +15,52 @@ from purtensor.verification.evidence import Evidence
 
 _LARGEST_DENOMINATOR = 64
 _ROUNDING = Fraction(1, 10**13)
+_MOST_ENTRIES = 200_000
+"""Profiles times constraints up to which proofs are sought of masses that underflowed, and may well be positive."""
 
 
-def unproved_zeros(evidence: Evidence, empty: BoolArray) -> int:
-    """Return how many of the empty profiles the constraints could not be shown to empty.
+@dataclass(frozen=True, slots=True, eq=False)
+class Emptied:
+    """The profiles without mass that no zero target excludes.
+
+    Attributes
+    ----------
+    proved
+        Shape (M,): those that the constraints were shown to empty, to the rounding of the targets.
+    mass
+        What these may have together in a table that meets the targets: 0 where they are empty exactly.
+    open
+        Shape (M,): the others.
+    """
+
+    proved: BoolArray
+    mass: float
+    open: BoolArray
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the table has mass wherever one that meets the targets may have some."""
+        return self.mass == 0.0 and not bool(self.open.any())
+
+
+def emptied(evidence: Evidence, underflowed: BoolArray) -> Emptied:
+    """Return what is known of the profiles without mass; `underflowed` marks those too small to have one."""
+    lost = np.asarray((evidence.masses == 0) & ~evidence.excluded)
+    sought = lost & ~underflowed
+    if not sought.any() and lost.size * len(evidence.blocks) <= _MOST_ENTRIES:
+        sought = lost
+    if not sought.any():
+        return Emptied(np.zeros_like(lost), 0.0, lost)
+    found = proved_zeros(evidence, lost, sought)
+    if found.mass == 0.0:
+        return found
+    # masses that underflowed are known from the potentials, and better than from what rounding leaves of b.t
+    proved = np.asarray(found.proved & ~underflowed)
+    return Emptied(proved, found.mass if proved.any() else 0.0, np.asarray(lost & ~proved))
+
+
+def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Emptied:
+    """Return which profiles without mass, those that are `sought` above all, the constraints are shown to empty.
 
     One linear program proposes t, bounded by 1 and positive on as many of the profiles as it can; t is rounded to small
     fractions, and only what these prove in exact arithmetic counts: since every solution p has p.(C^T t) = b.t, a
@@ -30,16 +73,20 @@ def unproved_zeros(evidence: Evidence, empty: BoolArray) -> int:
         used, local = np.unique(block.row[allowed], return_inverse=True)
         rows.append(local + len(right))
         right = np.concatenate([right, block.targets[used]])
-    zeros = np.flatnonzero(empty[allowed])
-    proposed = _proposal(np.array(rows), right / evidence.total, zeros)
+    nothing = Emptied(np.zeros_like(lost), 0.0, lost)
+    proposed = _proposal(np.array(rows), right / evidence.total, np.flatnonzero(sought[allowed]))
     if proposed is None:
-        return len(zeros)
+        return nothing
     t = [Fraction(value).limit_denominator(_LARGEST_DENOMINATOR) for value in proposed.tolist()]
     sums = [sum((t[row] for row in column), Fraction(0)) for column in np.array(rows).T.tolist()]
     value = sum((a * Fraction(b) for a, b in zip(t, right.tolist(), strict=True)), Fraction(0))
     if min(sums) < 0 or abs(value) > _ROUNDING * Fraction(evidence.total):
-        return len(zeros)
-    return sum(sums[i] <= 0 for i in zeros.tolist())
+        return nothing
+    proved = np.zeros_like(lost)
+    proved[allowed] = [cost > 0 for cost in sums]
+    proved &= lost
+    least = min((cost for cost, on in zip(sums, proved[allowed].tolist(), strict=True) if on), default=Fraction(1))
+    return Emptied(proved, float(abs(value) / least) * (1 + 2.0**-50), lost & ~proved)
 
 
 def _proposal(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArray | None:

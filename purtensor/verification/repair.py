@@ -44,13 +44,17 @@ class Repair(Protocol):
         """Return what meets the independent rows, next to masses + change."""
         ...
 
+    def reach(self, sizes: FloatArray) -> FloatArray:
+        """Return by how much targets that differ by these sizes can move each mass; inf where no bound is known."""
+        ...
+
 
 def repair_of(rows: Rows, masses: FloatArray) -> Repair | None:
     """Return what repairs tables like this one; None where it is large and no basis is found."""
     basis = spanning_profiles(rows.index, len(rows.targets), masses)
     if len(rows.targets) ** 2 * len(masses) > _MOST_WORK:
         return None if basis is None else OnBasis(rows, basis)
-    return InFractions(rows, np.arange(len(masses)) if basis is None else np.sort(basis.used))
+    return InFractions(rows, np.arange(len(masses)) if basis is None else np.sort(basis.used), basis)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +63,11 @@ class InFractions:
 
     rows: Rows
     profiles: IntArray
+    basis: Spanning | None
+
+    def reach(self, sizes: FloatArray) -> FloatArray:
+        """Return by how much targets that differ by these sizes can move each mass."""
+        return np.full(self.rows.index.shape[1], np.inf) if self.basis is None else self.basis.reach(sizes)
 
     def complete(self, masses: LongArray, change: LongArray) -> Repaired:
         """Return what meets the independent rows, next to masses + change."""
@@ -93,6 +102,10 @@ class OnBasis:
 
     rows: Rows
     basis: Spanning
+
+    def reach(self, sizes: FloatArray) -> FloatArray:
+        """Return by how much targets that differ by these sizes can move each mass."""
+        return self.basis.reach(sizes)
 
     def complete(self, masses: LongArray, change: LongArray) -> Repaired:
         """Return what meets the independent rows, next to masses + change."""

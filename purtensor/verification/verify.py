@@ -13,7 +13,7 @@ from purtensor._typing import BoolArray
 from purtensor.verification.bounds import prove
 from purtensor.verification.evidence import Claims, Evidence, LongArray, gather
 from purtensor.verification.exact import Figures, enclose
-from purtensor.verification.implied_zeros import unproved_zeros
+from purtensor.verification.implied_zeros import Emptied, emptied
 from purtensor.verification.mixed import measure_mixed
 
 _SLACK = 1e-14
@@ -85,8 +85,10 @@ def verify_tables(result: Claims, *, exact: bool = False) -> Verification:
     """Return a recomputation of what a projection in memory claims, from its labelled tables alone."""
     evidence = gather(result)
     members = _family(evidence)
-    support, failures = _check_support(evidence, members)
-    found = enclose(evidence) if exact else _measure(evidence, members)
+    underflowed = _underflows(evidence, members)
+    lost = emptied(evidence, underflowed)
+    support, failures = _check_support(evidence, lost, underflowed)
+    found = enclose(evidence, lost) if exact else _measure(evidence, members, lost)
     divergence = _divergence(evidence)
     failures += unconfirmed(result, evidence.largest_potential, found, divergence)
     return Verification(
@@ -128,10 +130,10 @@ def verify_rows(result: Any) -> Verification:
     )
 
 
-def _measure(evidence: Evidence, members: LongArray) -> Figures:
+def _measure(evidence: Evidence, members: LongArray, lost: Emptied) -> Figures:
     """Return the figures in extended precision."""
     with np.errstate(all="ignore"):
-        proof = prove(evidence)
+        proof = prove(evidence, lost)
     return Figures(*_residuals(evidence), _membership(evidence, members), proof.bound, proof.tv_bound)
 
 
@@ -168,14 +170,13 @@ def _membership(evidence: Evidence, members: LongArray) -> float:
     return float((np.maximum(np.abs(masses - members) - _spacing(evidence), 0) / members).max())
 
 
-def _check_support(evidence: Evidence, members: LongArray) -> tuple[bool, list[str]]:
+def _check_support(evidence: Evidence, lost: Emptied, underflowed: BoolArray) -> tuple[bool, list[str]]:
     failures = []
     if evidence.stray:
         failures.append(f"the table has mass at ({evidence.stray}), where the reference has none")
     if np.any(evidence.masses[evidence.excluded] > 0):
         failures.append("the table has mass on a profile that a zero target excludes")
-    empty = (evidence.masses == 0) & ~evidence.excluded & ~_underflows(evidence, members)
-    unproved = unproved_zeros(evidence, empty) if empty.any() else 0
+    unproved = int(np.count_nonzero(lost.open & ~underflowed))
     if unproved:
         failures.append(f"the table is empty on {unproved} profiles that the constraints were not found to empty")
     return not failures, failures

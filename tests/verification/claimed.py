@@ -8,10 +8,13 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 import purtensor as pt
+from purtensor.verification.bounds import prove
+from purtensor.verification.implied_zeros import emptied
 from tests import oracles
 from tests.strategies import Case, table_from
 
@@ -98,3 +101,8 @@ def with_mass(claimed: Claimed, at: int, factor: float) -> Claimed:
 
 def exact_shares(table):
     return oracles.normalised({k: Fraction(v) for k, v in oracles.masses_of(table).items()})
+
+
+def prove_of(evidence):
+    """What is proved of evidence in which no mass has underflowed."""
+    return prove(evidence, emptied(evidence, np.zeros(len(evidence.masses), dtype=bool)))

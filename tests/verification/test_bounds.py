@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 
 from purtensor.verification import least_norm
-from purtensor.verification.bounds import excess, gap_terms, prove
+from purtensor.verification.bounds import excess, gap_terms
 from purtensor.verification.evidence import gather
 from purtensor.verification.exact_sums import EPS
 from tests import oracles
 from tests.strategies import cases
-from tests.verification.claimed import after_sweeps, exact_shares
+from tests.verification.claimed import after_sweeps, exact_shares, prove_of
 
 WS = [-0.99, -0.5, -0.1001, -0.0999, -1e-3, -1e-9, 1e-12, 1e-4, 0.0999, 0.1001, 0.7, 20.0]
 
@@ -48,7 +48,7 @@ def test_excess__is_one_where_all_mass_goes():
 @given(cases(most=4, spread=2))
 def test_prove__finds_a_table_that_meets_the_constraints(case):
     claimed = after_sweeps(case, 3)
-    proof = prove(gather(claimed))
+    proof = prove_of(gather(claimed))
     if proof.bound == math.inf:
         return
     shares = exact_shares(claimed.table)
@@ -63,10 +63,10 @@ def test_prove__finds_a_table_that_meets_the_constraints(case):
 @given(cases(most=4, spread=1, kinds=("sparse", "full")))
 def test_prove__dense_and_sparse_solves_agree(case):
     evidence = gather(after_sweeps(case, 2))
-    dense = prove(evidence)
+    dense = prove_of(evidence)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(least_norm, "MOST_DENSE", 0)
-        sparse = prove(evidence)
+        sparse = prove_of(evidence)
     assert sparse.bound == pytest.approx(dense.bound, rel=1e-8, abs=1e-26)
     assert sparse.tv_bound == pytest.approx(dense.tv_bound, rel=1e-6, abs=1e-13)
 
@@ -78,11 +78,11 @@ def test_prove__is_within_a_small_factor_of_the_truth():
     @given(cases(least=3, most=4, spread=1, kinds=("full",)))
     def collect(case):
         claimed, answer = after_sweeps(case, 4), after_sweeps(case, 150)
-        if prove(gather(answer)).tv_bound > 1e-12:
+        if prove_of(gather(answer)).tv_bound > 1e-12:
             return
         distance = float(oracles.total_variation(exact_shares(claimed.table), exact_shares(answer.table)))
         if 1e-7 < distance < 1e-3:
-            ratios.append(prove(gather(claimed)).tv_bound / distance)
+            ratios.append(prove_of(gather(claimed)).tv_bound / distance)
 
     collect()
     assert len(ratios) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import purtensor as pt
 from purtensor.projection.verify import verify
 from purtensor.verification.evidence import Block, Evidence
-from purtensor.verification.implied_zeros import unproved_zeros
+from purtensor.verification.implied_zeros import emptied
 from tests.strategies import table_from
 from tests.verification.claimed import Claimed, potential_table
 
@@ -27,18 +28,39 @@ def evidence(rows, targets):
     return Evidence(np.ones(count), np.ones(count), blocks, "")
 
 
-def test_unproved_zeros__of_the_staircase():
-    stairs = evidence([[0, 0, 1], [0, 1, 0]], [[1, 1], [1, 1]])
-    assert unproved_zeros(stairs, np.array([True, False, False])) == 0
-    assert unproved_zeros(stairs, np.array([False, True, False])) == 1
-    assert unproved_zeros(stairs, np.array([True, False, True])) == 1
+STAIRS = [[0, 0, 1], [0, 1, 0]]
+
+
+def emptied_of(rows, targets, empty):
+    """What is known of the zeros of a table that is empty on some profiles, none of them by underflow."""
+    whole = evidence(rows, targets)
+    without = replace(whole, masses=np.where(empty, 0.0, 1.0))
+    return emptied(without, np.zeros(len(empty), dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("empty", "proved"), [([True, False, False], 1), ([False, True, False], 0), ([True, False, True], 1)]
+)
+def test_emptied__of_the_staircase(empty, proved):
+    found = emptied_of(STAIRS, [[1, 1], [1, 1]], np.array(empty))
+    assert found.proved.sum() == proved
+    assert found.open.sum() == sum(empty) - proved
+    assert found.mass == 0
+    assert found.is_full == (proved == sum(empty))
 
 
 @pytest.mark.parametrize("factor", [1.0, 1 - 1e-9])
-def test_unproved_zeros__does_not_take_small_for_zero(factor):
+def test_emptied__does_not_take_small_for_zero(factor):
     """A target that misses the face by 1e-9 leaves the profile a mass of 1e-9."""
-    stairs = evidence([[0, 0, 1], [0, 1, 0]], [[2 - factor, factor], [1, 1]])
-    assert unproved_zeros(stairs, np.array([True, False, False])) == (factor != 1.0)
+    found = emptied_of(STAIRS, [[2 - factor, factor], [1, 1]], np.array([True, False, False]))
+    assert found.open.sum() == (factor != 1.0)
+
+
+def test_emptied__tells_what_the_rounding_of_targets_leaves_a_profile():
+    found = emptied_of(STAIRS, [[1 + 2.0**-50, 1 - 2.0**-50], [1, 1]], np.array([True, False, False]))
+    assert found.proved.sum() == 1
+    assert 2.0**-50 <= found.mass <= 2.0**-49
+    assert not found.is_full
 
 
 def test_verify__proves_the_zeros_of_the_and_gate():

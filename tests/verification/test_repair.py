@@ -9,11 +9,11 @@ import pytest
 
 import purtensor as pt
 from purtensor.verification import repair
-from purtensor.verification.bounds import prove
 from purtensor.verification.evidence import gather
 from purtensor.verification.exact_sums import Rows
 from purtensor.verification.repair import InFractions, OnBasis, repair_of
 from tests.laws.test_ill_conditioned import bridge, doubling_chain
+from tests.verification.claimed import prove_of
 from tests.verification.test_spanning import drawn
 
 
@@ -65,8 +65,8 @@ def test_repair__in_fractions_gives_the_lightest_profile_what_is_its(monkeypatch
 def test_prove__proves_much_the_same_both_ways(case, monkeypatch):
     result = pt.project(case.reference, case.constraints, tolerance=1e-6, max_iterations=200, on_failure="return")
     evidence = gather(result)
-    exact = prove(evidence)
+    exact = prove_of(evidence)
     monkeypatch.setattr(repair, "_MOST_WORK", 0)
-    floats = prove(evidence)
+    floats = prove_of(evidence)
     assert floats.bound == pytest.approx(exact.bound, rel=1e-3)
     assert floats.tv_bound == pytest.approx(exact.tv_bound, rel=1e-3)

@@ -62,7 +62,10 @@ def proof_sums(
     upper, gap, distance, left = (float(one) * UPWARD / total for one in added_up(found)[:4])
     gap += _underflowed(problem, masses, potentials) / total
     distance = 0.5 * (distance + 2.0 * left + 2.0**-40 * (distance + abs(moved) / total))
-    return Sums(upper, gap, distance, left, float(found[:, 4].max()), not found[:, 5].any())
+    beside = 0.0 if problem.face_rounding is None else problem.face_rounding.mass / total * UPWARD
+    full = beside == 0.0 and bool(masses.all())
+    rounding, feasible = float(found[:, 4].max()), not found[:, 5].any()
+    return Sums(upper, gap, distance + beside, left, rounding, feasible, full, beside)
 
 
 def _underflowed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:

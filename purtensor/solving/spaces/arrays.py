@@ -116,7 +116,8 @@ class ArraySpace(ArrayPoints):
         most = NEGLIGIBLE * self.total
         met, rest = self.meet(basis, change)
         found = self._proof(point, met.moves, met.potentials, rest)
-        if isinstance(basis, Basis) and not found.feasible and met.left <= most:
+        certain = self.problem.face_rounding is None
+        if isinstance(basis, Basis) and certain and not found.feasible and met.left <= most:
             exact = exact_change(self.problem, basis, point.masses, met.moves)
             if exact is not None:
                 moves, rest = exact
@@ -160,6 +161,8 @@ class ArraySpace(ArrayPoints):
         """Find out what a change leaves of the misses, to twice the digits of float64."""
         problem, system = self.problem, self.problem.system
         change.missed, change.unsure = exact_misses(problem, change.masses, change.moves)
+        if problem.face_rounding is not None:
+            change.unsure += problem.face_rounding.rows
         sizes = np.abs(change.missed)
         change.left = max(float(sizes[system.block(k)].sum()) for k in range(self.constraints))
         change.uneven = math.sqrt(unevenness(change.missed, problem.targets))

@@ -226,6 +226,7 @@ class PlainSpace:
             float(rest.sum()) * upward,
             float(rounding.max()),
             feasible,
+            bool(p.all()),
         )
 
     def _changed(self, point: PlainPoint, found: FloatArray, solve: Callable[[FloatArray], FloatArray]) -> PlainChange:

@@ -92,6 +92,10 @@ class Sums(NamedTuple):
         By what share the masses may be off the family that their potentials say.
     feasible
         Whether no mass of p^ can be negative, and all targets agree with it.
+    full
+        Whether p has mass wherever a table that meets the targets may have some.
+    beside
+        What such a table may have where a face has no profiles: they count in `distance`.
     """
 
     divergence: float
@@ -100,6 +104,8 @@ class Sums(NamedTuple):
     rest: float
     rounding: float
     feasible: bool
+    full: bool
+    beside: float = 0.0
 
 
 class Direction(NamedTuple):

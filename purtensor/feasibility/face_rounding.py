@@ -1,0 +1,66 @@
+"""How far float64 targets are from implying, exactly, the zeros that a verdict found.
+
+A verdict reads targets as what they were rounded from, or allows for their rounding. The floats themselves may then
+leave a profile some mass: with t of the verdict, C^T t >= 0, every p that meets the independent rows has
+p.(C^T t) = b'.t, b' being what the float targets of those rows say of all rows. So what is left out has at most
+b'.t / min C^T t together (notes/certificate.md, equation 11).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from purtensor._typing import BoolArray, IntArray
+from purtensor.constraints.rank.redundancy import redundant
+from purtensor.errors import TooLargeError
+from purtensor.feasibility.farkas import spread_whole
+from purtensor.solving.problem import FaceRounding, Problem
+
+
+def face_rounding(problem: Problem, zeros: BoolArray, weights: IntArray) -> FaceRounding | None:
+    """Return how far the targets of a problem are from implying zeros exactly; None where they do.
+
+    Parameters
+    ----------
+    zeros
+        Shape (M,): the profiles that the face leaves out.
+    weights
+        Shape (D,): whole numbers t with C^T t >= 0, positive on the zeros.
+    """
+    if not zeros.any():
+        return None
+    system = problem.system
+    costs = spread_whole(system, weights)
+    least, given = int(costs[zeros].min()), [Fraction(target) for target in system.targets.tolist()]
+    said = _said_by_independent_rows(problem, given)
+    if said is None or least <= 0 or int(costs.min()) < 0:
+        return FaceRounding(math.inf, np.full(system.rows, np.inf))
+    used = np.flatnonzero(weights)
+    value = sum((said[row] * int(weights[row]) for row in used.tolist()), Fraction(0))
+    rows = np.array([_above(abs(one - other)) for one, other in zip(said, given, strict=True)])
+    mass = _above(abs(value) / least)
+    for k, index in enumerate(system.index):
+        rows[system.block(k)][np.unique(index[zeros])] += mass
+    return FaceRounding(mass, rows) if rows.any() else None
+
+
+def _said_by_independent_rows(problem: Problem, given: list[Fraction]) -> list[Fraction] | None:
+    """Return the targets of all rows that those of independent rows imply; None where the rank takes too much."""
+    try:
+        relations = redundant(problem.system, None if problem.slabs is None else problem.slabs.key)
+    except TooLargeError:
+        return None
+    said = list(given)
+    for relation in relations:  # of independent rows, and of redundant ones that came before
+        terms = zip(relation.rows.tolist(), relation.weights.tolist(), strict=True)
+        said[relation.row] = sum((said[row] * weight for row, weight in terms), Fraction(0)) / relation.multiplier
+    return said
+
+
+def _above(value: Fraction) -> float:
+    """Return a float64 number that is no less."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
