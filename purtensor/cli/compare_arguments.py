@@ -101,7 +101,7 @@ def add_missing(group: Any) -> None:
         nargs="+",
         default=[],
         metavar="COLUMN=EDGES",
-        help="bins of a column of numbers: age=30,45,65 (where bins begin) or age=quantiles:4",
+        help="bins of a column of numbers: age=30,45,65 (where bins begin) or age=quantiles:4; or a file: as its table",
     )
     add_missing_values(group)
 

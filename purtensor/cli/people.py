@@ -14,7 +14,7 @@ import pandas as pd
 from purtensor.calibration.spread import effective_size
 from purtensor.cli.output import write_frame
 from purtensor.cli.question import NETCDF, require_writable
-from purtensor.cli.records import bins_typed, read_frame, weight_column
+from purtensor.cli.records import read_frame, weight_column
 from purtensor.errors import InvalidOptionError
 from purtensor.records.weights import unreached_mass, weights
 from purtensor.sampling.rows import draw_rows
@@ -25,11 +25,11 @@ NAME = "weight"
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The records of a file, their design weights, and how their attributes are read."""
+    """The records of a file, the column of their design weights, and what becomes of missing values."""
 
     records: pd.DataFrame
     design: str | None
-    options: dict[str, Any]
+    missing: str
 
 
 def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None) -> People | None:
@@ -54,7 +54,7 @@ def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None)
     design = weight_column(list(records.columns), arguments.weights, arguments.file.name)
     if arguments.weights_out is not None and NAME in records and design != NAME:
         raise InvalidOptionError(f"the file has a column {NAME!r}, which --weights-out would write: rename it")
-    return People(records, design, {"missing": arguments.missing, "bins": bins_typed(arguments.bins)})
+    return People(records, design, arguments.missing)
 
 
 def write_people(arguments: argparse.Namespace, people: People | None, result: Any) -> dict[str, str]:
@@ -72,7 +72,7 @@ def write_people(arguments: argparse.Namespace, people: People | None, result: A
             seed=arguments.seed,
             response=arguments.response,
             weights=people.design,
-            **people.options,
+            missing=people.missing,
         )
         write_frame(rows, arguments.out)
         facts["rows"] = f"{len(rows):,} drawn with seed {arguments.seed}, the columns as they came"
@@ -80,9 +80,9 @@ def write_people(arguments: argparse.Namespace, people: People | None, result: A
 
 
 def _write_weights(people: People, result: Any, path: Path) -> dict[str, str]:
-    found = np.asarray(weights(people.records, result, weights=people.design, **people.options))
+    found = np.asarray(weights(people.records, result, weights=people.design, missing=people.missing))
     write_frame(people.records.assign(**{NAME: found}), path)
-    unreached = unreached_mass(people.records, result, **people.options)
+    unreached = unreached_mass(people.records, result, missing=people.missing)
     return {
         "weights": f"{found.min():.4g} to {found.max():.4g}, effective sample size (Kish) {effective_size(found):,.1f} "
         f"of {len(found):,}; in column {NAME!r} of {path}",

@@ -16,6 +16,8 @@ from purtensor.fairness.smoothing import Smoothed, smooth
 from purtensor.projection.files import load
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
+from purtensor.records.bins import Bins, bins_in
+from purtensor.records.column_facts import column_facts
 from purtensor.records.files import RecordFiles, open_records
 from purtensor.tables.coded import encode
 from purtensor.tables.io.files import require_packages
@@ -92,7 +94,7 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
     attributes = encode(f).domain.attributes
     opened = open_records(path, **text)
     names = opened.names if isinstance(opened, RecordFiles) else tuple(opened.columns)
-    asked = Columns(attributes, PROBABILITY if PROBABILITY in names else None, text=text)
+    asked = Columns(attributes, PROBABILITY if PROBABILITY in names else None, bins=_same_bins(f, opened), text=text)
     try:
         return read_counts(path, asked)
     except InvalidTableError as error:
@@ -100,6 +102,13 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
             raise
         told = f"take such rows out of {path.name}, or fill them"  # there is no option for them
         raise InvalidTableError(f"{error.where}; {told}", code=error.code, where=error.where, hint=told) from None
+
+
+def _same_bins(f: Table, records: Any) -> dict[str, Bins]:
+    """Return the bins of the data for those columns of a reference that are numbers still."""
+    bins = bins_in(f)
+    facts = column_facts(records) if bins else {}
+    return {name: own for name, own in bins.items() if name in facts and facts[name].kind in ("integer", "number")}
 
 
 def smoothed_in_words(smoothed: Smoothed) -> str:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from purtensor._typing import Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError
-from purtensor.records.bins import BinSpec
+from purtensor.projection.files import load
+from purtensor.records.bins import Bins, BinSpec, bins_in
 from purtensor.records.files import KINDS, RecordFiles, open_records
 from purtensor.records.tabulate import COUNT, tabulate
 
@@ -133,20 +134,34 @@ def columns_asked(
 
 
 def bins_typed(words: Sequence[str]) -> dict[str, BinSpec]:
-    """Return the bins in words like age=30,45,65 or age=quantiles:4."""
+    """Return the bins in words like age=30,45,65 or age=quantiles:4; or those of a table, by the path of its file."""
     bins: dict[str, BinSpec] = {}
     for word in words:
         name, equals, spec = word.rpartition("=")
-        if not (name and equals and spec):
-            raise InvalidOptionError(f"--bins is written as age=30,45,65 or age=quantiles:4, not {word!r}")
-        if spec.startswith("quantiles"):
+        if not equals and Path(word).exists():
+            bins |= _bins_in_file(word)
+        elif not (name and equals and spec):
+            raise _no_bins(word)
+        elif spec.startswith("quantiles"):
             bins[name] = spec
-            continue
-        try:
-            bins[name] = tuple(float(edge) for edge in spec.split(","))
-        except ValueError:
-            raise InvalidOptionError(f"--bins is written as age=30,45,65 or age=quantiles:4, not {word!r}") from None
+        else:
+            try:
+                bins[name] = tuple(float(edge) for edge in spec.split(","))
+            except ValueError:
+                raise _no_bins(word) from None
     return bins
+
+
+def _bins_in_file(path: str) -> dict[str, Bins]:
+    found = bins_in(load(path))
+    if not found:
+        raise InvalidOptionError(f"--bins: no attribute of {path} is in bins", where="--bins", got=path)
+    return found
+
+
+def _no_bins(word: str) -> InvalidOptionError:
+    wanted = "age=30,45,65 or age=quantiles:4, or as a file with a table in bins"
+    return InvalidOptionError(f"--bins is written as {wanted}, not {word!r}", where="--bins", expected=wanted, got=word)
 
 
 def weight_column(names: Sequence[str], asked: str | None, file: str) -> str | None:

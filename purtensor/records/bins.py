@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,11 +17,14 @@ import pandas as pd
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.records.quantiles import quantile_edges
+from purtensor.tables.coded import domain_of
 from purtensor.tables.factorize import Factor
+from purtensor.tables.labels import MISSING_CATEGORY
+
+_BEGINS = re.compile(r"(?:>=)?(?P<edge>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:-.+)?", re.ASCII)
+"""A label of a bin but the first, and the number at which it begins: '30-44', '30' of one year, '>=45'."""
 
 AGE_GROUPS = ("young", "middle", "senior")
-BinSpec = Sequence[float] | str
-"""How a column is binned: the numbers at which a bin begins, or "quantiles:4"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,45 @@ class Bins:
         codes[np.isnan(numbers)] = -1
         return codes
 
+    def factor(self, numbers: FloatArray) -> Factor:
+        """Return numbers as a column of these bins."""
+        return Factor(self.codes(numbers), pd.Index(self.labels))
+
     def __str__(self) -> str:
         return ",".join(map(_text, self.edges))
+
+
+BinSpec = Sequence[float] | str | Bins
+"""How a column is binned: the numbers at which a bin begins, "quantiles:4", or bins that were made before."""
+
+
+def bins_in(table: Any) -> dict[str, Bins]:
+    """Return the bins in which the attributes of a table, or of a result, are: other records are binned the same way.
+
+    They are read from the labels, which files keep as well.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> from purtensor.records.bins import bins_in
+    >>> first = pt.tabulate({"age": [20, 35, 41, 60]}, bins={"age": "quantiles:2"})
+    >>> pt.tabulate({"age": [37.5, 44]}, bins=bins_in(first)).to_series().to_dict()
+    {('<41',): 1.0, ('>=41',): 1.0}
+    """
+    domain = domain_of(getattr(table, "table", table))
+    found = {name: bins_labelled(labels) for name, labels in zip(domain.attributes, domain.categories, strict=True)}
+    return {name: bins for name, bins in found.items() if bins is not None}
+
+
+def bins_labelled(labels: Iterable[Any]) -> Bins | None:
+    """Return the bins that have such labels, in their order; None where they are no bins."""
+    texts = tuple(label for label in labels if label != MISSING_CATEGORY)
+    if len(texts) < 2 or not all(isinstance(text, str) for text in texts):
+        return None
+    begins = [_BEGINS.fullmatch(text) for text in texts[1:]]
+    edges = tuple(float(begin["edge"]) for begin in begins if begin is not None)
+    spelled = (year_labels, bin_labels) if len(edges) == len(begins) else ()
+    return next((Bins(edges, texts) for labels_of in spelled if tuple(labels_of(edges)) == texts), None)
 
 
 def make_bins(spec: BinSpec, attribute: str, numbers: FloatArray, masses: FloatArray) -> Bins:
@@ -61,6 +102,8 @@ def make_bins(spec: BinSpec, attribute: str, numbers: FloatArray, masses: FloatA
     InvalidTableError
         An infinite number, or numbers that no quantile cuts.
     """
+    if isinstance(spec, Bins):
+        return spec
     known = ~np.isnan(numbers)
     if np.isinf(numbers).any():
         raise InvalidTableError(f"attribute {attribute!r} has an infinite number, which is in no bin", where=attribute)
@@ -86,7 +129,7 @@ def bins_of_column(column: nw.Series[Any], attribute: str, spec: BinSpec) -> tup
     """
     numbers = binned_numbers(column, attribute)
     bins = make_bins(spec, attribute, numbers, np.ones(len(numbers)))
-    return Factor(bins.codes(numbers), pd.Index(bins.labels)), bins
+    return bins.factor(numbers), bins
 
 
 def binned_numbers(column: nw.Series[Any], attribute: str) -> FloatArray:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
@@ -12,7 +12,7 @@ from purtensor._options import check_choice
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCategoryError
 from purtensor.kernels.sums import group_sums
-from purtensor.records.bins import BinSpec, bin_labels, binned_numbers, make_bins, year_labels
+from purtensor.records.bins import binned_numbers, bins_labelled
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.frames import in_flavour, read_records, require_aligned, series
 from purtensor.records.groups import lazy_frame
@@ -32,7 +32,6 @@ def weights(
     kind: str = "weight",
     total: str = "records",
     missing: str = "raise",
-    bins: Mapping[str, BinSpec] | None = None,
 ) -> Any:
     """Return the weight of every record with which the records have the distribution of a result.
 
@@ -45,7 +44,7 @@ def weights(
     ----------
     records
         The records that the result was made of, or others with its attributes: a frame, a dict of arrays, or files.
-        Columns that are no attributes are passed over.
+        Columns that are no attributes are passed over. Numbers are binned as the attribute of the result is.
     result
         A Projection, a Relaxation, or a table.
     weights
@@ -56,8 +55,6 @@ def weights(
         What the weights sum to: that of the "records", or that of the "result".
     missing
         As in `tabulate`; under "drop" a record with a missing value gets the weight 0.
-    bins
-        Of columns of numbers, as in `tabulate`.
 
     Returns
     -------
@@ -87,7 +84,7 @@ def weights(
     check_choice("kind", kind, ("weight", "factor"))
     check_choice("total", total, ("records", "result"))
     coded, records = coded_result(result), in_memory(records)
-    rows = profile_rows(records, coded, missing=missing, bins=bins)
+    rows = profile_rows(records, coded, missing=missing)
     design = design_weights(records, weights, len(rows))
     ratio, sums = _ratios(coded, rows, design)
     if kind == "weight":
@@ -95,9 +92,7 @@ def weights(
     return in_flavour(records, ratio, kind)
 
 
-def unreached_mass(
-    records: Any, result: Any, *, missing: str = "raise", bins: Mapping[str, BinSpec] | None = None
-) -> float:
+def unreached_mass(records: Any, result: Any, *, missing: str = "raise") -> float:
     """Return the share of a result's mass on profiles that no record has.
 
     Raises
@@ -114,7 +109,7 @@ def unreached_mass(
     0.25
     """
     coded = coded_result(result)
-    rows = profile_rows(in_memory(records), coded, missing=missing, bins=bins)
+    rows = profile_rows(in_memory(records), coded, missing=missing)
     reached = np.unique(rows[rows >= 0])
     return float(1 - coded.values[reached].sum() / coded.total)
 
@@ -134,9 +129,7 @@ def in_memory(records: Any) -> Any:
     return records if lazy is None else lazy.collect().to_native()
 
 
-def profile_rows(
-    records: Any, coded: CodedTable, *, missing: str = "raise", bins: Mapping[str, BinSpec] | None = None
-) -> IntArray:
+def profile_rows(records: Any, coded: CodedTable, *, missing: str = "raise") -> IntArray:
     """Return the row of a result's support that each record has; -1 where it has no mass there, or a gap was dropped.
 
     Raises
@@ -145,15 +138,14 @@ def profile_rows(
         As `weights`.
     """
     check_choice("missing", missing, ("raise", "drop", "category"))
-    names, made = coded.domain.attributes, dict(bins or {})
+    names = coded.domain.attributes
     source = read_records(records)
     columns = source.select([_known(name, source.names) for name in names])
     codes, gaps = [], None
     for name, categories in zip(names, coded.domain.categories, strict=True):
-        if name in made:
-            factor = _binned(columns[name], name, made[name], categories)
-        else:
-            factor = factorize(columns[name], name)
+        column = columns[name]
+        bins = bins_labelled(categories) if _may_be_numbers(column) else None
+        factor = factorize(column, name) if bins is None else bins.factor(binned_numbers(column, name))
         absent = factor.codes < 0
         if absent.any() and missing == "raise":
             raise InvalidTableError(
@@ -173,20 +165,14 @@ def profile_rows(
     return np.where(gaps, -1, found) if missing == "drop" and gaps is not None else found
 
 
+def _may_be_numbers(column: Any) -> bool:
+    return column.dtype.is_numeric() or isinstance(column.dtype, nw.Object)  # numbers of a list are objects
+
+
 def _known(name: str, names: tuple[str, ...]) -> str:
     if name not in names:
         raise UnknownAttributeError.among(name, names, "this set of records")
     return name
-
-
-def _binned(column: Any, name: str, spec: BinSpec, categories: pd.Index[Any]) -> Factor:
-    """Return a column in bins, with those labels of theirs that the result has."""
-    numbers = binned_numbers(column, name)
-    own = make_bins(spec, name, numbers, np.ones(len(numbers)))
-    known = set(categories.tolist())
-    spelled = (own.labels, year_labels(own.edges), bin_labels(own.edges))
-    labels = next((found for found in spelled if known <= {*found, MISSING_CATEGORY}), own.labels)
-    return Factor(own.codes(numbers), pd.Index(list(labels)))
 
 
 def _require_known(

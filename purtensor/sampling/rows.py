@@ -11,7 +11,6 @@ import pandas as pd
 
 from purtensor._typing import IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.records.bins import BinSpec
 from purtensor.records.weights import coded_result, design_weights, in_memory, profile_rows
 from purtensor.sampling.checks import generator, whole_size
 from purtensor.sampling.draw import multinomial
@@ -29,7 +28,6 @@ def draw_rows(
     response: str | None = None,
     weights: Any = None,
     missing: str = "raise",
-    bins: Mapping[str, BinSpec] | None = None,
 ) -> Any:
     """Return rows drawn from a result, with the columns that the records came with.
 
@@ -40,7 +38,7 @@ def draw_rows(
 
     Parameters
     ----------
-    records, result, weights, missing, bins
+    records, result, weights, missing
         As in `purtensor.weights`.
     size
         How many rows.
@@ -82,7 +80,7 @@ def draw_rows(
     if not number:
         raise InvalidOptionError("size must be 1 or more, got 0")
     coded, records = coded_result(result), in_memory(records)
-    own = profile_rows(records, coded, missing=missing, bins=bins)
+    own = profile_rows(records, coded, missing=missing)
     design = design_weights(records, weights, len(own))
     order = canonical_order(coded)
     drawn = np.zeros(len(coded.values), dtype=np.int64)

@@ -36,7 +36,7 @@ def test_project__writes_the_weight_of_each_record(people, capsys):
     assert main(words) == 0
     written = pd.read_csv("weights.csv")
     assert written.drop(columns="weight").equals(people)
-    wanted = pt.weights(people, pt.load("fair.csv"), bins={"age": [30, 50]})
+    wanted = pt.weights(people, pt.load("fair.csv"))
     np.testing.assert_allclose(written["weight"], wanted, rtol=1e-12)
     shares = written.groupby("sex").apply(lambda own: np.average(own["hired"] == "yes", weights=own["weight"]))
     assert shares["f"] == pytest.approx(shares["m"], abs=1e-6)
@@ -69,3 +69,17 @@ def test_project__refuses_before_it_solves(people, capsys, words, told):
     assert told in capsys.readouterr().err
     assert not Path("o.csv").exists()
     assert pd.read_csv("people.csv").equals(people)
+
+
+def test_project__bins_a_new_file_as_one_that_was_written(people, capsys, tmp_path):
+    assert main([*WORDS, "--bins", "age=quantiles:3", "--out", "fair.csv"]) == 0
+    people.assign(age=people["age"] + 9.5).to_csv("older.csv", index=False)
+    words = [*WORDS[:1], "older.csv", *WORDS[2:], "--bins", "fair.csv", "--out", "again.csv"]
+    assert main(words) == 0
+    ages = [set(pd.read_csv(name)["age"]) for name in ("fair.csv", "again.csv")]
+    assert ages[1] <= ages[0]
+    assert main([*WORDS, "--bins", "age=25,40", "--reference", "people.csv", "--out", "onto.csv"]) == 0
+    capsys.readouterr()
+    pd.DataFrame({"sex": ["f"], "count": [1]}).to_csv("plain.csv", index=False)
+    assert main([*WORDS, "--bins", "plain.csv", "--out", "o.csv"]) == 2
+    assert "no attribute of plain.csv is in bins" in capsys.readouterr().err

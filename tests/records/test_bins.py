@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import purtensor as pt
-from purtensor.records.bins import make_bins
+from purtensor.records.bins import bin_labels, bins_in, bins_labelled, make_bins, year_labels
 
 AGES = [18, 30, 44, 45, 70]
 
@@ -103,3 +103,33 @@ def test_tabulate__nullable_integers_are_binned_as_floats_with_gaps_are(missing:
     first, second = (pt.tabulate(frame, bins={"age": [30, 45]}, missing=missing) for frame in frames)
     assert first.to_series().to_dict() == second.to_series().to_dict()
     assert first.sum() == (3 if missing == "drop" else 4)
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6, unique=True).map(sorted)
+    | st.lists(st.integers(-200, 200), min_size=1, max_size=6, unique=True).map(sorted)
+)
+def test_bins_labelled__reads_edges_back_from_labels(edges: list[float]) -> None:
+    whole = all(float(edge).is_integer() for edge in edges)
+    for labels in ([year_labels(edges)] if whole else []) + [bin_labels(edges)]:
+        found = bins_labelled([*labels, "missing"])
+        assert found is not None
+        assert (found.edges, found.labels) == (tuple(map(float, edges)), tuple(labels))
+
+
+@pytest.mark.parametrize(
+    "labels", [["f", "m"], [1, 2], ["<30", ">=45"], [">=30", "<30"], ["<30", "30-44", ">=44.5"], ["<x", ">=x"], ["<1"]]
+)
+def test_bins_labelled__other_labels_are_no_bins(labels: list[object]) -> None:
+    assert bins_labelled(labels) is None
+
+
+def test_bins_in__a_result_bins_other_records_as_its_own(tmp_path: Path) -> None:
+    people = {"age": AGES, "sex": ["f", "m", "f", "m", "f"]}
+    table = pt.tabulate(people, bins={"age": "quantiles:2"})
+    pt.save(table, tmp_path / "table.csv")
+    others = {"age": [0.5, 44.5, 60.25], "sex": ["m", "m", "f"]}
+    for known in (table, pt.load(tmp_path / "table.csv"), pt.project(table, pt.marginals_of(table, ["age", "sex"]))):
+        assert list(bins_in(known)) == ["age"]
+        again = pt.tabulate(others, bins=bins_in(known))
+        assert again.to_series().to_dict() == {("<45", "m"): 2.0, (">=45", "f"): 1.0}

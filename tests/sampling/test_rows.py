@@ -19,18 +19,18 @@ def counts(**options):
 
 def test_draw_rows__are_copies_of_records_in_proportion_to_the_result():
     result = counts().copy(data=[0, 1, 0, 3, 0, 0])  # n, f, >=35 and y, f, <35
-    found = draw_rows(PEOPLE, result, 4000, seed=2, bins={"age": [35]})
+    found = draw_rows(PEOPLE, result, 4000, seed=2)
     assert list(found.columns) == list(PEOPLE.columns)
     assert set(found["age"]) == {20, 40}
     assert found["hired"].eq("y").mean() == pytest.approx(0.75, abs=0.03)
     assert found.merge(PEOPLE).shape == found.shape  # each is a record, whole
-    assert found.equals(draw_rows(PEOPLE, result, 4000, seed=2, bins={"age": [35]}))
-    assert not found.equals(draw_rows(PEOPLE, result, 4000, seed=3, bins={"age": [35]}))
+    assert found.equals(draw_rows(PEOPLE, result, 4000, seed=2))
+    assert not found.equals(draw_rows(PEOPLE, result, 4000, seed=3))
 
 
 def test_draw_rows__replace_the_response_where_no_record_has_the_profile():
     result = pt.regularize(counts(weights="w"), 5.0, response="hired")
-    found = draw_rows(PEOPLE, result, 500, seed=1, response="hired", weights="w", bins={"age": [35]})
+    found = draw_rows(PEOPLE, result, 500, seed=1, response="hired", weights="w")
     assert list(found.columns) == ["hired", "sex", "age"]
     drawn = set(map(tuple, found.values.tolist()))
     assert ("n", "m", 30) in drawn  # the man of 30 was hired
@@ -42,7 +42,7 @@ def test_draw_rows__replace_the_response_where_no_record_has_the_profile():
 def test_draw_rows__refuse_a_profile_that_no_record_is_like():
     result = pt.regularize(counts(), 100.0, response="hired")
     with pytest.raises(pt.InvalidTableError, match="no record is like the profile \\(hired="):
-        draw_rows(PEOPLE, result, 99, seed=1, bins={"age": [35]})
+        draw_rows(PEOPLE, result, 99, seed=1)
     with pytest.raises(pt.InvalidOptionError, match="size must be 1 or more"):
         draw_rows(PEOPLE, result, 0, seed=1)
 
