@@ -15,24 +15,24 @@ _BEYOND_INT64 = 2**63
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Refuse an option that is none of the words, whatever comparing it with them would do."""
+    """Refuse an option that is not one of the words, whatever comparing it with them would do."""
     if not isinstance(value, str) or value not in choices:
         words = list(choices)
         raise InvalidOptionError(
-            f"{name} is one of {', '.join(words)}, this is {value!r}", where=name, expected=words, got=value
+            f"{name} must be one of {', '.join(words)}, got {value!r}", where=name, expected=words, got=value
         )
 
 
 def check_flag(name: str, value: object) -> None:
     """Refuse an option that is neither True nor False: 'no' and [False] would count as True."""
     if not isinstance(value, bool | np.bool_):
-        raise InvalidOptionError(f"{name} is True or False, this is {value!r}")
+        raise InvalidOptionError(f"{name} must be True or False, got {value!r}")
 
 
 def check_name(what: str, value: object) -> None:
     """Refuse what cannot be the name of `what`, as a list, which no dict can be asked for."""
     if not isinstance(value, str):
-        raise InvalidOptionError(f"{what} is asked for by its name, this is {value!r}")
+        raise InvalidOptionError(f"{what} must be named by a string, got {value!r}")
 
 
 def items_of(value: object) -> list[Any] | None:
@@ -44,12 +44,12 @@ def items_of(value: object) -> list[Any] | None:
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """Tell whether a value is a whole number from 0 on that an int64 holds; True and False are none."""
+    """Return whether a value is a whole number from 0 on that an int64 holds; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < _BEYOND_INT64
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Tell whether a value is a real number that float64 holds, not NaN; True and False are none, infinity is one."""
+    """Return whether a value is a real number that float64 holds, not NaN; True and False are none, infinity is one."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:

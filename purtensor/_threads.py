@@ -1,6 +1,6 @@
 """Work in chunks on several threads, with the same bits whatever their number.
 
-Chunks are cut by the problem alone, each writes results of its own, and whoever adds those up does it in the order of
+Chunks are cut by the problem alone, each writes results of its own, and they are added up in the order of
 the chunks. Kernels hold no GIL, so plain threads are enough (notes/decisions.md).
 """
 
@@ -42,7 +42,7 @@ def thread_count() -> int:
         affinity = getattr(os, "sched_getaffinity", None)  # not on every system
         return len(affinity(0)) if affinity else (os.cpu_count() or 1)
     if not asked.isdecimal() or int(asked) < 1:
-        raise InvalidOptionError(f"{VARIABLE} is a positive whole number, this is {asked!r}")
+        raise InvalidOptionError(f"{VARIABLE} must be a positive whole number, got {asked!r}")
     return int(asked)
 
 

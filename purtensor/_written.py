@@ -30,4 +30,4 @@ def name_and_options(text: str) -> tuple[str, dict[str, Any]]:
             raise ValueError(text)
         return call.func.id, {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise InvalidOptionError(f"options are written as name(option=value, ...), this is {text!r}") from None
+        raise InvalidOptionError(f"options must be written as name(option=value, ...), got {text!r}") from None

@@ -163,7 +163,7 @@ def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> floa
     """
     if not (hasattr(projection, "table") and hasattr(projection, "reference")):
         raise InvalidOptionError(
-            f"projection is the result of purtensor.project, this is {type(projection).__qualname__}"
+            f"projection must be the result of purtensor.project, got {type(projection).__qualname__}"
         )
     if any(isinstance(one, StoredTable) for one in (p, projection.table, projection.reference)):
         return _stored_defect(p, projection)

@@ -70,5 +70,5 @@ def test_thread_count__is_asked_by_the_environment_or_has_the_processors(monkeyp
 @pytest.mark.parametrize("asked", ["0", "-1", "two", "1.5"])
 def test_thread_count__refuses_what_is_no_positive_number(monkeypatch, asked):
     monkeypatch.setenv(VARIABLE, asked)
-    with pytest.raises(InvalidOptionError, match=f"{VARIABLE} is a positive whole number, this is '{asked}'"):
+    with pytest.raises(InvalidOptionError, match=f"{VARIABLE} must be a positive whole number, got '{asked}'"):
         thread_count()

@@ -32,7 +32,7 @@ def number_column(records: Any, values: Any) -> FloatArray:
 
 
 def is_numeric(column: nw.Series[Any]) -> bool:
-    """Tell whether a column has numbers, also as objects of Python; booleans are none."""
+    """Return whether a column has numbers, also as objects of Python; booleans are none."""
     if column.dtype.is_numeric():
         return True
     if not isinstance(column.dtype, nw.Object | nw.Unknown):
@@ -41,7 +41,7 @@ def is_numeric(column: nw.Series[Any]) -> bool:
 
 
 def numbers_of(column: nw.Series[Any], fail: Callable[[int, str], NoReturn]) -> FloatArray:
-    """Return a column of numbers as finite float64; `fail` is called with the row of one that is none, and why."""
+    """Return a column of numbers as finite float64; `fail` gets the row of one that is not a number, and why."""
     missing = np.flatnonzero(column.is_null().to_numpy())
     if len(missing):
         fail(int(missing[0]), "is missing")

@@ -111,7 +111,7 @@ def controls_of(frame: Any) -> tuple[Any, ...]:
 
 
 def is_frame(value: Any) -> bool:
-    """Tell whether a value is a data frame of controls rather than constraints."""
+    """Return whether a value is a data frame of controls rather than constraints."""
     if isinstance(value, Marginal | RowConstraint):
         return False
     return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)

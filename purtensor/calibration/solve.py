@@ -74,7 +74,7 @@ def solve_next(asked: Asked, merged: Merged, *, start: Any = None) -> Projection
 
 
 def is_unscaled(asked: Asked) -> bool:
-    """Tell whether design weights stay as they are: logit depends on their scale, which others share with the total."""
+    """Return whether design weights stay unscaled: logit depends on their scale, which others share with the total."""
     own_logit = asked.options.distance == "logit" and asked.relative_to == "given"
     return asked.options.total == "free" or (own_logit and asked.options.total == "constrained")
 

@@ -51,7 +51,7 @@ def _compare(arguments: argparse.Namespace, executor: Any) -> int:
     names = [name_of(solver) for solver in solvers]
     baseline = arguments.baseline or names[0]
     if baseline not in names:
-        raise InvalidOptionError(f"--baseline is one of the solvers, {', '.join(names)}; this is {baseline}")
+        raise InvalidOptionError(f"--baseline must be one of the solvers, {', '.join(names)}, got {baseline}")
     problems = dict(_problem(text, arguments) for text in arguments.problems)
     with bar("comparing", len(problems)) as shown:
         compared = compare(

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidOptionError(f"--out ends in {', '.join(_ENDINGS)}, which say the kind of file: {arguments.out}")
     require_writable(arguments.out)
     if arguments.points < 2:
-        raise InvalidOptionError(f"--points is 2 or more, the two ends, this is {arguments.points}")
+        raise InvalidOptionError(f"--points must be 2 or more, the two ends, got {arguments.points}")
     question = read_question(arguments)
     show_facts("data", question.facts)
     roles: dict[str, Any] = {"response": arguments.response, "protected": arguments.protected}
@@ -79,7 +79,7 @@ def _pictures(curve: xr.Dataset, out: Path, data: str) -> Sequence[Path]:
 
 
 def _is_reached(curve: xr.Dataset) -> bool:
-    """Tell whether any of the violations that are allowed can be reached."""
+    """Return whether any of the violations that are allowed can be reached."""
     return bool(np.isfinite(curve["kl"].values).any())
 
 

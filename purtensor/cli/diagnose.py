@@ -62,7 +62,7 @@ def _bounded(found: Diagnosis[Any]) -> dict[str, str]:
 
 
 def _is_short(found: Diagnosis[Any]) -> bool:
-    """Tell whether the proof is something to read, rather than to keep."""
+    """Return whether the proof is something to read, rather than to keep."""
     explanation = found.explanation
     told = sum(map(len, explanation.sentences)) + sum(len(labels) for _, labels, _, _ in explanation.rows)
     return told <= _SHORT

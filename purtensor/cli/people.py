@@ -40,7 +40,7 @@ def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None)
     InvalidOptionError
         A path, a number of rows or a column that cannot be.
     PurtensorError
-        As the file deserves.
+        Naming what does not fit.
     """
     if arguments.rows is not None:
         if arguments.rows < 1:

@@ -44,7 +44,7 @@ def read_question(arguments: argparse.Namespace) -> Question:
     Raises
     ------
     PurtensorError
-        As the file, its columns and the options deserve.
+        Naming what does not fit.
     """
     counts = read_counts_asked(arguments)
     f = regularize(counts, arguments.strength, response=arguments.response)
@@ -63,7 +63,7 @@ def read_counts_asked(arguments: argparse.Namespace) -> Table:
     Raises
     ------
     PurtensorError
-        As the file and its columns deserve.
+        Naming what does not fit.
     """
     return read_counts(arguments.file, _columns(arguments))
 

@@ -46,7 +46,7 @@ def _positions(conditions: str, soft: str) -> list[int]:
     """Return where the soft letters stand among the conditions."""
     wrong = [letter for letter in soft if letter not in conditions]
     if wrong or not soft:
-        raise InvalidOptionError(f"--soft names letters of the conditions {conditions}, this is {soft!r}")
+        raise InvalidOptionError(f"--soft must name letters of the conditions {conditions}, got {soft!r}")
     return [conditions.index(letter) for letter in dict.fromkeys(soft)]
 
 

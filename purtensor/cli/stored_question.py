@@ -22,7 +22,7 @@ _STRENGTH = 1e-4
 
 
 def is_stored(path: Path) -> bool:
-    """Tell whether a path is the folder of a stored table, rather than of records.
+    """Return whether a path is the folder of a stored table, rather than of records.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def stored_question(arguments: argparse.Namespace) -> Question:
     InvalidOptionError
         A word that would change the table: it is regularised, and its attributes chosen, before it is stored.
     PurtensorError
-        As the store and the roles deserve.
+        Naming what does not fit.
     """
     changing = {
         "--unprotected": arguments.unprotected,

@@ -25,7 +25,7 @@ def worker_processes(number: int) -> Iterator[ProcessPoolExecutor | None]:
         The number is less than 1.
     """
     if number < 1:
-        raise InvalidOptionError(f"--workers is at least 1, this is {number}")
+        raise InvalidOptionError(f"--workers must be at least 1, got {number}")
     if number == 1:
         yield None
         return

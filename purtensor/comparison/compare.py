@@ -81,7 +81,7 @@ def compare(
     Raises
     ------
     InvalidOptionError, InvalidTableError, InconsistentTargetsError
-        Before anything runs: an unknown name, two of one name, a problem that is none.
+        Before anything runs: an unknown name, two of one name, something that is not a problem.
 
     Examples
     --------
@@ -93,9 +93,9 @@ def compare(
     """
     rule = _rule(budget, tolerance, max_iterations, clock)
     if not is_count(repetitions):
-        raise InvalidOptionError(f"repetitions is a count, this is {repetitions!r}")
+        raise InvalidOptionError(f"repetitions must be a count, got {repetitions!r}")
     if on_step is not None and not callable(on_step):
-        raise InvalidOptionError(f"on_step is a function of a problem's and a solver's name, this is {on_step!r}")
+        raise InvalidOptionError(f"on_step must be a function of a problem's and a solver's name, got {on_step!r}")
     asked, invited = questions(problems, max(10.0 * budget, 60.0)), contenders(solvers)
     for question in asked:
         question.check()
@@ -155,11 +155,13 @@ def _described(executor: Any) -> str:
 
 def _rule(budget: float, tolerance: float, max_iterations: int, clock: str) -> Rule:
     if not (is_number(budget) and budget > 0):
-        raise InvalidOptionError(f"budget is the seconds that each run may take, a positive number, this is {budget!r}")
+        raise InvalidOptionError(
+            f"budget must be the seconds that each run may take, a positive number, got {budget!r}"
+        )
     if not (is_number(tolerance) and 0 < tolerance < 1):
-        raise InvalidOptionError(f"tolerance is a share of the total mass in (0, 1), this is {tolerance!r}")
+        raise InvalidOptionError(f"tolerance must be a share of the total mass in (0, 1), got {tolerance!r}")
     if not (is_count(max_iterations) and max_iterations >= 1):
-        raise InvalidOptionError(f"max_iterations is a positive count, this is {max_iterations!r}")
+        raise InvalidOptionError(f"max_iterations must be a positive count, got {max_iterations!r}")
     check_choice("clock", clock, CLOCKS)
     return Rule(float(tolerance), int(max_iterations), float(budget), clock)
 

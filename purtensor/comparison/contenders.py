@@ -79,7 +79,7 @@ def contenders(solvers: Solvers) -> list[Contender]:
     else:
         several = [solvers] if isinstance(solvers, (str, Solver)) else items_of(solvers)
         if several is None:
-            raise InvalidOptionError(f"solvers are names, or objects with a step, this is {solvers!r}")
+            raise InvalidOptionError(f"solvers must be names, or objects with a step, got {solvers!r}")
         listed = [_checked(solver) for solver in several]
         names = [name_of(solver) for solver in listed]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -123,7 +123,7 @@ def _own(text: str) -> Solver:
 
 def _checked(solver: Any) -> Any:
     if not (isinstance(solver, str) or (callable(getattr(solver, "step", None)) and not isinstance(solver, type))):
-        raise InvalidOptionError(f"a solver is a name or an object with a step, such as IPF(), this is {solver!r}")
+        raise InvalidOptionError(f"a solver must be a name or an object with a step, such as IPF(), got {solver!r}")
     return solver
 
 

@@ -203,8 +203,8 @@ def _question(name: str, item: Any, max_seconds: float) -> Question:
 
 def _no_problem(item: Any) -> InvalidOptionError:
     return InvalidOptionError(
-        "a problem is a name, a family with sizes such as 'pur(responses=2, protected=3, unprotected=40)', the path of "
-        f"a saved projection (.nc), an object with reference and constraints, or a pair of them; this is {item!r}"
+        "a problem must be a name, a family with sizes such as 'pur(responses=2, protected=3, unprotected=40)', the "
+        f"path of a saved projection (.nc), an object with reference and constraints, or a pair of them, got {item!r}"
     )
 
 

@@ -75,5 +75,5 @@ class Rule:
         return CLOCKS[self.clock]()
 
     def is_met(self, largest: float, l1: float) -> bool:
-        """Tell whether a table with these misses counts as converged."""
+        """Return whether a table with these misses counts as converged."""
         return largest <= self.tolerance + _ROUNDING and l1 <= L1_FACTOR * (self.tolerance + _ROUNDING)

@@ -27,7 +27,7 @@ def array_table(values: Any) -> Table:
     """
     array = _unmask(values, "the table")
     if array.ndim == 0 or array.dtype.kind not in "buif":
-        raise InvalidTableError(f"the table is an array of numbers with at least one axis, this is {values!r:.60}")
+        raise InvalidTableError(f"the table must be an array of numbers with at least one axis, got {values!r:.60}")
     return dense_table(_domain(range(array.ndim), array.shape), array)
 
 
@@ -37,7 +37,7 @@ def array_target(values: Any, axes: Any, shape: Sequence[int]) -> Marginal:
     Raises
     ------
     InvalidOptionError
-        Axes that are none of the table, or that occur twice.
+        Axes that the table does not have, or that occur twice.
     InvalidTableError
         A target of another shape than the table has along the axes.
     """

@@ -69,7 +69,7 @@ class ipfn:  # noqa: N801 - the name that users know
     Raises
     ------
     InvalidOptionError
-        Something that is none of these.
+        Something else than these.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class ipfn:  # noqa: N801 - the name that users know
         rate_tolerance: float = 1e-8,
     ) -> None:
         if not isinstance(verbose, int | np.integer) or verbose not in (0, 1, 2):
-            raise InvalidOptionError(f"verbose is 0, 1 or 2, this is {verbose!r}")
+            raise InvalidOptionError(f"verbose must be 0, 1 or 2, got {verbose!r}")
         if not isinstance(original, (np.ndarray, pd.DataFrame)):
-            raise InvalidOptionError(f"original is a numpy array or a data frame, this is {type(original).__name__}")
+            raise InvalidOptionError(f"original must be a numpy array or a data frame, got {type(original).__name__}")
         targets, entries = (len(items_of(given) or ()) for given in (aggregates, dimensions))
         if targets != entries or not targets:
             raise InvalidOptionError(
                 f"each target has its dimensions; there are {targets} targets and {entries} entries"
             )
         if not (is_number(convergence_rate) and convergence_rate > 0):
-            raise InvalidOptionError(f"convergence_rate is a positive relative miss, this is {convergence_rate!r}")
+            raise InvalidOptionError(f"convergence_rate must be a positive relative miss, got {convergence_rate!r}")
         self.original = original
         self.aggregates = aggregates
         self.dimensions = dimensions

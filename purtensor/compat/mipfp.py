@@ -96,9 +96,9 @@ def Ipfp(  # noqa: N802 - the name that users know
     Raises
     ------
     InvalidOptionError
-        Axes that are none, as many lists as there are targets, or `na_target`.
+        Axes that the table does not have, as many lists as there are targets, or `na_target`.
     InvalidTableError, InconsistentTargetsError, InfeasibleError
-        As the numbers deserve.
+        Naming what does not fit.
 
     Warns
     -----

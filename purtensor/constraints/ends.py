@@ -241,7 +241,7 @@ def _every_label(ends: Ends, domain: Domain, columns: tuple[IntArray, ...], ever
 
 
 def _all_known(ends: Ends, domain: Domain, columns: list[IntArray]) -> bool:
-    """Tell whether the ends know every category of these members: what they do not list is left out on purpose."""
+    """Return whether the ends know every category of these members: what they do not list is left out on purpose."""
     if ends.listed is None:
         return True
     for own, categories, column in zip(ends.listed.domain.categories, domain.categories, columns, strict=True):

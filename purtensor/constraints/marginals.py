@@ -185,7 +185,7 @@ class StoredMarginal:
     def __post_init__(self) -> None:
         if not isinstance(self.table, StoredTable):
             raise InvalidOptionError(
-                f"a StoredMarginal is of a stored table, as store_table makes one, this is "
+                f"a StoredMarginal must be of a stored table, as store_table makes one, got "
                 f"{type(self.table).__qualname__}; of a table in memory take marginals_of"
             )
         object.__setattr__(self, "scope", named_attributes(self.scope, self.table.domain))
@@ -293,5 +293,5 @@ def _not_a_constraint(item: Any) -> InvalidOptionError:
             "purtensor.project of a table in memory"
         )
     return InvalidOptionError(
-        f"a constraint is a purtensor.Marginal, this is {type(item).__qualname__}; wrap a table as Marginal(table)"
+        f"a constraint must be a purtensor.Marginal, got {type(item).__qualname__}; wrap a table as Marginal(table)"
     )

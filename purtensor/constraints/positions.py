@@ -41,6 +41,6 @@ def _position(constraints: Sequence[Marginal], item: Any) -> int:
         position = -1
     if isinstance(item, bool) or not 0 <= position < len(constraints):
         raise InvalidOptionError(
-            f"soft names constraints by themselves or by position from 0 to {len(constraints) - 1}, this is {item!r}"
+            f"soft must name constraints by themselves or by position from 0 to {len(constraints) - 1}, got {item!r}"
         )
     return position

@@ -30,7 +30,7 @@ def read_scopes(scopes: Scopes) -> tuple[tuple[str, ...], ...]:
     elif (several := items_of(scopes)) is not None:
         read = tuple(_read_scope(scope) for scope in several)
     else:
-        raise InvalidOptionError(f"scopes are names, this is {type(scopes).__qualname__}; {_NOTHING_ELSE}")
+        raise InvalidOptionError(f"scopes must be names, got {type(scopes).__qualname__}; {_NOTHING_ELSE}")
     if not read or not all(read):
         raise InvalidOptionError(
             f"{'a scope is empty' if read else 'no scope was given'} in {scopes!r}; {_NOTHING_ELSE}"

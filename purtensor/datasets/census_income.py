@@ -106,7 +106,7 @@ def census_wage(
     Notes
     -----
     UCI Machine Learning Repository, https://doi.org/10.24432/C5N30T, by T. Lane and R. Kohavi, CC BY 4.0. `race4` is
-    hispanic for whoever reports a Hispanic origin, else white, black or other.
+    hispanic for people who report a Hispanic origin, else white, black or other.
     """
     names = chosen_attributes(attributes, WAGE_STUDY, ATTRIBUTES, "the Census-Income data")
     checked_choice(year, "year", (None, 1994, 1995))

@@ -150,7 +150,7 @@ def _checked(slacks: Iterable[float]) -> FloatArray:
     asked = steps_given("slacks", slacks)
     wrong = asked[~(np.isfinite(asked) & (asked >= 0))]
     if len(wrong):
-        raise InvalidOptionError(f"a slack is a violation that is allowed, 0 or more, this is {wrong[0]}")
+        raise InvalidOptionError(f"a slack must be a violation that is allowed, 0 or more, got {wrong[0]}")
     return asked
 
 

@@ -182,8 +182,8 @@ def reference_codes(domain: Domain, reference: Mapping[str, Any]) -> list[int]:
     """Return the codes of a profile that is given as a mapping from attributes to categories."""
     if not isinstance(reference, Mapping):
         raise InvalidOptionError(
-            "reference is a mapping from protected attributes to categories, such as {'sex': 'male'}, "
-            f"this is {reference!r}"
+            "reference must be a mapping from protected attributes to categories, such as {'sex': 'male'}, "
+            f"got {reference!r}"
         )
     for name in reference:
         if name not in domain.attributes:

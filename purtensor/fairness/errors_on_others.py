@@ -81,7 +81,7 @@ def errors_on_others(
     UnknownAttributeError, UnknownCategoryError
         The people lack an attribute, or nobody has the reference profile.
     InvalidOptionError
-        A size that is none, or attributes that do not fit together.
+        A size that is not positive, or attributes that do not fit together.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from purtensor.tables.marginal import marginalize
 from purtensor.tables.store.table import StoredTable
 
 _STRENGTH_WITHOUT_END = 1e5
-"""Nats a unit of violation: so dear that none is left that can be avoided."""
+"""Nats a unit of violation: a price so high that no avoidable violation is left."""
 
 
 def parity_violation(p: Table | StoredTable, *, response: str, protected: Attributes) -> float:

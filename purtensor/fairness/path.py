@@ -145,7 +145,7 @@ def _checked(strengths: Iterable[float]) -> FloatArray:
     wrong = asked[~(asked > 0)]
     if len(wrong):
         raise InvalidOptionError(
-            f"a strength is a positive pseudo-count, or inf for the uniform reference, this is {wrong[0]}; for the "
+            f"a strength must be a positive pseudo-count, or inf for the uniform reference, got {wrong[0]}; for the "
             "limit at 0 take a small one, such as 1e-9"
         )
     return asked

@@ -128,7 +128,7 @@ class _Pairing:
 
 def _predictors(model: Domain, population: Domain, response: str) -> tuple[str, ...]:
     if not isinstance(response, str):
-        raise InvalidOptionError(f"response is the name of one attribute, this is {response!r}")
+        raise InvalidOptionError(f"response must be the name of one attribute, got {response!r}")
     named_attributes(response, model)
     predictors = tuple(name for name in model.attributes if name != response)
     if not predictors:

@@ -110,7 +110,7 @@ def _check(predictors: tuple[str, ...], most: int) -> None:
     if not predictors:
         raise InvalidOptionError("there is no predictor: all attributes are response or protected")
     if not (is_count(most) and most >= 1):
-        raise InvalidOptionError(f"largest is a number of predictors, 1 or more, this is {most!r}")
+        raise InvalidOptionError(f"largest must be a number of predictors, 1 or more, got {most!r}")
     pairs = math.comb(len(predictors), 2)
     if most > 1 and pairs > _MOST_PAIRS:
         raise InvalidOptionError(
@@ -166,7 +166,7 @@ class _Costs:
 
 
 def _is_binary(f: Table, response: str) -> bool:
-    """Tell whether there are two responses: then the smallest violation is had exactly, by a maximum flow."""
+    """Return whether there are two responses: then the smallest violation is had exactly, by a maximum flow."""
     return int(np.count_nonzero(marginal(f, response).values)) == 2
 
 

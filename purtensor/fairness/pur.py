@@ -155,9 +155,9 @@ def pur(
     """
     makers = {"P": _parity, "U": _utility, "R": _realism}
     if not isinstance(conditions, str) or not conditions or not set(conditions) <= set(makers):
-        raise InvalidOptionError(f"conditions are letters among P, U and R, such as 'PUR', this is {conditions!r}")
+        raise InvalidOptionError(f"conditions must be letters among P, U and R, such as 'PUR', got {conditions!r}")
     if len(set(conditions)) < len(conditions):
-        raise InvalidOptionError(f"conditions name each letter once, this is {conditions!r}")
+        raise InvalidOptionError(f"conditions must name each letter once, got {conditions!r}")
     if isinstance(f, StoredTable):
         roles = roles_of(f.domain, response, protected)
         scopes = {"U": (roles.response, *roles.unprotected), "R": (*roles.protected, *roles.unprotected)}

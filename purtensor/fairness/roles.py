@@ -30,7 +30,7 @@ def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
         Not one response, no protected attribute, or one that is both.
     """
     if not isinstance(response, str):
-        raise InvalidOptionError(f"response is the name of one attribute, this is {response!r}")
+        raise InvalidOptionError(f"response must be the name of one attribute, got {response!r}")
     named_attributes(response, domain)
     names = named_attributes(protected, domain)
     if not names:

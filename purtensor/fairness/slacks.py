@@ -131,5 +131,5 @@ def _newton(found: AtStrength, excess: float) -> float:
 
 
 def _is_used_up(excess: float, strength: float) -> bool:
-    """Tell whether the misses are the slack, or so near to it that the rest is worth nothing."""
+    """Return whether the misses are the slack, or so near to it that the rest is worth nothing."""
     return abs(excess) <= _TOLERANCE and abs(excess) * max(1.0 if excess > 0.0 else 0.0, strength) <= _MET

@@ -101,7 +101,7 @@ def smooth(
     UnknownAttributeError
         The counts have no such attribute.
     InvalidOptionError
-        Orders, strengths, folds or a seed that are none, more folds than individuals, or attributes that do not fit.
+        Invalid orders, strengths, folds or seed, more folds than individuals, or attributes that do not fit.
     InvalidTableError
         Values that are no whole numbers.
     InfeasibleError

@@ -71,7 +71,7 @@ def value_of(certificate: Sequence[Table], targets: Sequence[Whole]) -> tuple[in
 
 
 def stands_for(target: Table, exact: Whole, units: int) -> bool:
-    """Tell whether whole numbers of units are what the values of a target are, rounded, when both have mass 1."""
+    """Return whether whole numbers of units are what the values of a target are, rounded, when both have mass 1."""
     stored = {row: Fraction(value) for row, value in entries(target) if value}
     total = sum(stored.values())
     return stored.keys() == exact.keys() and all(
@@ -82,7 +82,7 @@ def stands_for(target: Table, exact: Whole, units: int) -> bool:
 def meets(
     masses: dict[Profile, Number], attributes: Sequence[str], scope: Sequence[str], target: Whole, allowed: Fraction
 ) -> bool:
-    """Tell whether masses sum to a target in every row, up to what is allowed."""
+    """Return whether masses sum to a target in every row, up to what is allowed."""
     row = onto(attributes, scope)
     sums: dict[Profile, Number] = defaultdict(int)
     for profile, mass in masses.items():

@@ -63,7 +63,7 @@ def _by_cycles(coupling: Coupling, closing: IntArray, left: IntArray, allowed: F
 
 
 def _reaches(cycles: IntArray, solved: tuple[list[int], int], left: IntArray, allowed: Fraction) -> bool:
-    """Tell whether the amounts give every row what is left to it, up to what is allowed."""
+    """Return whether the amounts give every row what is left to it, up to what is allowed."""
     numerators, denominator = solved
     used = np.flatnonzero(cycles.any(axis=0) | (left != 0))
     reached = cycles[:, used].T.astype(object) @ np.array(numerators, dtype=object)

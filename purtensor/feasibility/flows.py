@@ -82,12 +82,12 @@ def triangle_of(system: System) -> Triangle | None:
 
 
 def is_binary(system: System, triangle: Triangle) -> bool:
-    """Tell whether there are two responses."""
+    """Return whether there are two responses."""
     return _responses(system, triangle) is not None
 
 
 def _is_independent(system: System, k: int, names: tuple[str, ...]) -> bool:
-    """Tell whether the target of a constraint is the product of its marginals over `names` and over the others."""
+    """Return whether the target of a constraint is the product of its marginals over `names` and over the others."""
     shares = system.targets[system.block(k)] / system.targets[system.block(k)].sum()
     product = np.ones(len(shares))
     for part in (names, tuple(name for name in system.scopes[k] if name not in names)):

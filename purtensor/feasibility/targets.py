@@ -156,7 +156,7 @@ def _multiples(system: System, shares: FloatArray, unit: float) -> ExactTargets 
 
 
 def _mostly(near: BoolArray, system: System) -> bool:
-    """Tell whether some constraint consists of multiples alone."""
+    """Return whether some constraint consists of multiples alone."""
     return any(near[system.block(k)].all() for k in range(len(system.scopes)))
 
 
@@ -239,7 +239,7 @@ def joint_groups(system: System, pair: tuple[int, int], names: Sequence[str]) ->
 
 
 def _agree(system: System, kinds: Sequence[_Whole | _Product]) -> bool:
-    """Tell whether all constraints agree exactly on every marginal that two of them share, and on the total."""
+    """Return whether all constraints agree exactly on every marginal that two of them share, and on the total."""
     squared = any(isinstance(kind, _Product) for kind in kinds)
     factor = int(next(kind.values.sum() for kind in kinds if isinstance(kind, _Whole))) if squared else 1
     for one, two in itertools.combinations(range(len(kinds)), 2):

@@ -143,7 +143,7 @@ class StandardErrors(Shown):
             raise InvalidOptionError(f"response is one attribute and protected are others, not {response!r}, {names}")
         if not isinstance(reference, Mapping) or set(reference) != set(names):
             raise InvalidOptionError(
-                f"reference names a category for each of {', '.join(names)}, this is {reference!r}"
+                f"reference must name a category for each of {', '.join(names)}, got {reference!r}"
             )
         y = coded.columns(named_attributes(response, coded.domain))[0][self.labelled.profiles]
         columns = [column[self.labelled.profiles] for column in coded.columns(names)]
@@ -246,7 +246,7 @@ def standard_errors(
     """
     require_projection(result)
     if not (is_count(size) and size >= 1):
-        raise InvalidOptionError(f"size is the number of individuals, 1 or more, this is {size!r}")
+        raise InvalidOptionError(f"size must be the number of individuals, 1 or more, got {size!r}")
     if not result.converged:
         raise InvalidOptionError(f"the projection has not converged ({result.termination.value}); it has no derivative")
     if not isinstance(result.evidence, SolverEvidence):

@@ -99,7 +99,7 @@ def _named(kinds: Iterable[str], constraints: int) -> list[str]:
     if named is None or len(named) != constraints or any(not isinstance(k, str) or k not in KINDS for k in named):
         told = kinds if named is None else named
         raise InvalidOptionError(
-            f"targets is one of {', '.join(KINDS)} for each of {constraints} constraints, not {told!r}"
+            f"targets must be one of {', '.join(KINDS)} for each of {constraints} constraints, got {told!r}"
         )
     return named
 

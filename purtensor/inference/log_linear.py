@@ -103,7 +103,7 @@ class LogLinearFit(Shown):
         }
 
     def is_within(self, other: LogLinearFit) -> bool:
-        """Tell whether this model is a special case of another: each of its scopes lies in one of the other's."""
+        """Return whether this model is a special case of another: each of its scopes lies in one of the other's."""
         return all(any(set(scope) <= set(larger) for larger in other.scopes) for scope in self.scopes)
 
 

@@ -51,7 +51,7 @@ def map_each(task: Callable[..., T], numbers: Sequence[Any], *arguments: Any) ->
 def map_reduce(task: Callable[..., T], add: Callable[[list[T]], T], numbers: Sequence[Any], *arguments: Any) -> T:
     """Return the sum of `task(number, *arguments)` over all numbers.
 
-    The sums are taken in a tree that the count alone decides, so that the result has the same bits whoever computes
+    The sums are taken in a tree that the count alone decides: the result has the same bits whichever worker computes
     what, and nobody holds more than a few terms.
     """
 

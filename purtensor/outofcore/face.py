@@ -119,7 +119,7 @@ def face_named(store: SlabStore, name: Any) -> SlabStore:
 
 
 def is_on_face(options: dict[str, Any]) -> bool:
-    """Tell whether a run goes on without zeros that the constraints force."""
+    """Return whether a run goes on without zeros that the constraints force."""
     return bool(_options_before(options))
 
 

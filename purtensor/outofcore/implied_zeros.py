@@ -93,7 +93,7 @@ class ProvedZeros:
         return found
 
     def hold(self) -> bool:
-        """Tell whether all proofs hold, to what rounding of the targets allows; they are those that were given."""
+        """Return whether all proofs hold, to what rounding of the targets allows; they are those that were given."""
         if self.negative or self.differ:
             return False
         pairs = zip(self.values, self.absolutes, strict=True)
@@ -102,7 +102,7 @@ class ProvedZeros:
         return all(self._is_given(k) for k in range(len(self.evidence.scopes)))
 
     def _is_given(self, k: int) -> bool:
-        """Tell whether the targets of the rows are those of a constraint, to rounding."""
+        """Return whether the targets of the rows are those of a constraint, to rounding."""
         result, evidence = self.result, self.evidence
         scope = evidence.scopes[k]
 
@@ -123,7 +123,7 @@ def _proven(piece: Piece) -> list[ProvenRows]:
 
 
 def _same(one: ProvenRows, other: ProvenRows) -> bool:
-    """Tell whether rows have the same codes, targets and weights."""
+    """Return whether rows have the same codes, targets and weights."""
     pairs = [*zip(one.codes, other.codes, strict=True), (one.targets, other.targets), (one.weights, other.weights)]
     return all(np.array_equal(left, right) for left, right in pairs)
 

@@ -204,7 +204,7 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
             raise InvalidOptionError("a stored table is swept by plain IPF: no relaxation, no acceleration")
         order = [int(k) for k in solver.order] if solver.order is not None else order
         if sorted(order) != list(range(constraints)):
-            raise InvalidOptionError(f"order is a permutation of 0 .. {constraints - 1}, this is {tuple(order)}")
+            raise InvalidOptionError(f"order must be a permutation of 0 .. {constraints - 1}, got {tuple(order)}")
     elif not isinstance(solver, Newton):
         raise InvalidOptionError(f"a stored table is projected by Newton(), IPF() or LBFGS(), not by {solver!r}")
     newton = isinstance(solver, Newton)

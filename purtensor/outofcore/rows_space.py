@@ -191,7 +191,7 @@ def emptied_pass(
     totals: tuple[float, float],
     residual_l1: float,
 ) -> bool:
-    """Tell whether a chunk has profiles that are all but empty."""
+    """Return whether a chunk has profiles that are all but empty."""
     chunk, masses = masses_on(folder, number, offsets, potentials)
     return has_emptied(masses, chunk.reference, totals, residual_l1)
 

@@ -44,7 +44,7 @@ def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTab
     ImportError
         dask is not installed.
     InvalidOptionError
-        Constraints that are none.
+        Something that is not a constraint.
     InvalidTableError
         A table on disk, or of chunks of dask, without mass.
     """

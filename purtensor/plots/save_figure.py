@@ -48,7 +48,7 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
     changed.svg changed.png
     """
     if path.suffix:
-        raise InvalidOptionError(f"the path of a figure has no ending, .svg and .png are added; this is {path.name!r}")
+        raise InvalidOptionError(f"the path of a figure has no ending, .svg and .png are added; got {path.name!r}")
     figure = _root_figure(axes)
     vector, pixels = path.with_suffix(".svg"), path.with_suffix(".png")
     with warnings.catch_warnings(record=True) as given:

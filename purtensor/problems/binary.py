@@ -26,7 +26,7 @@ def binary_problem(name: str, rng: np.random.Generator, *, attributes: int) -> N
     """
     if not 2 <= attributes <= _MOST_ATTRIBUTES:
         raise InvalidOptionError(
-            f"two-way marginals of a dense table need 2 to {_MOST_ATTRIBUTES} attributes, this is {attributes}"
+            f"two-way marginals of a dense table need 2 to {_MOST_ATTRIBUTES} attributes, got {attributes}"
         )
     require_room(24 << int(attributes), f"a problem of {attributes} binary attributes")
     mixture = _mixture(rng, attributes)

@@ -98,7 +98,7 @@ def proxy(added: float = 0.0) -> NamedProblem:
     8
     """
     if not (is_number(added) and 0 <= added < sys.float_info.max / 16):  # eight profiles have it
-        raise InvalidOptionError(f"added is a finite mass that is not negative, this is {added!r}")
+        raise InvalidOptionError(f"added must be a finite mass that is not negative, got {added!r}")
     masses = np.zeros((2, 2, 2))
     masses[:, 0, 0] = 0.3, 0.2
     masses[:, 1, 1] = 0.1, 0.4

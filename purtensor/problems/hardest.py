@@ -55,7 +55,7 @@ def hardest(
     Raises
     ------
     InvalidOptionError
-        Sizes that are none, or fewer records than unprotected profiles.
+        Sizes that are not positive, or fewer records than unprotected profiles.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def pur_problem(
     cells = int(responses) * int(protected) * int(unprotected)
     require_room(40 * cells, f"a problem of {responses} x {protected} x {unprotected} profiles")
     if strength > sys.float_info.max / cells:
-        raise InvalidOptionError(f"strength is to be finite over all {cells} profiles together, this is {strength!r}")
+        raise InvalidOptionError(f"strength must be finite over all {cells} profiles together, got {strength!r}")
     effects = Strengths(confounding, utility, bias, interaction)
     population = simulated_population(rng, responses, protected, unprotected, effects)
     if records is None:

@@ -205,8 +205,8 @@ def _check_sizes(family: str, build: Callable[..., NamedProblem], sizes: dict[st
 def _check_size(option: str, value: Any, annotation: str) -> None:
     if annotation == "float":
         if not (is_number(value) and 0 <= value < np.inf):
-            raise InvalidOptionError(f"{option} is a finite number that is not negative, this is {value!r}")
+            raise InvalidOptionError(f"{option} must be a finite number that is not negative, got {value!r}")
     elif value is None and "None" in annotation:
         return
     elif not (is_count(value) and value >= 1):
-        raise InvalidOptionError(f"{option} is a positive whole number, this is {value!r}")
+        raise InvalidOptionError(f"{option} must be a positive whole number, got {value!r}")

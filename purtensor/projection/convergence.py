@@ -121,7 +121,7 @@ def convergence_rate(
     Raises
     ------
     InvalidOptionError
-        An order that is none, or a relaxation outside of (0, 2).
+        An order that is not a permutation of the constraints, or a relaxation outside of (0, 2).
     TooLargeError
         The dependencies between the rows are beyond the memory.
 
@@ -163,14 +163,14 @@ def sweep_of(
     Raises
     ------
     InvalidOptionError
-        An order that is none, or a relaxation outside of (0, 2).
+        An order that is not a permutation of the constraints, or a relaxation outside of (0, 2).
     """
     require_projection(result)
     count = len(result.constraints)
     if order is not None and not _is_permutation(order, count):
-        raise InvalidOptionError(f"order lists the positions 0 to {count - 1} of the constraints, this is {order!r}")
+        raise InvalidOptionError(f"order must list the positions 0 to {count - 1} of the constraints, got {order!r}")
     if not (is_number(relaxation) and 0.0 < relaxation < 2.0):
-        raise InvalidOptionError(f"relaxation is an exponent in (0, 2), 1 for none, this is {relaxation!r}")
+        raise InvalidOptionError(f"relaxation must be an exponent in (0, 2), 1 for none, got {relaxation!r}")
     labelled, masses = solved_arrays(result)
     return labelled, LinearSweep.at(labelled.arrays, masses, order, float(relaxation))
 

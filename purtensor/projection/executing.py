@@ -66,8 +66,8 @@ def outcomes(
     else:
         told = executor if isinstance(executor, int) else type(executor).__qualname__
         raise InvalidOptionError(
-            "executor is None, a number of workers, a joblib.Parallel, or has a submit, as those of concurrent.futures "
-            f"and a Client of dask have; this is {told}"
+            "executor must be None, a number of workers, a joblib.Parallel, or an object with a submit, such as those "
+            f"of concurrent.futures and a Client of dask, got {told}"
         )
 
 

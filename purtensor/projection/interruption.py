@@ -15,7 +15,7 @@ _Result = TypeVar("_Result", bound=Projection[Any] | Relaxation)
 
 
 def is_interrupted(result: object) -> bool:
-    """Tell whether a projection or a relaxation is the state at which Ctrl-C came."""
+    """Return whether a projection or a relaxation is the state at which Ctrl-C came."""
     return getattr(result, "termination", None) is Termination.INTERRUPTED
 
 
@@ -25,7 +25,7 @@ def ended(result: _Result) -> _Result:
     Raises
     ------
     KeyboardInterrupt
-        Ctrl-C ended it: whatever goes on from here would be worked out from an answer that is none.
+        Ctrl-C ended it: what follows would be computed from an answer that is not one.
     """
     if is_interrupted(result):
         raise KeyboardInterrupt

@@ -32,12 +32,12 @@ class FaceVerdict(Generic[TableT]):
     lazily: LazyVerdict[TableT]
 
     def is_hopeless(self) -> bool:
-        """Tell whether it is proved that no positive solution exists, so that the potentials diverge."""
+        """Return whether it is proved that no positive solution exists, so that the potentials diverge."""
         found = self.lazily.diagnosed()
         return found.verdict is Verdict.INFEASIBLE or (found.verdict is Verdict.BOUNDARY and found.evidence.has_face)
 
     def is_refuted(self) -> bool:
-        """Tell whether there is no solution at all."""
+        """Return whether there is no solution at all."""
         return self.lazily.diagnosed().verdict is Verdict.INFEASIBLE
 
 

@@ -109,7 +109,7 @@ def project_many(
         `joblib.Parallel`; anything with `submit`, such as the executors of concurrent.futures and a Client of
         dask.distributed. Other processes must be able to unpickle the members.
     seed
-        Where functions draw references: member n gets the n-th child of this seed, whoever runs it.
+        Where functions draw references: member n gets the n-th child of this seed, whichever process runs it.
     solver, tolerance, stop_on, max_iterations, max_seconds, certificate
         As in `project`.
     progress
@@ -145,7 +145,7 @@ def project_many(
     check_flag("certificate", certificate)
     check_flag("progress", progress)
     if seed is not None and not is_count(seed):
-        raise InvalidOptionError(f"seed is an integer, 0 or more, this is {seed!r}")
+        raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
     members = _members(references, constraints, seed, options)
     results: list[Projection | None] = [None] * len(members)
     failures: list[Failure] = []
@@ -187,7 +187,7 @@ def _members(references: Any, constraints: Any, seed: int | None, options: dict[
     many = None if isinstance(references, Table) or callable(references) else items_of(references)
     if isinstance(references, str) or (many is None and not isinstance(references, Table) and not callable(references)):
         raise InvalidOptionError(
-            f"references are tables, or functions that draw them; this is {type(references).__qualname__}"
+            f"references must be tables, or functions that draw them, got {type(references).__qualname__}"
         )
     sets = _constraint_sets(constraints, one_reference=many is None)
     if many is None:
@@ -201,7 +201,7 @@ def _members(references: Any, constraints: Any, seed: int | None, options: dict[
     wrong = [one for one in many if not (isinstance(one, Table) or callable(one))]
     if wrong:
         raise InvalidOptionError(
-            f"a reference is a table or a function that draws one, this is {type(wrong[0]).__qualname__}"
+            f"a reference must be a table or a function that draws one, got {type(wrong[0]).__qualname__}"
         )
     draws = any(not isinstance(one, Table) for one in many)
     if draws and seed is None:

@@ -18,7 +18,7 @@ def solver_of(solver: Solver | str | None) -> Solver:
         return solver_named(solver)
     chosen = Automatic() if solver is None else solver
     if not callable(getattr(chosen, "step", None)) or isinstance(chosen, type):
-        raise InvalidOptionError(f"solver is an object with a step, such as IPF(), this is {chosen!r}")
+        raise InvalidOptionError(f"solver must be an object with a step, such as IPF(), got {chosen!r}")
     return chosen
 
 
@@ -26,10 +26,10 @@ def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_
     """Return the stopping rule, its options checked."""
     check_choice("stop_on", stop_on, ("residual", "tv_bound", "log_ratio"))
     if not (is_number(tolerance) and 0 <= tolerance < 1):
-        raise InvalidOptionError(f"tolerance is a share of the total mass in [0, 1), this is {tolerance!r}")
+        raise InvalidOptionError(f"tolerance must be a share of the total mass in [0, 1), got {tolerance!r}")
     iterations = _MOST_ITERATIONS if max_iterations is None else iterations_of(max_iterations)
     if max_seconds is not None and not (is_number(max_seconds) and max_seconds > 0):
-        raise InvalidOptionError(f"max_seconds is a positive time, this is {max_seconds!r}")
+        raise InvalidOptionError(f"max_seconds must be a positive time, got {max_seconds!r}")
     return Stopping(float(tolerance), stop_on, iterations, float("inf") if max_seconds is None else float(max_seconds))
 
 
@@ -42,7 +42,7 @@ def refuse_log_ratio(stop_on: str, what: str) -> None:
 def iterations_of(limit: object) -> int:
     """Return a limit on iterations, checked."""
     if not is_count(limit):
-        raise InvalidOptionError(f"max_iterations is a count, this is {limit!r}")
+        raise InvalidOptionError(f"max_iterations must be a count, got {limit!r}")
     return int(limit)
 
 
@@ -50,4 +50,4 @@ def check_telling(progress: object, callback: object) -> None:
     """Refuse a `progress` that is neither True nor False, and a callback that cannot be called."""
     check_flag("progress", progress)
     if callback is not None and not callable(callback):
-        raise InvalidOptionError(f"callback is a function of a Progress, this is {callback!r}")
+        raise InvalidOptionError(f"callback must be a function of a Progress, got {callback!r}")

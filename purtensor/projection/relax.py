@@ -154,12 +154,12 @@ def _check_options(
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     if not (is_number(strength) and 0 < strength < np.inf):
         raise InvalidOptionError(
-            f"strength is positive and finite, this is {strength!r}; for constraints that must hold take project"
+            f"strength must be positive and finite, got {strength!r}; for constraints that must hold take project"
         )
     if not (is_number(tolerance) and 0 < tolerance < 1):
-        raise InvalidOptionError(f"tolerance is a share of the total mass between 0 and 1, this is {tolerance!r}")
+        raise InvalidOptionError(f"tolerance must be a share of the total mass between 0 and 1, got {tolerance!r}")
     if max_iterations is not None and not is_count(max_iterations):
-        raise InvalidOptionError(f"max_iterations is a count, this is {max_iterations!r}")
+        raise InvalidOptionError(f"max_iterations must be a count, got {max_iterations!r}")
 
 
 def _deliver(result: Relaxation, on_failure: str) -> Relaxation:

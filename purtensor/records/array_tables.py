@@ -19,7 +19,7 @@ from purtensor.tables.memory import require_memory
 
 
 def is_pydata(data: Any) -> bool:
-    """Tell whether an array is one of pydata/sparse, without importing it."""
+    """Return whether an array is one of pydata/sparse, without importing it."""
     return hasattr(data, "fill_value") and hasattr(data, "nnz") and not hasattr(data, "getformat")
 
 
@@ -47,7 +47,7 @@ def of_pydata(data: Any, attributes: Any) -> Table:
 def of_array(values: Any, attributes: Any) -> Table:
     """Return the dense table of an array."""
     if values.ndim == 0:
-        raise InvalidTableError("a table has one dimension an attribute, this is a single number")
+        raise InvalidTableError("a table must have one dimension per attribute, got a single number")
     require_memory(values.size * 8, f"a table of {values.size} cells")
     return dense_table(
         _domain(attributes, values.shape), numbers_given(values.reshape(-1)).reshape(values.shape), name="count"

@@ -89,7 +89,7 @@ def as_table(data: Any, attributes: Attributes | Mapping[str, Iterable[Hashable]
     if isinstance(data, np.ndarray | list | tuple) or hasattr(data, "__array__"):
         return of_array(np.asarray(data), attributes)
     raise InvalidTableError(
-        f"a table is a Series, a frame with a column of counts, a crosstab, a dict of totals or an array, this is "
+        f"a table must be a Series, a frame with a column of counts, a crosstab, a dict of totals or an array, got "
         f"{type(data).__module__}.{type(data).__qualname__}"
     )
 
@@ -143,7 +143,7 @@ def _flattened(data: Mapping[Any, Any], before: tuple[Any, ...]) -> Iterable[tup
 
 
 def _is_crosstab(data: pd.DataFrame) -> bool:
-    """Tell whether the columns are the labels of an attribute: then they have its name."""
+    """Return whether the columns are the labels of an attribute: then they have its name."""
     return any(name is not None for name in data.columns.names)
 
 

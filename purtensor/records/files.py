@@ -198,7 +198,7 @@ def open_records(
     kind = kinds.pop()
     if kind in FOREIGN:
         if len(paths) > 1:
-            raise FileFormatError(f"{kind} files are read one at a time, this is {len(paths)}")
+            raise FileFormatError(f"{kind} files must be read one at a time, got {len(paths)} of them")
         return read_foreign(paths[0], kind)
     dialects = tuple(find_dialect(one, options) for one in paths) if kind == ".csv" else ()
     stored = [] if dialects else [schema_of(one, kind) for one in paths]

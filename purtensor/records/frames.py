@@ -49,7 +49,7 @@ def read_records(records: Any) -> Records:
         frame = nw.from_native(records)
     except TypeError:
         raise InvalidTableError(
-            f"records are a data frame (pandas, polars, pyarrow, DuckDB) or a dict of arrays, this is "
+            f"records must be a data frame (pandas, polars, pyarrow, DuckDB) or a dict of arrays, got "
             f"{type(records).__module__}.{type(records).__qualname__}"
         ) from None
     except DuplicateError:

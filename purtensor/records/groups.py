@@ -180,7 +180,7 @@ def lazy_frame(records: Any) -> nw.LazyFrame[Any] | None:
         return None
     try:
         frame = nw.from_native(records, pass_through=True)
-    except DuplicateError:  # a frame in memory: whoever reads it tells
+    except DuplicateError:  # a frame in memory: the reader reports it
         return None
     return frame if isinstance(frame, nw.LazyFrame) else None
 

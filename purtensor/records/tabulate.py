@@ -282,7 +282,7 @@ def _as_numbers(values: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) 
 
 
 def _is_whole(value: Any) -> bool:
-    """Tell whether a number is whole in its own digits: an integer, or such a Decimal or Fraction."""
+    """Return whether a number is whole in its own digits: an integer, or such a Decimal or Fraction."""
     exact = isinstance(value, Fraction) or (isinstance(value, Decimal) and value.is_finite())
     return isinstance(value, int) or (exact and value == int(value))
 

@@ -90,7 +90,7 @@ def first_fraction(texts: Sequence[str], options: TextOptions) -> int | None:
 
 
 def _is_padded(text: str) -> bool:
-    """Tell whether a number begins with zeros, as codes do: 007."""
+    """Return whether a number begins with zeros, as codes do: 007."""
     digits = text.strip().lstrip("+-")
     return len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
 

@@ -128,7 +128,7 @@ def bootstrap(
     times
         How many samples are drawn, 2 or more.
     seed
-        Draw n gets the n-th child of this seed, whoever runs it.
+        Draw n gets the n-th child of this seed, whichever process runs it.
     executor
         What runs the draws, as in `project_many`. Other processes must be able to unpickle the statistic.
     on_failure

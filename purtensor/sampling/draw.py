@@ -44,7 +44,7 @@ def sample(p: Table | StoredTable, size: int, *, seed: int | np.random.Generator
     InvalidTableError
         `p` is no distribution.
     InvalidOptionError
-        A size or seed that is none.
+        A size or seed that is not a count.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def sample_without_replacement(counts: Table, size: int, *, seed: int | np.rando
     InvalidTableError
         `counts` has a value that is no whole number; the message names the profile.
     InvalidOptionError
-        A size or seed that is none, more individuals than there are, or counts of 10^9 individuals or more.
+        A size or seed that is not a count, more individuals than there are, or counts of 10^9 individuals or more.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def round_counts(p: Table, total: int, *, constraints: Constraints = (), seed: i
     InconsistentTargetsError
         `p` does not meet the constraints to a millionth of its total.
     InvalidOptionError
-        A total or seed that is none.
+        A total or seed that is not a count.
 
     Examples
     --------

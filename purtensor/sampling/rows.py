@@ -56,7 +56,7 @@ def draw_rows(
     Raises
     ------
     InvalidOptionError
-        A size or seed that is none.
+        A size or seed that is not a count.
     InvalidTableError
         A profile was drawn that no record has, nor one that differs in the response alone.
     PurtensorError

@@ -164,7 +164,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         check_choice("reference", self.reference, self._references)
         check_choice("unseen", self.unseen, ("marginal", "raise"))
         if self.bins is not None and not (is_count(self.bins) and 1 <= self.bins <= MOST_BINS):
-            raise InvalidOptionError(f"bins is a whole number from 1 to {MOST_BINS:,}, or None, this is {self.bins!r}")
+            raise InvalidOptionError(f"bins must be a whole number from 1 to {MOST_BINS:,}, or None, got {self.bins!r}")
 
 
 def described_row(codes: Sequence[IntArray], row: int, names: Sequence[str]) -> str:

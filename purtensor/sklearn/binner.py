@@ -180,11 +180,11 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
 
     def _check_options(self) -> None:
         if not (is_count(self.bins) and 1 <= self.bins <= MOST_BINS):
-            raise InvalidOptionError(f"bins is a whole number from 1 to {MOST_BINS:,}, this is {self.bins!r}")
+            raise InvalidOptionError(f"bins must be a whole number from 1 to {MOST_BINS:,}, got {self.bins!r}")
         check_choice("columns", self.columns, ("fractional", "numeric"))
         check_choice("missing", self.missing, ("raise", "category"))
         if self.edges is not None and not isinstance(self.edges, Mapping):
-            raise InvalidOptionError(f"edges is a mapping from columns to increasing numbers, this is {self.edges!r}")
+            raise InvalidOptionError(f"edges must be a mapping from columns to increasing numbers, got {self.edges!r}")
 
     def _given_edges(self, names: list[str]) -> dict[str, tuple[float, ...]]:
         positions = named_columns(list(self.edges or ()), names, "edges")

@@ -133,7 +133,7 @@ def fit_column(name: str, values: nw.Series[Any], bins: int | None, weights: Flo
 
 
 def is_numeric(values: nw.Series[Any]) -> bool:
-    """Tell whether a column has numbers: truth values and categoricals are none."""
+    """Return whether a column has numbers: truth values and categoricals are none."""
     return bool(values.dtype.is_numeric())
 
 
@@ -143,7 +143,7 @@ def numbers(values: nw.Series[Any]) -> FloatArray:
 
 
 def has_fractions(values: FloatArray) -> bool:
-    """Tell whether some number is not whole."""
+    """Return whether some number is not whole."""
     present = values[~np.isnan(values)]
     return bool((present != np.floor(present)).any())
 

@@ -91,7 +91,7 @@ class PURResampler(ProjectingEstimator):
             `n_samples` is no count.
         """
         if self.n_samples is not None and not (is_count(self.n_samples) and self.n_samples >= 1):
-            raise InvalidOptionError(f"n_samples is a whole number, 1 or more, or None, this is {self.n_samples!r}")
+            raise InvalidOptionError(f"n_samples must be a whole number, 1 or more, or None, got {self.n_samples!r}")
         codes, weights = self._fit_rows(X, y, sample_weight)
         size = len(weights) if self.n_samples is None else int(self.n_samples)
         seeds = check_random_state(self.random_state).randint(0, 2**31 - 1, size=4)

@@ -169,7 +169,7 @@ def emptying_gain(problem: Problem) -> float:
 
 
 def is_rounding(gain: float, constraints: int) -> bool:
-    """Tell whether a gain of the dual, in nats of distributions of mass 1, is what rounding makes of none.
+    """Return whether a gain of the dual, in nats of distributions of mass 1, is what rounding makes of none.
 
     By Pinsker's inequality an iteration that gains no more misses no target by more than rounding. Measured where
     nothing improves any more: some 2^-104 a constraint, 2^-101 where over-relaxation feeds the rounding on.

@@ -164,7 +164,7 @@ class State(Generic[P]):
     standstill: Standstill = field(default_factory=Standstill)
 
     def raises_doubts(self) -> bool:
-        """Tell whether the solver doubts, or a long run has gained little over its second half.
+        """Return whether the solver doubts, or a long run has gained little over its second half.
 
         On the boundary IPF's residual falls like 1 / n, and without a solution it stays; slow interior problems look
         like that for a while, so this is asked as the iterations pass 1,000, 2,000, 4,000, ... only.
@@ -294,7 +294,7 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
 
 
 def _stands_still(state: State[P], step: Step[P], begun: int) -> bool:
-    """Tell whether the residuals of a window of iterations were no better than those before, and note it."""
+    """Return whether the residuals of a window of iterations were no better than those before, and note it."""
     records = step.records or [state.lines.last.record._replace(iteration=state.iterations - begun)]
     watch = state.standstill.reached
     stands = any(watch(begun + record.iteration, record.residual_l1, record.dual) for record in records)

@@ -172,7 +172,7 @@ def build_problem(reference: Table, constraints: Sequence[Marginal], *, bare_row
     Raises
     ------
     InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError
-        As the tables and constraints deserve.
+        Naming what does not fit.
     InfeasibleError
         A positive target whose row has no profile left.
     """

@@ -108,7 +108,7 @@ def refuse_beyond(largest: float, exponent: int) -> None:
 
 
 def loses_digits(smallest: float, exponent: int) -> bool:
-    """Tell whether a mass, divided by this power of two, is below the numbers that have all their digits."""
+    """Return whether a mass, divided by this power of two, is below the numbers that have all their digits."""
     return math.frexp(smallest)[1] - exponent < _LOWEST
 
 

@@ -15,11 +15,11 @@ class Verdict(Protocol[P]):
     """The verdict on one problem, found at most once, when it is asked for."""
 
     def is_hopeless(self) -> bool:
-        """Tell whether it is proved that no positive solution exists, so that the potentials diverge."""
+        """Return whether it is proved that no positive solution exists, so that the potentials diverge."""
         ...
 
     def is_refuted(self) -> bool:
-        """Tell whether there is no solution at all."""
+        """Return whether there is no solution at all."""
         ...
 
     def face(self, state: State[P]) -> Stage[P]:
@@ -83,7 +83,7 @@ def _ask(space: Space[P], found: Run[P], verdict: Verdict[P]) -> Termination:
 
 
 def _leaves_open(space: Space[P], found: Run[P]) -> bool:
-    """Tell whether an ending leaves open if there was anything to converge to."""
+    """Return whether an ending leaves open if there was anything to converge to."""
     if found.termination is Termination.CONVERGED:
         return space.has_emptied(found.iterate, found.residual.l1)
     return found.termination in (Termination.STALLED, Termination.NOT_FINITE)

@@ -46,7 +46,7 @@ class Stopping:
         return L1_FACTOR * self.residual
 
     def is_met_by(self, residual: float, residual_l1: float) -> bool:
-        """Tell whether these residuals count as met; not where one is NaN."""
+        """Return whether these residuals count as met; not where one is NaN."""
         return residual <= self.residual and residual_l1 <= self.residual_l1
 
 
@@ -61,7 +61,7 @@ class Rebuilt(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class Judge(Generic[P]):
-    """Tells whether a point meets what was asked for, and keeps what it found out on the way.
+    """Returns whether a point meets what was asked for, and keeps what it found out on the way.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Judge(Generic[P]):
         return Budget(iterations, self.stopping.residual, self.stopping.residual_l1)
 
     def is_met(self, point: P, line: TraceLine) -> bool:
-        """Tell whether the point meets what was asked for; `line` is that of the trace which measured it."""
+        """Return whether the point meets what was asked for; `line` is that of the trace which measured it."""
         if self.stopping.stop_on != "residual":
             return self._is_certified(point, line)
         if not self.stopping.is_met_by(line.record.residual, line.record.residual_l1):
@@ -137,7 +137,7 @@ def gained_by_scaling(away: float) -> float:
 
 
 def has_emptied(masses: FloatArray, reference: FloatArray, totals: tuple[float, float], residual_l1: float) -> bool:
-    """Tell whether a point that meets the targets has all but emptied profiles, so that they may be forced to be zero.
+    """Return whether a point that meets the targets has nearly empty profiles, which may be forced to be zero.
 
     What the constraints force to be zero holds no more mass than some multiple of what they are missed by. `totals` are
     those of the masses and of the reference.

@@ -80,7 +80,7 @@ def study_adult(
         `data_sets` is negative, or 1, which has no fluctuation; another word for `drawn_from` or `unseen`.
     """
     if data_sets < 0 or data_sets == 1:
-        raise InvalidOptionError(f"data_sets is 2 or more, or 0 for none, this is {data_sets}")
+        raise InvalidOptionError(f"data_sets must be 2 or more, or 0 for none, got {data_sets}")
     check_choice("drawn_from", drawn_from, tuple(DRAWN_FROM))
     check_choice("unseen", unseen, tuple(UNSEEN))
     train, test = adult(split="train"), adult(split="test")

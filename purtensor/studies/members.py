@@ -64,7 +64,7 @@ def run_members(
     Raises
     ------
     InvalidOptionError
-        `number` or `workers` is less than 1; an executor that is none.
+        `number` or `workers` is less than 1; something that is not an executor.
     FileFormatError
         `store` is there, but damaged.
 
@@ -75,7 +75,7 @@ def run_members(
     """
     for name, count in (("the number of members", number), ("workers", workers)):
         if count < 1:
-            raise InvalidOptionError(f"{name} is at least 1, this is {count}")
+            raise InvalidOptionError(f"{name} must be at least 1, got {count}")
     found = _stored(store, number)
     children = np.random.SeedSequence(seed).spawn(number)
     missing = [k for k in range(number) if k not in found]

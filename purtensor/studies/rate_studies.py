@@ -146,7 +146,7 @@ def study_rate(
     chosen = study.values if values is None else items_of(values)
     if not chosen:
         raise InvalidOptionError(
-            f"values are one or more for {study.option}, this is {values!r}; None takes the study's"
+            f"values must be one or more for {study.option}, got {values!r}; None takes the study's"
         )
     variant(problem, **{study.option: chosen[0]})  # refuses a problem that is not of the family
     parts: dict[int, pd.DataFrame] = {}

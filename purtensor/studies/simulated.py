@@ -174,7 +174,7 @@ class _Doubt:
         return 0 if self.decision is None else VERDICTS.index(str(self.decision.verdict))
 
     def is_hopeless(self) -> bool:
-        """Tell whether it is proved that no positive solution exists."""
+        """Return whether it is proved that no positive solution exists."""
         return self.decided.verdict in (Verdict.BOUNDARY, Verdict.INFEASIBLE)
 
 

@@ -107,7 +107,7 @@ def described(domain: Domain, codes: Sequence[Any]) -> str:
 
 
 def is_sparse(table: Table) -> bool:
-    """Tell whether a table is in the sparse layout: one dimension `profile` over a MultiIndex."""
+    """Return whether a table is in the sparse layout: one dimension `profile` over a MultiIndex."""
     return table.dims == (PROFILE,) and isinstance(table.indexes.get(PROFILE), pd.MultiIndex)
 
 
@@ -126,7 +126,7 @@ def domain_of(table: Table) -> Domain:
     if not isinstance(table, xr.DataArray):
         package = type(table).__module__.partition(".")[0]
         raise InvalidTableError(
-            f"a table is an xarray.DataArray, this is {package}.{type(table).__qualname__}; make one of counts "
+            f"a table must be an xarray.DataArray, got {package}.{type(table).__qualname__}; make one of counts "
             "with purtensor.as_table, of records with purtensor.tabulate"
         )
     if is_sparse(table):
@@ -154,7 +154,7 @@ def domain_of(table: Table) -> Domain:
 def check_attribute(name: Any, categories: pd.Index[Any]) -> None:
     """Refuse a name that is no plain text, and categories that are missing, repeated or of several levels."""
     if not isinstance(name, str) or not name:
-        raise InvalidTableError(f"attribute names are strings that are not empty, this is {name!r}")
+        raise InvalidTableError(f"attribute names must be strings that are not empty, got {name!r}")
     if name == PROFILE:
         raise InvalidTableError(f"{PROFILE!r} is the dimension of sparse tables; give the attribute another name")
     if isinstance(categories, pd.MultiIndex):

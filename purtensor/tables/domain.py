@@ -56,13 +56,13 @@ class Domain:
 
 
 def is_same_category(one: Any, other: Any) -> bool:
-    """Tell whether two labels are one category: True and 1 are not, 1 and numpy's 1 are."""
+    """Return whether two labels are one category: True and 1 are not, 1 and numpy's 1 are."""
     equal = one == other
     return is_boolean(equal) and bool(equal) and is_boolean(one) == is_boolean(other)
 
 
 def is_boolean(label: Any) -> bool:
-    """Tell whether a label is a boolean, of Python or numpy."""
+    """Return whether a label is a boolean, of Python or numpy."""
     return type(label).__name__ in {"bool", "bool_"}
 
 
@@ -76,7 +76,7 @@ def named_attributes(attributes: str | Iterable[str], domain: Domain | None = No
     """Return attribute names as a tuple, each checked: known in `domain`, none twice; a single name may stand alone."""
     found = [attributes] if isinstance(attributes, str) else items_of(attributes)
     if found is None or not all(isinstance(name, Hashable) for name in found):
-        raise InvalidOptionError(f"attributes are given by name, one or several, this is {attributes!r}")
+        raise InvalidOptionError(f"attributes must be given by name, one or several, got {attributes!r}")
     # a set has no order of its own, and another one in the next process
     names = tuple(sorted(found, key=str) if isinstance(attributes, set | frozenset) else found)
     repeated = sorted(str(name) for name, times in Counter(names).items() if times > 1)

@@ -182,7 +182,7 @@ def refused_fraction(attribute: str, number: str, row: int) -> InvalidTableError
 
 
 def _is_exact_integer(number: Any) -> bool:
-    """Tell whether a number of Python is whole, and of 64 bits; floats beyond 2^53 stand for several whole numbers."""
+    """Return whether a Python number is whole and of 64 bits; floats beyond 2^53 stand for several whole numbers."""
     if isinstance(number, int | np.integer):
         return bool(-(2**63) <= number < 2**63)
     if isinstance(number, Decimal):

@@ -48,7 +48,7 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
            [1., 1.]])
     """
     if not (is_number(fill_value) or (isinstance(fill_value, float) and np.isnan(fill_value))):
-        raise InvalidOptionError(f"fill_value is a number, or NaN, this is {fill_value!r}")
+        raise InvalidOptionError(f"fill_value must be a number, or NaN, got {fill_value!r}")
     domain = domain_of(table)
     if not is_sparse(table):
         return _in_float64(table, _numbers(table, domain))

@@ -11,12 +11,12 @@ _NORMALISED = 1e-6
 
 
 def is_one(total: float) -> bool:
-    """Tell whether a total is that of probabilities."""
+    """Return whether a total is that of probabilities."""
     return abs(total - 1.0) <= _NORMALISED
 
 
 def are_probabilities(values: FloatArray, total: float) -> bool:
-    """Tell whether masses are probabilities: their total is 1, and they are not all whole, as a single count would be.
+    """Return whether masses are probabilities: their total is 1, and not all are whole, as a single count would be.
 
     Examples
     --------

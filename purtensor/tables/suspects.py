@@ -50,7 +50,7 @@ class Suspect:
 
 
 def is_named_like_count(name: str) -> bool:
-    """Tell whether a column is called as weights and counts are: pweight, wgt, Freq, n."""
+    """Return whether a column is called as weights and counts are: pweight, wgt, Freq, n."""
     return bool(_COUNTED.fullmatch(name.strip().lower()))
 
 

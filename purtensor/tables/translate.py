@@ -27,7 +27,7 @@ def category_map(source: pd.Index[Any], onto: pd.Index[Any]) -> IntArray:
 
 
 def _is_plain(index: pd.Index[Any]) -> bool:
-    """Tell whether labels of this type are equal only to themselves: numbers of one type, or nothing but booleans."""
+    """Return whether labels of this type are equal only to themselves: numbers of one type, or nothing but booleans."""
     return isinstance(index.dtype, np.dtype) and index.dtype.kind in "biuf"
 
 

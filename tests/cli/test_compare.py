@@ -80,9 +80,9 @@ def test_compare__writes_everything(
         (["a", "--solvers", "nobody"], "no solver 'nobody'"),
         (["a", "--solvers", "no_module:Nothing"], "no solver at no_module:Nothing"),
         (["people.csv"], "--response and --protected"),
-        (["a", "--baseline", "nobody"], "--baseline is one of the solvers, auto, ipf, newton"),
-        (["a", "--budget", "0"], "budget is the seconds"),
-        (["a", "--workers", "0"], "--workers is at least 1, this is 0"),
+        (["a", "--baseline", "nobody"], "--baseline must be one of the solvers, auto, ipf, newton"),
+        (["a", "--budget", "0"], "budget must be the seconds"),
+        (["a", "--workers", "0"], "--workers must be at least 1, got 0"),
     ],
 )
 def test_compare__bad_input(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

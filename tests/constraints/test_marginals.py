@@ -66,7 +66,7 @@ def test_marginals_of__unknown_attribute(counts: xr.DataArray, scopes: object) -
         ("income | ", "a scope is empty"),
         ([()], "a scope is empty"),
         ([], "no scope was given"),
-        (3, "scopes are names, this is int"),
+        (3, "scopes must be names, got int"),
         ([("income", 3)], "a scope holds attribute names, this has 3"),
         ("income ~ sex", "cannot read 'income' in the formula"),
         ("~ (income + sex)^2", r"cannot read '\(' in the formula"),
@@ -85,7 +85,7 @@ def test_as_constraints__flattens_one_level_and_refuses_the_rest(counts: xr.Data
     assert as_constraints([a, (b, c)]) == (a, b, c)
     assert as_constraints(m for m in (b, a)) == (b, a)
     for wrong in ([[[a]]], [counts], "income", 3, [a, None]):
-        with pytest.raises(pt.InvalidOptionError, match="a constraint is a purtensor"):
+        with pytest.raises(pt.InvalidOptionError, match="a constraint must be a purtensor"):
             as_constraints(wrong)
     with pytest.raises(pt.InvalidOptionError, match="no constraint was given"):
         as_constraints([])

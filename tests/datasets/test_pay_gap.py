@@ -204,7 +204,7 @@ def test_gender_pay_gap__other_files(tmp_path):
 
 def test_gender_pay_gap__impossible_options(tmp_path):
     path = write(records(20), tmp_path, ".csv")
-    with pytest.raises(pt.InvalidOptionError, match="missing is one of"):
+    with pytest.raises(pt.InvalidOptionError, match="missing must be one of"):
         gender_pay_gap(path, missing="ignore")
     with pytest.raises(pt.InvalidOptionError, match="sectors is a mapping"):
         gender_pay_gap(path, sectors={})

@@ -131,9 +131,9 @@ def test_adult__unknown_attribute_lists_the_vocabulary():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sample": "complete"}, "sample is one of 'paper', 'all'"),
-        ({"split": "validation"}, "split is one of None, 'train', 'test'"),
-        ({"unpaid": True}, "unpaid is one of"),
+        ({"sample": "complete"}, "sample must be one of 'paper', 'all'"),
+        ({"split": "validation"}, "split must be one of None, 'train', 'test'"),
+        ({"unpaid": True}, "unpaid must be one of"),
         ({"age_edges": (55, 30)}, "age_edges is a sequence of increasing"),
         ({"age_edges": 30}, "age_edges is a sequence"),
         ({"age_edges": ()}, "at least one"),

@@ -94,7 +94,7 @@ def test_predict__refuses_other_attributes_and_words():
         pt.predict(pt.marginal(Q, ["s", "y"]), UNSEEN, response="y")
     with pytest.raises(pt.UnknownAttributeError, match="no attribute 'income'"):
         pt.predict(Q, UNSEEN, response="income")
-    with pytest.raises(pt.InvalidOptionError, match="unseen is one of raise, marginal, drop, this is 'ignore'"):
+    with pytest.raises(pt.InvalidOptionError, match="unseen must be one of raise, marginal, drop, got 'ignore'"):
         pt.predict(Q, UNSEEN, response="y", unseen="ignore")
     with pytest.raises(pt.InvalidOptionError, match="needs a predictor"):
         pt.predict(pt.marginal(Q, "y"), UNSEEN, response="y")

@@ -100,7 +100,7 @@ def test_conditions__refuse_roles_that_do_not_fit(make):
         make(table(), response="y", protected=["s", "y"])
     with pytest.raises(pt.InvalidOptionError, match="protected names no attribute"):
         make(table(), response="y", protected=[])
-    with pytest.raises(pt.InvalidOptionError, match="response is the name of one attribute"):
+    with pytest.raises(pt.InvalidOptionError, match="response must be the name of one attribute"):
         make(table(), response=["y"], protected="s")
 
 

@@ -74,7 +74,7 @@ def mutated(random: Random, content: bytes, other: bytes) -> bytes:
 
 
 def is_text(content: bytes) -> bool:
-    """Tell whether most of the content can be read."""
+    """Return whether most of the content can be read."""
     return sum(byte in b"\r\n\t" or byte >= 32 for byte in content[:200]) >= 0.95 * len(content[:200])
 
 

@@ -165,7 +165,7 @@ def test_readers__a_store_where_a_file_is_wanted(tmp_path):
 )
 @pytest.mark.parametrize("read", [pt.load, pt.results.open_table], ids=["load", "open_table"])
 def test_readers__what_is_no_path(read, given):
-    with pytest.raises(pt.InvalidOptionError, match=r"a path is text, or a pathlib\.Path, and not empty"):
+    with pytest.raises(pt.InvalidOptionError, match=r"a path must be text, or a pathlib\.Path, and not empty"):
         read(given)
 
 

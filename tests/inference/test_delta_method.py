@@ -227,11 +227,11 @@ def test_standard_errors__refuses_what_has_none(tmp_path: object, monkeypatch: p
     f = small_data()
     result = projected(f, "PUR")
     for size in (0, 1.5, True, -3):
-        with pytest.raises(pt.InvalidOptionError, match="size is the number of individuals"):
+        with pytest.raises(pt.InvalidOptionError, match="size must be the number of individuals"):
             pt.standard_errors(result, size=size)
     with pytest.raises(pt.InvalidOptionError, match="give the table that the targets came from as data="):
         pt.standard_errors(projected(f, "PUR", pt.uniform(f)), size=10)
-    with pytest.raises(pt.InvalidOptionError, match="targets is one of marginal, parity, fixed for each of 3"):
+    with pytest.raises(pt.InvalidOptionError, match="targets must be one of marginal, parity, fixed for each of 3"):
         pt.standard_errors(result, size=10, targets=["parity"])
     with pytest.raises(pt.InvalidOptionError, match=r"for each of 3 constraints, not \['parity', 'marginals'\]"):
         pt.standard_errors(result, size=10, targets=iter(["parity", "marginals"]))
@@ -243,7 +243,7 @@ def test_standard_errors__refuses_what_has_none(tmp_path: object, monkeypatch: p
     errors = pt.standard_errors(result, size=10)
     with pytest.raises(pt.InvalidTableError, match="the gradient is over"):
         errors.of(pt.marginal(f, "sex"))
-    with pytest.raises(pt.InvalidOptionError, match="reference names a category for each of sex, race"):
+    with pytest.raises(pt.InvalidOptionError, match="reference must name a category for each of sex, race"):
         errors.disparity_ratio(response="hired", protected=PROTECTED, reference={"sex": "m"})
     monkeypatch.setattr("purtensor.inference.delta_method.LARGEST_TABLE", 10)
     with pytest.raises(pt.TooLargeError, match="24 profiles take as many solves"):

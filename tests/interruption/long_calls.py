@@ -96,7 +96,7 @@ def calls(folder: Path):
 
 
 def said(result) -> str:
-    """Tell whether a result says that it was interrupted."""
+    """Return whether a result says that it was interrupted."""
     told = (
         getattr(result, "termination", None) is pt.results.Termination.INTERRUPTED
         or getattr(result, "interrupted", False) is True

@@ -73,7 +73,7 @@ def rows_of(problem):
 
 
 def all_targets_are_floats(problem):
-    """Tell whether all targets and masses are float64 numbers: then nothing is rounded before it is solved."""
+    """Return whether all targets and masses are float64 numbers: then nothing is rounded before it is solved."""
     values = [*problem.feasible.values(), *rows_of(problem)[1]]
     return all(Fraction(float(value)) == value for value in values)
 

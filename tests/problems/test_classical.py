@@ -57,7 +57,7 @@ def test_proxy__feasible_from_a_twentieth_on(added, feasible):
 
 @pytest.mark.parametrize("added", [-0.1, np.inf, np.nan, 1e308])
 def test_proxy__refuses(added):
-    with pytest.raises(pt.InvalidOptionError, match="added is a finite mass"):
+    with pytest.raises(pt.InvalidOptionError, match="added must be a finite mass"):
         pt.problems.proxy(added)
 
 

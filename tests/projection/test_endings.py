@@ -155,15 +155,15 @@ def test_project__on_failure_warn_and_return():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"tolerance": -1e-3}, "tolerance is a share"),
-        ({"tolerance": 1.0}, "tolerance is a share"),
-        ({"tolerance": float("nan")}, "tolerance is a share"),
-        ({"stop_on": "bound"}, "stop_on is one of residual, tv_bound, log_ratio"),
-        ({"on_failure": "ignore"}, "on_failure is one of raise, warn, return"),
-        ({"max_iterations": -1}, "max_iterations is a count"),
-        ({"max_seconds": 0.0}, "max_seconds is a positive time"),
+        ({"tolerance": -1e-3}, "tolerance must be a share"),
+        ({"tolerance": 1.0}, "tolerance must be a share"),
+        ({"tolerance": float("nan")}, "tolerance must be a share"),
+        ({"stop_on": "bound"}, "stop_on must be one of residual, tv_bound, log_ratio"),
+        ({"on_failure": "ignore"}, "on_failure must be one of raise, warn, return"),
+        ({"max_iterations": -1}, "max_iterations must be a count"),
+        ({"max_seconds": 0.0}, "max_seconds must be a positive time"),
         ({"solver": "sinkhorn"}, "no solver 'sinkhorn'; there are auto"),
-        ({"solver": 3}, "solver is an object with a step"),
+        ({"solver": 3}, "solver must be an object with a step"),
         ({"start": [1.0, 2.0]}, "start must be a Projection or a sequence of tables"),
     ],
 )

@@ -95,8 +95,8 @@ def test_project_many__options_reach_every_member():
     [
         (TABLES[:2], [TARGET] * 3, {}, "2 references and 3 constraint sets"),
         ([drawn], TARGET, {}, "give a seed"),
-        (["counts"], TARGET, {}, "this is str"),
-        (TABLES, TARGET, {"executor": "threads"}, "executor is None"),
+        (["counts"], TARGET, {}, "got str"),
+        (TABLES, TARGET, {"executor": "threads"}, "executor must be None"),
     ],
 )
 def test_project_many__refuses(references, constraints, options, message):

@@ -117,7 +117,7 @@ def test_as_table__all_ways_agree(counts):
 
 
 REFUSED = [
-    (None, None, pt.InvalidTableError, "this is builtins.NoneType"),
+    (None, None, pt.InvalidTableError, "got builtins.NoneType"),
     ({}, "sex", pt.InvalidTableError, "the dict is empty"),
     ({"sex": ["f", "m"]}, "a", pt.InvalidTableError, "count a dict of columns with purtensor.tabulate"),
     ({"a": 1, ("b", "c"): 2}, ["x"], pt.InvalidTableError, "have 1 or 2 parts"),
@@ -130,8 +130,8 @@ REFUSED = [
     (PEOPLE.assign(age="x"), None, pt.InvalidTableError, "one column of numbers, or one called 'count'"),
     (LONG, ["sex", "wage"], pt.InvalidOptionError, "no column 'wage'; this frame has sex, age, n"),
     (LONG.assign(n=[None, *range(5)]), None, pt.InvalidTableError, "column 'n' has no number in row 0"),
-    (3.0, "a", pt.InvalidTableError, "this is builtins.float"),
-    (np.array(3.0), "a", pt.InvalidTableError, "this is a single number"),
+    (3.0, "a", pt.InvalidTableError, "got builtins.float"),
+    (np.array(3.0), "a", pt.InvalidTableError, "got a single number"),
 ]
 
 

@@ -31,7 +31,7 @@ def test_read_records__names_and_the_columns_asked_for(records):
 
 @pytest.mark.parametrize("records", [[1, 2], 7, "text", None, pd.Series([1])])
 def test_read_records__refuses_what_is_no_frame(records):
-    with pytest.raises(pt.InvalidTableError, match="records are a data frame"):
+    with pytest.raises(pt.InvalidTableError, match="records must be a data frame"):
         read_records(records)
 
 

@@ -165,7 +165,7 @@ def test_tabulate__refuses_no_records(records):
             [None],
             {"missing": "ignore"},
             pt.InvalidOptionError,
-            "missing is one of raise, drop, category, this is 'ignore'",
+            "missing must be one of raise, drop, category, got 'ignore'",
         ),
     ],
 )
@@ -177,7 +177,7 @@ def test_tabulate__names_what_is_wrong(arguments, options, error, what):
 @pytest.mark.parametrize(
     ("frame", "what"),
     [
-        (pd.DataFrame([[1, 2]]), "attribute names are strings that are not empty, this is 0"),
+        (pd.DataFrame([[1, 2]]), "attribute names must be strings that are not empty, got 0"),
         (pd.DataFrame({"profile": [1]}), "'profile' is the dimension of sparse tables"),
         ({}, "no attribute to tabulate"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns 'a'"),

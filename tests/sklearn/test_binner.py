@@ -109,13 +109,13 @@ def test_fit__numbers_whose_difference_is_beyond_float64() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"bins": 0}, pt.InvalidOptionError, "bins is a whole number"),
+        ({"bins": 0}, pt.InvalidOptionError, "bins must be a whole number"),
         ({"edges": {"income": [1]}}, pt.UnknownAttributeError, "no attribute 'income'"),
         ({"edges": {"age": [2, 1]}}, pt.InvalidOptionError, r"edges\['age'\] is a sequence of increasing"),
         ({"edges": {"sex": [1]}}, pt.InvalidTableError, "column 'sex' has edges, but no numbers"),
-        ({"edges": [1, 2]}, pt.InvalidOptionError, "edges is a mapping"),
-        ({"columns": "all"}, pt.InvalidOptionError, "columns is"),
-        ({"missing": "drop"}, pt.InvalidOptionError, "missing is"),
+        ({"edges": [1, 2]}, pt.InvalidOptionError, "edges must be a mapping"),
+        ({"columns": "all"}, pt.InvalidOptionError, "columns must be"),
+        ({"missing": "drop"}, pt.InvalidOptionError, "missing must be"),
     ],
 )
 def test_fit__refuses(options: dict[str, Any], error: type[Exception], words: str) -> None:

@@ -63,5 +63,5 @@ def test_fit_resample__rows_of_weight_zero_are_never_copied() -> None:
 @pytest.mark.parametrize("size", [0, -1, True, 2.0, "3", 2**63])
 def test_fit_resample__refuses_a_size_that_is_none(size: object) -> None:
     X, y = drawn_people()
-    with pytest.raises(pt.InvalidOptionError, match="n_samples is a whole number"):
+    with pytest.raises(pt.InvalidOptionError, match="n_samples must be a whole number"):
         PURResampler("sex", n_samples=size).fit_resample(X, y)  # type: ignore[arg-type]

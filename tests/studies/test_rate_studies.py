@@ -63,7 +63,7 @@ def test_study_rate__refuses_what_it_does_not_know() -> None:
     with pytest.raises(pt.InvalidOptionError, match="no simulated problem"):
         study_rate("size", problem="staircase")
     for values in ([], iter(()), 0.1):
-        with pytest.raises(pt.InvalidOptionError, match="values are one or more for strength"):
+        with pytest.raises(pt.InvalidOptionError, match="values must be one or more for strength"):
             study_rate("lambda", problem="a", values=values)  # type: ignore[arg-type]
 
 

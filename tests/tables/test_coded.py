@@ -109,13 +109,13 @@ def test_encode__refuses_a_missing_label():
 @pytest.mark.parametrize(
     ("table", "what"),
     [
-        (pd.Series([1.0]), "a table is an xarray.DataArray, this is pandas"),
+        (pd.Series([1.0]), "a table must be an xarray.DataArray, got pandas"),
         (xr.DataArray(1.0), "no attribute"),
         (xr.DataArray([1.0], dims="sex"), "'sex' has no category labels"),
         (xr.DataArray([1.0, 2.0], coords={"sex": ["m", "m"]}, dims="sex"), "'sex' has the category 'm' twice"),
         (xr.DataArray([1.0, 2.0], coords={"sex": [np.nan, 1]}, dims="sex"), "'sex' has a missing value"),
         (xr.DataArray([1.0], coords={"profile": ["m"]}, dims="profile"), "'profile' is the dimension of sparse tables"),
-        (xr.DataArray([1.0], coords={"": [1]}, dims=""), "names are strings that are not empty, this is"),
+        (xr.DataArray([1.0], coords={"": [1]}, dims=""), "names must be strings that are not empty, got"),
     ],
 )
 def test_domain_of__refuses_what_is_no_table(table, what):

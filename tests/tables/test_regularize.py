@@ -178,7 +178,7 @@ def test_regularize__one_record_is_no_probability():
         ({"strength": math.inf}, pt.InvalidOptionError, "strength"),
         ({"strength": "1"}, pt.InvalidOptionError, "strength"),
         ({"support": "all"}, pt.InvalidOptionError, "support is 'observed', 'product' or a table, not 'all'"),
-        ({"support": 7}, pt.InvalidTableError, "a table is an xarray.DataArray"),
+        ({"support": 7}, pt.InvalidTableError, "a table must be an xarray.DataArray"),
         ({"total": 0}, pt.InvalidOptionError, "total is a positive sample size, not 0"),
         ({"total": 7}, pt.InvalidOptionError, "the table has total 5, which is neither 1 nor total=7"),
         ({"response": "wage"}, pt.UnknownAttributeError, "no attribute 'wage'"),

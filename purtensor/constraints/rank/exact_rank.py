@@ -85,7 +85,7 @@ def rank_profile(vectors: Vectors, *, explain: bool = False) -> RankProfile:
 
 
 def _lost_less(one: Echelon, other: Echelon) -> bool:
-    """Tell whether a prime lost less: more rank, or the same rank on earlier places."""
+    """Return whether a prime lost less: more rank, or the same rank on earlier places."""
     return (-one.rank, one.leads.tolist()) < (-other.rank, other.leads.tolist())
 
 

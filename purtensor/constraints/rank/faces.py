@@ -79,7 +79,7 @@ def category_counts(system: System, order: Sequence[int]) -> dict[str, IntArray]
 
 
 def is_full_product(system: System, order: Sequence[int], counts: dict[str, IntArray]) -> bool:
-    """Tell whether the support holds every combination of the categories that it has of the constrained attributes."""
+    """Return whether the support has every combination of its categories of the constrained attributes."""
     size = math.prod(int(np.count_nonzero(c)) for c in counts.values())
     if not 0 < size <= system.profiles:
         return False

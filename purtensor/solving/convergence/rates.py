@@ -77,7 +77,7 @@ def spectrum_of(sweep: LinearSweep) -> Spectrum:
 
 
 def _leaves_nothing(sweep: LinearSweep, start: FloatArray) -> bool:
-    """Tell whether a few sweeps bring any error to zero, as they do where there is a closed form."""
+    """Return whether a few sweeps bring any error to zero, as they do where there is a closed form."""
     if sweep.size == 0:
         return True
     potentials = np.zeros(sweep.problem.system.rows)

@@ -125,7 +125,7 @@ class SweepsToGo:
 
     def __post_init__(self) -> None:
         if not (is_number(self.tolerance) and 0.0 < self.tolerance < 1.0):
-            raise InvalidOptionError(f"tolerance is a share of the total mass in (0, 1), this is {self.tolerance!r}")
+            raise InvalidOptionError(f"tolerance must be a share of the total mass in (0, 1), got {self.tolerance!r}")
 
     def __call__(self, progress: Progress[Any]) -> None:
         """Take in what a step has reached."""

@@ -86,7 +86,7 @@ def centring_of(question: Question) -> Centring:
 
 
 def is_partition(coefficients: sparse.csr_array) -> bool:
-    """Tell whether every cell has a one in exactly one row."""
+    """Return whether every cell has a one in exactly one row."""
     if coefficients.nnz != coefficients.shape[1] or not np.all(coefficients.data == 1.0):
         return False
     return bool(np.all(np.bincount(coefficients.indices, minlength=coefficients.shape[1]) == 1))

@@ -97,7 +97,7 @@ def general_constraints(constraints: Any) -> tuple[Any, ...]:
 
 
 def is_plain(constraints: Sequence[Any], options: GeneralOptions) -> bool:
-    """Tell whether a question is one of marginals with targets alone, which has a path of its own."""
+    """Return whether a question is one of marginals with targets alone, which has a path of its own."""
     return options.plain and all(
         isinstance(one, Marginal) and one.target is not None and not bool((np.asarray(one.target.values) < 0).any())
         for one in constraints

@@ -77,7 +77,7 @@ class LBFGS:
     def __post_init__(self) -> None:
         if not (is_count(self.memory) and self.memory >= 1):
             raise InvalidOptionError(
-                f"memory is the number of earlier steps to keep, at least 1, this is {self.memory!r}"
+                f"memory must be the number of earlier steps to keep, at least 1, got {self.memory!r}"
             )
         object.__setattr__(self, "memory", int(self.memory))
 

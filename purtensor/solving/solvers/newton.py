@@ -60,7 +60,7 @@ class Newton:
     def __post_init__(self) -> None:
         if not (is_count(self.warm_up) and self.warm_up <= MOST_SWEEPS):
             raise InvalidOptionError(
-                f"warm_up is a number of sweeps, 0 for none and at most {MOST_SWEEPS:,}, this is {self.warm_up!r}"
+                f"warm_up must be a number of sweeps, 0 for none and at most {MOST_SWEEPS:,}, got {self.warm_up!r}"
             )
         object.__setattr__(self, "warm_up", int(self.warm_up))
 
@@ -121,7 +121,7 @@ def best_step(space: NewtonSpace[P, D], point: P, residual_l1: float) -> tuple[P
 
 
 def _is_met_to_rounding(space: Space[P], residual_l1: float) -> bool:
-    """Tell whether what a step has to gain by this residual is rounding."""
+    """Return whether what a step has to gain by this residual is rounding."""
     return is_rounding(WORTH * residual_l1**2, space.constraints)
 
 

@@ -56,7 +56,7 @@ class ArrayChange:
 
 
 def _is_little(rest: FloatArray, change: ArrayChange) -> bool:
-    """Tell whether what is left to the basis makes no difference to what a change proves."""
+    """Return whether what is left to the basis makes no difference to what a change proves."""
     on = np.flatnonzero(rest)
     some, masses = rest[on], change.masses[on]
     with np.errstate(divide="ignore", over="ignore"):

@@ -152,7 +152,7 @@ class Space(Protocol[P]):
         ...
 
     def has_emptied(self, point: P, residual_l1: float) -> bool:
-        """Tell whether a point that meets the targets has all but emptied profiles, which may be forced to be zero."""
+        """Return whether a point that meets the targets has nearly empty profiles, which may be forced to be zero."""
         ...
 
     def emptying_gain(self) -> float:

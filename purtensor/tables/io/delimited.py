@@ -86,7 +86,7 @@ def _as_float(raw: npt.NDArray[Any]) -> FloatArray:
 
 
 def _is_whole(values: FloatArray) -> bool:
-    """Tell whether integers can stand for the values without a change of any bit."""
+    """Return whether integers can stand for the values without a change of any bit."""
     if not np.isfinite(values).all() or np.signbit(values).any():
         return False
     return bool(values.max() < 2.0**63) and np.array_equal(values, np.rint(values))

@@ -133,7 +133,7 @@ def path_text(path: object) -> str:
     """
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str) or not name:
-        raise InvalidOptionError(f"a path is text, or a pathlib.Path, and not empty; this is {path!r}")
+        raise InvalidOptionError(f"a path must be text, or a pathlib.Path, and not empty, got {path!r}")
     try:
         os.fsencode(name)
     except UnicodeEncodeError:

@@ -96,7 +96,7 @@ def require_room(path: str | os.PathLike[str], what: str = "a table") -> None:
 
 
 def is_gzip(path: str | os.PathLike[str]) -> bool:
-    """Tell whether the name of a file says that it is compressed."""
+    """Return whether the name of a file says that it is compressed."""
     return os.fspath(path).lower().endswith(".gz")
 
 

@@ -143,7 +143,7 @@ def null_character(path: str | os.PathLike[str]) -> FileFormatError:
 def no_such_character(
     path: str | os.PathLike[str], error: UnicodeDecodeError, *, offset: int, row: int
 ) -> FileFormatError:
-    """Return the refusal of a byte that is none of the encoding's; `offset` is where the error's bytes begin."""
+    """Return the refusal of a byte that the encoding does not have; `offset` is where the error's bytes begin."""
     byte = error.object[error.start]
     near = error.object[max(error.start - 12, 0) : error.start + 12].decode("latin-1")
     near = next((line for line in near.splitlines() if chr(byte) in line), near)
@@ -174,12 +174,12 @@ def _find_delimiter(text: str, whole: bool, path: Path) -> str:
     if not whole:  # the last row may be cut
         widths = {one: width[:-1] if len(width) < _MOST_ROWS else width for one, width in widths.items()}
     even = [one for one in named if named[one] > 1 and len(set(widths[one])) == 1]
-    several = even or [one for one in named if named[one] > 1]  # rows are uneven: whoever reads them tells
+    several = even or [one for one in named if named[one] > 1]  # rows are uneven: the reader reports it
     return max(several, key=named.__getitem__, default=order[0])
 
 
 def _rows(text: str, delimiter: str, most: int) -> list[list[str]]:
-    """Return the first rows of a text that are no empty lines; up to the first that is none."""
+    """Return the first rows of a text that are no empty lines; up to the first empty one."""
     rows: list[list[str]] = []
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
@@ -187,5 +187,5 @@ def _rows(text: str, delimiter: str, most: int) -> list[list[str]]:
             if len(rows) == most:
                 break
     except csv.Error:
-        pass  # told by whoever reads the file
+        pass  # the reader of the file reports it
     return rows

@@ -43,7 +43,7 @@ class TextStream(io.RawIOBase):
         self._waiting = b""
 
     def readable(self) -> bool:
-        """Tell that it is read from."""
+        """Report that it is read from."""
         return True
 
     def read(self, size: int = -1) -> bytes:

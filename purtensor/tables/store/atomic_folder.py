@@ -84,7 +84,7 @@ def given_up(partial: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether there is something at a path; refused where its name cannot be one."""
+    """Return whether there is something at a path; refused where its name cannot be one."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -113,7 +113,7 @@ def _others(path: Path) -> list[Path]:
 
 
 def _is_left(partial: Path) -> bool:
-    """Tell whether nobody writes a folder any more: its process is gone, which only its own machine can tell."""
+    """Return whether nobody writes a folder any more: its process is gone, which only its own machine can tell."""
     machine, process, _ = partial.name.removesuffix(".partial").rpartition(".")[2].split("-")
     if machine != _machine():
         return False

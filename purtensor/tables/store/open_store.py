@@ -106,7 +106,7 @@ class TableWriter:
         import zarr  # optional, and slow to import
 
         if not (is_count(chunk) and chunk >= 1):
-            raise InvalidOptionError(f"chunk is a number of profiles, 1 or more; this is {chunk!r}")
+            raise InvalidOptionError(f"chunk must be a number of profiles, 1 or more, got {chunk!r}")
         self.path, self.domain, self.chunk = Path(path_text(path)), domain, int(chunk)
         if is_there(self.path) and not replaces:
             raise StoreError(f"{self.path} exists already: give a new folder, or remove it first")
@@ -260,7 +260,7 @@ def _pieces(table: Table) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatA
 
 def _encode(tables: Iterable[Table]) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
     if not isinstance(tables, Iterable) or getattr(tables, "shape", None) == ():
-        raise InvalidTableError(f"what is stored is a table, or several, this is {type(tables).__qualname__}")
+        raise InvalidTableError(f"what is stored must be a table, or several, got {type(tables).__qualname__}")
     for table in tables:
         coded = encode(table, allow_empty=True)
         yield coded.domain, coded.codes, coded.values

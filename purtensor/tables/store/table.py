@@ -115,7 +115,7 @@ def _values_of(path: Path, begin: int, end: int) -> FloatArray:
 
 
 def is_chunked(table: object) -> bool:
-    """Tell whether a table is of chunks of dask, which may not fit in memory."""
+    """Return whether a table is of chunks of dask, which may not fit in memory."""
     return isinstance(table, Table) and table.chunks is not None
 
 

@@ -130,7 +130,7 @@ def in_fifty_digits(problem: DualProblem, potentials, slacks):
 
 
 def _consistent(problem, columns, inside, missing):
-    """Tell whether the slacks inside take what their rows miss within their intervals."""
+    """Return whether the slacks inside take what their rows miss within their intervals."""
     rows = [columns[j].entries[0][0] for j in inside]
     if len(set(rows)) < len(rows):
         return False

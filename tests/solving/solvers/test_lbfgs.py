@@ -61,5 +61,5 @@ def test_two_loops__before_the_first_pair_scale_the_gradient():
 
 @pytest.mark.parametrize("memory", [0, -1])
 def test_lbfgs__refuses_to_remember_nothing(memory):
-    with pytest.raises(InvalidOptionError, match="memory is the number of earlier steps"):
+    with pytest.raises(InvalidOptionError, match="memory must be the number of earlier steps"):
         pt.LBFGS(memory=memory)

@@ -96,5 +96,5 @@ def _one_row():
 
 @pytest.mark.parametrize("warm_up", [-1, 1.5, "3", None, True, float("nan")])
 def test_newton__refuses_a_warm_up_that_is_no_count(warm_up):
-    with pytest.raises(pt.InvalidOptionError, match="warm_up is a number of sweeps"):
+    with pytest.raises(pt.InvalidOptionError, match="warm_up must be a number of sweeps"):
         pt.Newton(warm_up=warm_up)

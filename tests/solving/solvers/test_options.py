@@ -74,5 +74,5 @@ def test_options__orders_of_any_sequence_make_equal_solvers(order):
 @pytest.mark.parametrize("order", [(0, 1), (0, 0, 1), (1, 2, 3), ()])
 def test_options__orders_of_other_constraints_are_refused_where_they_are_used(order):
     problem = pt.problems.load("a")
-    with pytest.raises(pt.InvalidOptionError, match=r"order is a permutation of 0 \.\. 2"):
+    with pytest.raises(pt.InvalidOptionError, match=r"order must be a permutation of 0 \.\. 2"):
         pt.project(problem.reference, problem.constraints, solver=pt.IPF(order=order))

@@ -164,7 +164,7 @@ def test_read_csv__the_values_may_stand_anywhere(path):
         ("sex,count,value\nm,1,2\n", "one column is called"),
         ("count\n1\n", "one column is called"),
         ("sex,sex,count\nm,f,1\n", "two columns are called 'sex'"),
-        ("sex,,count\nm,f,1\n", "attribute names are strings that are not empty"),
+        ("sex,,count\nm,f,1\n", "attribute names must be strings that are not empty"),
         ("profile,count\nm,1\n", "'profile' is the dimension of sparse tables"),
         ("sex,count\nm,1,7\nf,1,7\n", "row 1 has 3 cells, the header has 2"),
         ("sex,count\nm,1\nf,1,7\n", "Expected 2 fields in line 3, saw 3"),

@@ -95,5 +95,5 @@ def test_missing_folder__says_what_to_do(tmp_path):
 
 def test_path_text__of_paths_and_text(tmp_path):
     assert path_text(tmp_path) == path_text(str(tmp_path)) == str(tmp_path)
-    with pytest.raises(pt.InvalidOptionError, match="this is b't'"):
+    with pytest.raises(pt.InvalidOptionError, match="got b't'"):
         path_text(b"t")

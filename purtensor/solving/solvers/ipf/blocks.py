@@ -203,7 +203,7 @@ def auto_blocks(problem: Problem, masses: FloatArray) -> tuple[tuple[int, ...], 
 
 
 def _is_separable(system: System, members: Sequence[int]) -> bool:
-    """Tell whether the constraints share attributes, over which their slabs' equations stay within the budget."""
+    """Return whether the constraints share attributes, over which their slabs' equations stay within the budget."""
     shared = set.intersection(*(set(system.scopes[k]) for k in members))
     if not shared:
         return False

@@ -14,7 +14,7 @@ from purtensor.solving.problem import Emptied, Problem
 
 
 def is_first(problem: Problem, iterate: Iterate) -> bool:
-    """Tell whether the iterate is the reference itself, before any sweep.
+    """Return whether the iterate is the reference itself, before any sweep.
 
     Not of a reference that float64 does not hold: its sweeps begin without what zero targets empty.
     """

@@ -116,7 +116,7 @@ class MergedSweeps:
             self._rebuild()
 
     def may_be_met(self, goal: Goal) -> bool:
-        """Tell whether the constraints of the first group, whose sums are there, meet the goal or are not finite."""
+        """Return whether the constraints of the first group, whose sums are there, meet the goal or are not finite."""
         residual, residual_l1 = self._misses(0, self.table)
         return not (residual > goal.tolerance or residual_l1 > goal.tolerance_l1)
 

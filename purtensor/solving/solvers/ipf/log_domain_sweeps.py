@@ -33,7 +33,7 @@ _SECONDS_PER_STEP = 15e-9
 
 
 def spans_the_range(problem: Problem) -> bool:
-    """Tell whether a mass of the reference, or a target, is so small a part of their total, which is about 1."""
+    """Return whether a mass of the reference, or a target, is so small a part of their total, which is about 1."""
     return bool(problem.reference.min() < SMALL or problem.targets.min() < SMALL)
 
 
@@ -124,7 +124,7 @@ class InLogarithms:
         self.done += 1
 
     def may_be_met(self, goal: Goal) -> bool:
-        """Tell that only measuring can say."""
+        """Report that only measuring can say."""
         return True
 
     def measured(self, hopeful: bool) -> Measured:

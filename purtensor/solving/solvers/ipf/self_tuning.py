@@ -112,7 +112,7 @@ class SelfTuning:
         return iterate_at(problem, iterate.potentials)
 
     def _are_slow(self, plain: float) -> bool:
-        """Tell whether sweeps of this relaxation have had time to show their rate, and it is below the plain one."""
+        """Return whether sweeps of this relaxation have had time to show their rate, and it is below the plain one."""
         expected = -math.log(self.relaxation - 1.0)
         made = self._gains[-1][0] - self._gains[0][0] if self._gains else 0
         return made >= max(_FEWEST_LOOKED_AT, _DECADES * math.log(10.0) / expected) and self._decay_seen() < plain

@@ -109,7 +109,7 @@ class OnePass:
             self._rebuild()
 
     def may_be_met(self, goal: Goal) -> bool:
-        """Tell whether the misses outside, and those of the block that missed most, meet the goal."""
+        """Return whether the misses outside, and those of the block that missed most, meet the goal."""
         return may_be_met(self.crossing.layout, self.state, self.crossing.plan, goal, self.now, self.witness)
 
     def measured(self, hopeful: bool) -> Measured:

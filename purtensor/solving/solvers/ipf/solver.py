@@ -79,7 +79,7 @@ class IPF:
     Raises
     ------
     InvalidOptionError
-        An order, a relaxation, an acceleration or blocks that are none.
+        An order, a relaxation, an acceleration or blocks that are not of this form.
 
     Examples
     --------
@@ -104,14 +104,14 @@ class IPF:
         if self.order is not None:
             if not _are_positions(self.order):
                 raise InvalidOptionError(
-                    f"order is the positions of the constraints, such as (2, 0, 1), this is {self.order!r}"
+                    f"order must be the positions of the constraints, such as (2, 0, 1), got {self.order!r}"
                 )
             object.__setattr__(self, "order", tuple(int(position) for position in self.order))  # equal, and hashable
         self._check_relaxation()
         depth = self.acceleration
         if not (depth is None or (isinstance(depth, str) and depth == "anderson") or (is_count(depth) and depth >= 1)):
             raise InvalidOptionError(
-                f"acceleration is None, 'anderson', or how many earlier sweeps to use, at least 1, this is {depth!r}"
+                f"acceleration must be None, 'anderson', or how many earlier sweeps to use, at least 1, got {depth!r}"
             )
         if is_count(depth):
             object.__setattr__(self, "acceleration", int(depth))
@@ -141,7 +141,7 @@ class IPF:
             return
         if not (is_number(relaxation) and 0.0 < relaxation < 2.0):
             raise InvalidOptionError(
-                f"relaxation is 'auto' or an exponent in (0, 2), 1 for none, this is {relaxation!r}"
+                f"relaxation must be 'auto' or an exponent in (0, 2), 1 for none, got {relaxation!r}"
             )
         object.__setattr__(self, "relaxation", float(relaxation))
 
@@ -287,7 +287,7 @@ class IPF:
         order: Any = self.order
         if sorted(order) != list(range(constraints)):
             raise InvalidOptionError(
-                f"order is a permutation of 0 .. {constraints - 1}, one number a constraint, this is {tuple(order)}"
+                f"order must be a permutation of 0 .. {constraints - 1}, one number per constraint, got {tuple(order)}"
             )
         return np.array(order, dtype=np.int64)
 
@@ -299,7 +299,7 @@ def forget_layouts(problem: Problem) -> None:
 
 
 def _is_compiled(memory: Any) -> bool:
-    """Tell whether sweeps with this memory are compiled already."""
+    """Return whether sweeps with this memory are compiled already."""
     if isinstance(memory, _Sweeping):
         return memory.is_compiled
     return isinstance(memory, _SWEEPERS)

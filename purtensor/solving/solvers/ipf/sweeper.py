@@ -57,7 +57,7 @@ class Sweeper(Protocol):
         ...
 
     def may_be_met(self, goal: Goal) -> bool:
-        """Tell whether the parts of the residual that cost nothing meet the goal, or are not finite."""
+        """Return whether the parts of the residual that cost nothing meet the goal, or are not finite."""
         ...
 
     def measured(self, hopeful: bool) -> Measured:

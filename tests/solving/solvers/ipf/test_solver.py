@@ -172,7 +172,7 @@ def test_ipf__refuses_a_relaxation_that_does_not_converge(relaxation):
 
 @pytest.mark.parametrize("acceleration", [0, -3, "aitken", 2.5])
 def test_ipf__refuses_an_acceleration_that_is_none(acceleration):
-    with pytest.raises(InvalidOptionError, match="acceleration is None, 'anderson', or how many"):
+    with pytest.raises(InvalidOptionError, match="acceleration must be None, 'anderson', or how many"):
         pt.IPF(acceleration=acceleration)
 
 
