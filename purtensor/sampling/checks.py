@@ -21,13 +21,13 @@ def generator(seed: Any) -> np.random.Generator:
         return seed
     if isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0:
         return np.random.default_rng(int(seed))
-    raise InvalidOptionError(f"seed is a non-negative integer or a numpy.random.Generator, not {seed!r}")
+    raise InvalidOptionError(f"seed must be a non-negative integer or a numpy.random.Generator, got {seed!r}")
 
 
 def whole_size(size: Any, option: str = "size") -> int:
     """Return a number of individuals as an int, or raise InvalidOptionError."""
     if not isinstance(size, Integral) or isinstance(size, bool) or int(size) < 0:
-        raise InvalidOptionError(f"{option} is a non-negative integer, not {size!r}")
+        raise InvalidOptionError(f"{option} must be a non-negative integer, got {size!r}")
     if int(size) > LARGEST_COUNT:
         raise InvalidOptionError(f"{option} is {size}, but counts are exact in float64 up to 2^53 only")
     return int(size)

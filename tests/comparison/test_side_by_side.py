@@ -166,5 +166,5 @@ def test_compare__by_the_processors_clock_threads_wait_for_each_other() -> None:
 
 
 def test_compare__refuses_what_runs_nothing() -> None:
-    with pytest.raises(pt.InvalidOptionError, match="executor is None"):
+    with pytest.raises(pt.InvalidOptionError, match="executor must be None"):
         pt.compare("haberman", "ipf", executor="threads")

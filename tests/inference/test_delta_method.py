@@ -233,7 +233,7 @@ def test_standard_errors__refuses_what_has_none(tmp_path: object, monkeypatch: p
         pt.standard_errors(projected(f, "PUR", pt.uniform(f)), size=10)
     with pytest.raises(pt.InvalidOptionError, match="targets must be one of marginal, parity, fixed for each of 3"):
         pt.standard_errors(result, size=10, targets=["parity"])
-    with pytest.raises(pt.InvalidOptionError, match=r"for each of 3 constraints, not \['parity', 'marginals'\]"):
+    with pytest.raises(pt.InvalidOptionError, match=r"for each of 3 constraints, got \['parity', 'marginals'\]"):
         pt.standard_errors(result, size=10, targets=iter(["parity", "marginals"]))
     with pytest.raises(pt.InvalidOptionError, match=r"over \(hired, age\) is no parity"):
         pt.standard_errors(result, size=10, targets=["parity", "parity", "marginal"])

@@ -157,5 +157,5 @@ def test_project__a_reference_that_is_gone(run):
 
 @pytest.mark.parametrize("path", [None, 3, [], b"x", ""], ids=repr)
 def test_resume__what_is_no_path(path):
-    with pytest.raises(pt.InvalidOptionError, match="a path is text"):
+    with pytest.raises(pt.InvalidOptionError, match="a path must be text"):
         pt.resume(path)

@@ -77,7 +77,7 @@ def test_outcomes__an_executor_that_takes_no_more_leaves_failures():
 
 
 def test_outcomes__refuses_what_runs_nothing():
-    with pytest.raises(pt.InvalidOptionError, match="executor is None"):
+    with pytest.raises(pt.InvalidOptionError, match="executor must be None"):
         list(outcomes(halved, [2], "threads"))
 
 

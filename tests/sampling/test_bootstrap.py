@@ -142,7 +142,7 @@ def test_bootstrap__ctrl_c_leaves_what_was_done() -> None:
         ({"statistic": lambda counts: "many"}, "statistic must return numbers, got 'many'"),
         ({"times": 1}, "times must be a number of draws, 2 or more, got 1"),
         ({"seed": -1}, "seed must be an integer, 0 or more, got -1"),
-        ({"on_failure": "skip"}, "on_failure is one of raise, omit"),
+        ({"on_failure": "skip"}, "on_failure must be one of raise, omit"),
     ],
 )
 def test_bootstrap__refuses_what_is_none(wrong: dict[str, Any], message: str) -> None:

@@ -132,9 +132,9 @@ def test_fit__infeasible_conditions_come_with_advice() -> None:
         ({"protected": "gender"}, pt.UnknownAttributeError, "no attribute 'gender'"),
         ({"protected": 7}, pt.UnknownAttributeError, "no attribute 7"),
         ({"protected": "sex", "conditions": "XYZ"}, pt.InvalidOptionError, "letters among P, U and R"),
-        ({"protected": "sex", "reference": "flat"}, pt.InvalidOptionError, "reference is"),
-        ({"protected": "sex", "unseen": "drop"}, pt.InvalidOptionError, "unseen is"),
-        ({"protected": "sex", "bins": 0}, pt.InvalidOptionError, "bins is"),
+        ({"protected": "sex", "reference": "flat"}, pt.InvalidOptionError, "reference must be"),
+        ({"protected": "sex", "unseen": "drop"}, pt.InvalidOptionError, "unseen must be"),
+        ({"protected": "sex", "bins": 0}, pt.InvalidOptionError, "bins must be"),
         ({"protected": "sex", "bins": None}, pt.InvalidTableError, "names no category"),
     ],
 )

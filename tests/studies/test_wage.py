@@ -205,7 +205,7 @@ def test_pair_masses__is_the_marginal(study: WageStudy) -> None:
 
 
 def test_study_wage__refuses_one_set_and_a_survey_without_the_reference(counts) -> None:
-    with pytest.raises(pt.InvalidOptionError, match="sets is at least 2"):
+    with pytest.raises(pt.InvalidOptionError, match="sets must be at least 2"):
         study_wage(counts, "", sets=1)
     women = counts[counts.indexes["profile"].get_level_values("gender") == "female"]
     with pytest.raises(pt.UnknownCategoryError, match="nobody"):

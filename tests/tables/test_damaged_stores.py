@@ -399,7 +399,7 @@ def test_store_table__half_floats_are_widened(tmp_path):
 
 
 def test_store_table__chunks_of_none(tmp_path):
-    with pytest.raises(pt.InvalidOptionError, match="1 or more; this is 0"):
+    with pytest.raises(pt.InvalidOptionError, match="1 or more, got 0"):
         pt.store_table(COUNTS, tmp_path / "t.zarr", chunk=0)
 
 

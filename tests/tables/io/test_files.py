@@ -132,5 +132,5 @@ def test_save_table__refuses_attrs_that_no_file_holds(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", EXACT + PLAIN)
 def test_save_table__refuses_what_is_no_table(tmp_path, kind):
-    with pytest.raises(pt.InvalidTableError, match=r"a table is an xarray\.DataArray"):
+    with pytest.raises(pt.InvalidTableError, match=r"a table must be an xarray\.DataArray"):
         save_table(pd.Series([1.0]), tmp_path / f"table{kind}")
