@@ -19,6 +19,7 @@ from purtensor.constraints.scopes import Scopes, read_scopes
 from purtensor.constraints.soft import Soft, soft
 from purtensor.constraints.totals import Total, total
 from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.records.frames import frame_like
 from purtensor.solving.dual.labelled import general_constraints
 from purtensor.tables.domain import listed
 
@@ -77,7 +78,7 @@ def template(
     frame = pd.DataFrame({name: [line.get(name) for line in lines] for name in columns})
     for name in labels:  # whole numbers stay whole beside gaps
         frame[name] = pd.Series([line.get(name) for line in lines], dtype=object)
-    return _in_library(frame, records)
+    return frame_like(frame, records)
 
 
 def controls_of(frame: Any) -> tuple[Any, ...]:
@@ -168,15 +169,6 @@ def _ends(block: RowBlock, row: int) -> dict[str, float | None]:
 
 def _is_used(name: str, lines: list[dict[str, Any]]) -> bool:
     return any(name in line for line in lines)
-
-
-def _in_library(frame: pd.DataFrame, records: Any) -> Any:
-    native = nw.from_native(records, pass_through=True)
-    if not isinstance(native, nw.DataFrame) or isinstance(native.to_native(), pd.DataFrame):
-        return frame
-    columns = {str(name): frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame}
-    made = nw.from_dict(columns, backend=native.implementation)
-    return made if isinstance(records, nw.DataFrame) else made.to_native()
 
 
 def _as_pandas(frame: Any) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
 from purtensor._typing import FloatArray
@@ -64,9 +64,8 @@ def series(values: Any, what: str) -> nw.Series[Any]:
     """Return one-dimensional values of any library or a list as a series; `what` names them in errors."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         raise InvalidTableError(f"{what} is a {type(values).__qualname__}; give an array or a list, one value a record")
-    pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is not None and isinstance(values, pyarrow.Array):
-        values = pyarrow.chunked_array([values])
+    if isinstance(values, pa.Array):
+        values = pa.chunked_array([values])
     native = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         return native
@@ -112,6 +111,27 @@ def in_flavour(records: Any, values: FloatArray, name: str) -> Any:
         return pd.Series(values, index=native.index, name=name)
     made = nw.new_series(name, values, backend=frame.implementation)
     return made if isinstance(records, nw.DataFrame) else made.to_native()
+
+
+def frame_like(made: pd.DataFrame, like: Any) -> Any:
+    """Return a frame of pandas in the library of `like`: pyarrow for DuckDB, pandas for what is no frame.
+
+    Categoricals of text keep their categories in order.
+    """
+    native = nw.from_native(like, pass_through=True)
+    if not isinstance(native, nw.DataFrame | nw.LazyFrame) or native.implementation.is_pandas():
+        return made
+    labels = {str(name): kind.categories for name, kind in made.dtypes.items() if isinstance(kind, pd.CategoricalDtype)}
+    plain = made.copy(deep=False)
+    for name in made.columns.difference(pd.Index(labels)):
+        plain[name] = made[name].astype(object).where(made[name].notna(), None)
+    if native.implementation.is_pyarrow() or native.implementation.is_duckdb():
+        found = nw.from_native(pa.Table.from_pandas(plain, preserve_index=False).replace_schema_metadata(None))
+    else:
+        found = nw.from_dict({str(name): plain[name].tolist() for name in plain}, backend=native.implementation)
+        of_text = [name for name, known in labels.items() if all(isinstance(label, str) for label in known)]
+        found = found.with_columns(nw.col(name).cast(nw.Enum(labels[name])) for name in of_text)
+    return found if isinstance(like, nw.DataFrame | nw.LazyFrame) else found.to_native()
 
 
 def _require_one_index(columns: Mapping[Any, Any]) -> None:

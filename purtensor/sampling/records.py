@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from purtensor._typing import Table
+from purtensor.records.frames import frame_like
 from purtensor.sampling.checks import whole_counts
 from purtensor.tables.coded import encode
 from purtensor.tables.memory import require_memory
 
 
-def to_records(counts: Table) -> pd.DataFrame:
+def to_records(counts: Table, like: Any = None) -> Any:
     """Return a data frame with one row for each individual that is counted, in the order of the profiles.
 
     Each attribute is a categorical column with the categories of the table in their order, also those that do not
     occur; `tabulate` gives the counts back.
+
+    Parameters
+    ----------
+    like
+        A frame, such as the one that was counted, in whose library the records come (of DuckDB in pyarrow's); pandas
+        when None.
 
     Raises
     ------
@@ -47,4 +56,4 @@ def to_records(counts: Table) -> pd.DataFrame:
             coded.domain.attributes, coded.codes, smallest, coded.domain.categories, strict=True
         )
     }
-    return pd.DataFrame(columns, copy=False)
+    return frame_like(pd.DataFrame(columns, copy=False), like)

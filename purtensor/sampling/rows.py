@@ -86,13 +86,14 @@ def draw_rows(
     drawn = np.zeros(len(coded.values), dtype=np.int64)
     drawn[order] = multinomial(coded.values[order], number, rng)
     donors, profiles = _donors(coded, own, design, drawn, response, rng)
-    frame = _frame(records)
+    taken = _frame(records)[donors]
     if isinstance(weights, str):
-        frame = frame.drop(columns=weights)
-    taken = frame.iloc[donors].reset_index(drop=True)
+        taken = taken.drop(weights)
     if response is not None:
-        taken[response] = _responses(taken[response], coded, response, own[donors], profiles)
-    return _in_library(taken, records)
+        answer = _responses(taken[response], coded, response, own[donors], profiles)
+        taken = taken.with_columns(answer)
+    made = taken.to_native()
+    return made.reset_index(drop=True) if isinstance(made, pd.DataFrame) else made
 
 
 def _donors(
@@ -134,34 +135,24 @@ def _members(groups: IntArray, count: int) -> list[IntArray]:
     return [order[ends[k] : ends[k + 1]] for k in range(count)]
 
 
-def _responses(column: pd.Series[Any], coded: CodedTable, response: str, was: IntArray, drawn: IntArray) -> Any:
+def _responses(column: nw.Series[Any], coded: CodedTable, response: str, was: IntArray, drawn: IntArray) -> Any:
     """Return the column with the responses of the drawn profiles, where the copied record has another."""
     replaced = np.flatnonzero(was != drawn)
+    place = coded.domain.position(response)
+    labels = coded.domain.categories[place].tolist()
+    values = column.to_list()
+    for k in replaced.tolist():
+        values[k] = labels[coded.codes[place][drawn[k]]]
     if not len(replaced):
         return column
-    place = coded.domain.position(response)
-    labels = coded.domain.categories[place]
-    values = column.astype(object).to_numpy().copy()
-    values[replaced] = labels.to_numpy(dtype=object)[coded.codes[place][drawn[replaced]]]
-    made = pd.Series(values, index=column.index, name=column.name)
-    return made.astype(column.dtype) if isinstance(column.dtype, pd.CategoricalDtype) else made.infer_objects()
+    if isinstance(native := column.to_native(), pd.Series):
+        made = pd.Series(values, index=native.index, name=native.name)
+        own = isinstance(native.dtype, pd.CategoricalDtype)
+        return nw.from_native(made.astype(native.dtype) if own else made, series_only=True)
+    return nw.new_series(column.name, values, column.dtype, backend=column.implementation)
 
 
-def _frame(records: Any) -> pd.DataFrame:
+def _frame(records: Any) -> nw.DataFrame[Any]:
     if isinstance(records, Mapping):
-        return pd.DataFrame({name: np.asarray(column) for name, column in records.items()})
-    frame = nw.from_native(records)
-    return (frame.collect() if isinstance(frame, nw.LazyFrame) else frame).to_pandas()
-
-
-def _in_library(frame: pd.DataFrame, records: Any) -> Any:
-    native = nw.from_native(records, pass_through=True)
-    if (
-        isinstance(records, Mapping)
-        or not isinstance(native, nw.DataFrame)
-        or isinstance(native.to_native(), pd.DataFrame)
-    ):
-        return frame
-    columns = {str(name): frame[name].tolist() for name in frame}
-    made = nw.from_dict(columns, backend=native.implementation)
-    return made.to_native()
+        records = pd.DataFrame({name: np.asarray(column) for name, column in records.items()})
+    return nw.from_native(records, eager_only=True)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 
 import purtensor as pt
 from purtensor.sampling import to_records
-from purtensor.tables.coded import sparse_table
+from purtensor.tables.coded import domain_of, sparse_table
 from purtensor.tables.domain import Domain
 from tests.sampling.strategies import counts
 
@@ -68,3 +71,17 @@ def test_to_records__more_than_the_memory_is_refused():
     with pytest.raises(pt.TooLargeError, match=r"a data frame of \d+ records needs") as caught:
         to_records(counts)
     assert caught.value.bytes_needed > 2**51
+
+
+@pytest.mark.parametrize("library", ["polars", "lazy", "pyarrow", "duckdb", "pandas"])
+def test_to_records__come_in_the_library_of_another_frame_and_count_the_same(library):
+    frame = pd.DataFrame({"sex": ["f", "m", "m"], "age": [30, 40, 40]})
+    polars = pl.from_pandas(frame)
+    like = {"polars": polars, "lazy": polars.lazy(), "pyarrow": polars.to_arrow(), "pandas": frame}.get(library)
+    counts = pt.tabulate({"sex": pd.Categorical(frame["sex"], ["m", "f", "x"]), "age": frame["age"]})
+    found = pt.to_records(counts, duckdb.from_df(frame) if library == "duckdb" else like)
+    kinds = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.DataFrame}
+    assert isinstance(found, kinds.get(library, pa.Table))
+    again = pt.tabulate(found)
+    assert again.equals(counts)
+    assert domain_of(again).categories[0].tolist() == ["m", "f", "x"]

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import purtensor as pt
@@ -47,8 +49,17 @@ def test_draw_rows__refuse_a_profile_that_no_record_is_like():
         draw_rows(PEOPLE, result, 0, seed=1)
 
 
-def test_draw_rows__come_in_the_library_of_the_records():
-    frame = pl.from_pandas(PEOPLE)
-    found = draw_rows(frame, pt.tabulate(PEOPLE, ["hired", "sex"]), 5, seed=1)
-    assert isinstance(found, pl.DataFrame)
-    assert found.schema == frame.schema
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "duckdb"])
+def test_draw_rows__come_in_the_library_of_the_records(library):
+    people = PEOPLE.assign(
+        hired=pd.Categorical(PEOPLE["hired"]), seen=pd.array([1, None, 3, 4, None, 6], dtype="Int64")
+    )
+    arrow = pa.Table.from_pandas(people, preserve_index=False)
+    frame = {"polars": pl.from_arrow(arrow), "pyarrow": arrow, "duckdb": duckdb.from_arrow(arrow)}[library]
+    result = pt.regularize(counts(weights="w"), 5.0, response="hired")
+    found = draw_rows(frame, result, 200, seed=1, response="hired", weights="w")
+    wanted = draw_rows(people, result, 200, seed=1, response="hired", weights="w")
+    assert isinstance(found, pl.DataFrame if library == "polars" else pa.Table)
+    assert found.to_pandas()["hired"].tolist() == wanted["hired"].tolist()
+    rows = found["seen"].to_list() if library == "polars" else found["seen"].to_pylist()  # gaps and integers stay
+    assert rows == wanted["seen"].astype(object).where(wanted["seen"].notna(), None).tolist()
