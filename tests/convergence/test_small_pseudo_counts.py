@@ -67,3 +67,49 @@ def test_b__projections_tend_to_that_without_pseudo_counts():
         distances.append(pt.total_variation(found.table, exact.table))
     early, late = np.array(distances[:-1]) / distances[1:]
     assert 7.0 < early < late < 10.0  # in proportion to lambda in the end
+
+
+def test_limit__has_the_least_mass_on_pseudo_profiles_where_it_needs_some():
+    """Slab A has its diagonal only, B all profiles; parity moves .5 off the diagonals, of which B takes its .2."""
+    without = slabs(A11=0.4, A22=0.4, B11=0.05, B12=0.05, B21=0.05, B22=0.05)
+    pseudo = slabs(A12=1.0, A21=3.0)
+    off = []
+    for strength in (1e-3, 1e-5, 1e-7):
+        table = table_of(without + strength * pseudo)
+        found = pt.project(table, pt.pur(table, response="y", protected="s"), tolerance=1e-13)
+        off.append(float(found.table.values[0, 1, 0] + found.table.values[1, 0, 0]) - 0.3)
+    assert 0 < off[2] < off[1] < off[0]
+    assert off[2] < 1e-3
+
+
+def dimension(functions):
+    return int(np.linalg.matrix_rank(functions)) if functions.size else 0
+
+
+def shared_with_slabs(held):
+    """dim J on a support: functions of (y,s) that are sums of functions of (y,x) and of (s,x)."""
+    codes = np.argwhere(held)
+    parity, *others = (
+        np.all(codes[:, None, pair] == np.unique(codes[:, pair], axis=0), axis=2).astype(float)
+        for pair in ([0, 1], [0, 2], [1, 2])
+    )
+    slabwise = np.hstack(others)
+    return dimension(parity) + dimension(slabwise) - dimension(np.hstack([parity, slabwise]))
+
+
+def test_implied_zeros__drop_the_rank_of_parity():
+    rng, seen = np.random.default_rng(0), 0
+    while seen < 8:
+        limit = 2 * rng.integers(1, 6, (2, 2, 3))
+        places = rng.integers(0, 2, 3)
+        limit[places, places, range(3)] = 0  # each slab has as little on its diagonal as its sums allow
+        joint = limit.sum(axis=2)
+        if joint[0, 0] * joint[1, 1] != joint[0, 1] * joint[1, 0] or not joint.all():
+            continue
+        observed = limit + np.array([[1, -1], [-1, 1]])[:, :, None]  # the same sums, and no zeros
+        table = table_of(observed)
+        found = pt.diagnose(table, pt.pur(table, response="y", protected="s"))
+        assert found.verdict is pt.Verdict.BOUNDARY
+        assert found.implied_zeros.size == 3
+        assert shared_with_slabs(limit > 0) > shared_with_slabs(observed > 0) == 3
+        seen += 1
