@@ -230,6 +230,19 @@ def solved(matrix, right):
     return answer
 
 
+def solved_by_any_pivots(matrix, right):
+    """The x with matrix x = right, exact, the rows taken in whatever order has pivots; it must be regular."""
+    rows, count = [[*map(Fraction, row), value] for row, value in zip(matrix, right, strict=True)], len(right)
+    for i in range(count):
+        at = next(n for n in range(i, count) if rows[n][i])
+        rows[i], rows[at] = rows[at], rows[i]
+        for n in range(count):
+            if n != i and rows[n][i]:
+                factor = rows[n][i] / rows[i][i]
+                rows[n] = [own - factor * other for own, other in zip(rows[n], rows[i], strict=True)]
+    return [rows[i][count] / rows[i][i] for i in range(count)]
+
+
 def projection(reference, matrix, targets, digits=DIGITS):
     """The projection of positive masses onto C p = b with a positive solution, and potentials of it: decimals.
 

@@ -9,19 +9,34 @@ from hypothesis import settings
 
 import purtensor as pt
 from tests import oracles
-from tests.laws.fuzz_bounds import Counts, attack, posed
+from tests.laws.fuzz_bounds import Counts, attack, attack_on_disk
+from tests.laws.fuzz_problems import FAMILIES, posed
 from tests.solving.drawn import SOLVERS
 
 THOROUGH = settings.get_current_profile_name() == "thorough"
-BATCHES, EACH = (100, 1000) if THOROUGH else (4, 12)
+BATCHES, EACH = (100, 200) if THOROUGH else (2, 6)
+"""Five families in 100 batches of 200 are 10^5 solves."""
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_bounds__of_drawn_problems_are_never_below_the_truth(batch):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bounds__of_drawn_problems_are_never_below_the_truth(family, batch):
     counts = Counts()
     for seed in range(batch * EACH, (batch + 1) * EACH):
-        attack(seed, counts)
+        attack(seed, counts, family)
     assert sum(counts.tried.values()) >= 2 * EACH
+    assert not counts.false, str(counts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "contradicting"])
+def test_bounds__of_drawn_problems_on_disk_are_never_below_the_truth(family, monkeypatch):
+    pytest.importorskip("zarr")
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    counts = Counts()
+    for seed in range(200 if THOROUGH else 1):
+        attack_on_disk(seed, counts, family)
+    assert counts.tried
     assert not counts.false, str(counts)
 
 
