@@ -92,7 +92,7 @@ def masses_at(problem: Problem, potentials: FloatArray) -> FloatArray:
     >>> import purtensor as pt
     >>> class Damped:
     ...     def step(self, problem, iterate, budget):
-    ...         swept = pt.IPF().few_sweeps(problem, iterate.with_memory(None), 1).potentials
+    ...         swept = pt.IPF().sweep(problem, iterate.with_memory(None)).potentials
     ...         middle = (swept + iterate.potentials) / 2
     ...         return pt.solvers.Iterate(middle, pt.solvers.masses_at(problem, middle))
     >>> haberman = pt.problems.load("haberman")
@@ -122,7 +122,7 @@ def on_profiles(problem: Problem, potentials: FloatArray) -> FloatArray:
     >>> import purtensor as pt
     >>> class Centred:
     ...     def step(self, problem, iterate, budget):
-    ...         swept = pt.IPF().few_sweeps(problem, iterate.with_memory(None), 1).potentials
+    ...         swept = pt.IPF().sweep(problem, iterate.with_memory(None)).potentials
     ...         exponents = pt.solvers.on_profiles(problem, swept)
     ...         masses = problem.reference * np.exp(exponents)
     ...         return pt.solvers.Iterate(swept, masses)
@@ -195,7 +195,7 @@ def residual(problem: Problem, masses: FloatArray) -> Residual:
     >>> class Swept:
     ...     def step(self, problem, iterate, budget):
     ...         while pt.solvers.residual(problem, iterate.masses).largest > budget.residual:
-    ...             iterate = pt.IPF().few_sweeps(problem, iterate.with_memory(None), 1)
+    ...             iterate = pt.IPF().sweep(problem, iterate.with_memory(None))
     ...         return iterate
     >>> haberman = pt.problems.load("haberman")
     >>> pt.project(haberman.reference, haberman.constraints, solver=Swept()).iterations

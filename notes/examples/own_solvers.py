@@ -61,7 +61,7 @@ class SinkhornNewtonSparse:
     def step(self, problem, iterate, budget):
         made = iterate.memory or 0
         if made < self.sweeps:
-            return pt.IPF().few_sweeps(problem, iterate.with_memory(None), 1).with_memory(made + 1)
+            return pt.IPF().sweep(problem, iterate.with_memory(None)).with_memory(made + 1)
         hessian = solvers.hessian(problem, iterate.masses)
         ridge = 1e-12 * hessian.trace()
         hessian.data[hessian.data < np.quantile(hessian.data, 1.0 - self.kept) * 1e-3] = 0.0

@@ -15,7 +15,7 @@ import numpy as np
 
 from purtensor.solving.certificate import best_change
 from purtensor.solving.line_search import search
-from purtensor.solving.loop import State
+from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import C, CertifiableSpace, D, NewtonSpace, P
 
 MOST_STEPS = 80

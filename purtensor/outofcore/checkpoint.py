@@ -16,7 +16,7 @@ from purtensor.outofcore.array_file import read_own, write_packed
 from purtensor.outofcore.passes import START, Tally
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.solving.iterate import Record
-from purtensor.solving.loop import State
+from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import NewtonMemory
 from purtensor.solving.trace_lines import Lines, TraceLine
 

@@ -23,7 +23,8 @@ from purtensor.outofcore.passes import START
 from purtensor.outofcore.restrict import restricted
 from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
 from purtensor.outofcore.unreachable_targets import refuse_bare
-from purtensor.solving.loop import State, begin
+from purtensor.solving.loop import begin
+from purtensor.solving.run_state import State
 from purtensor.tables.domain import Domain
 from purtensor.tables.values_at import looked_up
 

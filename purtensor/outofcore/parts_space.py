@@ -41,7 +41,7 @@ from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.regularized import FLOORS
 from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding, log_factors
-from purtensor.solving.loop import State
+from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import Sums
 from purtensor.solving.stopping import EMPTIED, away_from_total
 

@@ -43,12 +43,13 @@ from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import UNPROVED
-from purtensor.solving.loop import Stage, State
+from purtensor.solving.loop import Stage
+from purtensor.solving.run_state import State
 from purtensor.solving.solve import solve
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
-from purtensor.solving.solvers.newton import Newton
+from purtensor.solving.solvers.newton import Newton, newton_step
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
@@ -273,7 +274,7 @@ def _stage(space: PartsSpace, state: State[PartsPoint]) -> Stage[PartsPoint]:
     """Return what the loop works on: Newton's method or sweeps, as the options of the run say."""
     options = space.options
     if options["newton"]:
-        return Stage(space, state, partial(Newton(options["warm_up"]).step_in, space), space.proof)
+        return Stage(space, state, partial(newton_step, space, options["warm_up"]), space.proof)
     order = tuple(options["order"])
     return Stage(space, state, lambda point, budget: space.sweep(point, order, budget), space.proof)
 

@@ -28,9 +28,10 @@ from purtensor.outofcore.targets import Constraint
 from purtensor.projection.lazy_verdict import FaceVerdict
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
-from purtensor.solving.loop import Callback, Stage, State, begin
+from purtensor.solving.loop import Callback, Stage, begin
+from purtensor.solving.run_state import State
 from purtensor.solving.solve import solve
-from purtensor.solving.solvers.lbfgs import LBFGS
+from purtensor.solving.solvers.lbfgs import LBFGS, lbfgs_step
 from purtensor.solving.stopping import Stopping
 from purtensor.tables.coded import domain_of, sparse_table
 from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
@@ -206,7 +207,7 @@ class RowsVerdict(FaceVerdict[StoredTable]):
 
     def stage(self, state: State[RowsPoint]) -> Stage[RowsPoint]:
         """Return what the loop works on."""
-        return Stage(self.space, state, partial(self.solver.step_on_rows, self.space))
+        return Stage(self.space, state, partial(lbfgs_step, self.space, self.solver.memory))
 
 
 def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]:

@@ -22,7 +22,7 @@ from purtensor.outofcore.engine import map_reduce
 from purtensor.outofcore.passes import Tally, added
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
 from purtensor.solving.iterate import Residual
-from purtensor.solving.loop import State
+from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import Direction
 from purtensor.solving.stopping import has_emptied
 

@@ -27,7 +27,8 @@ from purtensor.outofcore.parts_space import Direction, PartsChange, PartsSpace
 from purtensor.outofcore.passes import START, Tally, added, opened_part
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.unreachable_targets import refuse_bare
-from purtensor.solving.loop import State, begin
+from purtensor.solving.loop import begin
+from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import NEGLIGIBLE
 from purtensor.tables.domain import Domain
 

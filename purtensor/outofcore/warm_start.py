@@ -24,7 +24,8 @@ from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.slab_store import SlabStore, made_folders
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.projection.result import Projection
-from purtensor.solving.loop import State, begin
+from purtensor.solving.loop import begin
+from purtensor.solving.run_state import State
 from purtensor.tables.coded import domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles

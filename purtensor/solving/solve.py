@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from purtensor.solving.loop import Callback, Run, Stage, State, run_stage
+from purtensor.solving.loop import Callback, Run, Stage, run_stage
+from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import P, Space
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination

@@ -12,7 +12,7 @@ from purtensor.outofcore import diagnose
 from purtensor.outofcore import feasibility_check as doubts
 from purtensor.outofcore.project import project_stored
 from purtensor.projection.lazy_verdict import FaceVerdict
-from purtensor.solving import loop
+from purtensor.solving import run_state
 from tests.outofcore.test_kills import assert_same_bits
 from tests.outofcore.test_project import SETS, by_profile, pools  # noqa: F401
 
@@ -109,7 +109,7 @@ def test_project__where_zeros_are_forced_equals_the_answer_in_memory(tmp_path, s
 @pytest.mark.parametrize("name", ["and_gate", "haberman_boundary"])
 @pytest.mark.parametrize("solver", [pt.Newton(), pt.IPF()], ids=["Newton", "IPF"])
 def test_project__classical_boundaries(tmp_path, monkeypatch, name, solver):
-    monkeypatch.setattr(loop, "PATIENCE", 25)
+    monkeypatch.setattr(run_state, "PATIENCE", 25)
     problem = pt.problems.load(name)
     expected = pt.project(problem.reference, problem.constraints, solver=pt.Newton())
     place = stored(pt.to_sparse(problem.reference), tmp_path)
@@ -124,7 +124,7 @@ def test_project__classical_boundaries(tmp_path, monkeypatch, name, solver):
 
 
 def test_project__sweeps_find_the_face_when_they_are_slow(tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "PATIENCE", 20)
+    monkeypatch.setattr(run_state, "PATIENCE", 20)
     table, constraints = forced_case(2)
     expected = pt.project(table, constraints, solver=pt.IPF(), tolerance=1e-13)
     result = pt.project(stored(table, tmp_path), constraints, solver=pt.IPF(), tolerance=1e-13)

@@ -257,7 +257,7 @@ def test_diagnose__targets_that_disagree_on_more_than_is_compared_at_once(tmp_pa
 
 
 def test_project__of_what_cannot_be_met_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("purtensor.solving.loop.PATIENCE", 20)
+    monkeypatch.setattr("purtensor.solving.run_state.PATIENCE", 20)
     table = far_from_parity(30)
     place = stored(table, tmp_path)
     constraints = pt.pur(table, response="y", protected="s")

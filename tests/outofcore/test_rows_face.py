@@ -13,7 +13,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import diagnose
 from purtensor.outofcore import feasibility_check as doubts
 from purtensor.outofcore.diagnose import diagnose_stored
-from purtensor.solving import loop
+from purtensor.solving import run_state
 from tests.outofcore.test_boundary import ON_FACE, TWO_PROOFS, forced_case, stored, thinned, zeros_of
 from tests.outofcore.test_project import SETS, by_profile, people, targets
 
@@ -25,7 +25,7 @@ NO_SLABS = r"no attributes cut these constraints into slabs"
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     monkeypatch.setattr("os.fsync", lambda _: None)  # most of the time of so small runs; no power fails here
-    monkeypatch.setattr(loop, "PATIENCE", 40)
+    monkeypatch.setattr(run_state, "PATIENCE", 40)
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 30}):
         yield
 
@@ -33,7 +33,7 @@ def small_parts(monkeypatch):
 @pytest.fixture
 def doubting(monkeypatch):
     """Every run of so many iterations raises doubts: those of so small tables are over before they are slow."""
-    monkeypatch.setattr(loop, "LITTLE", 0.0)
+    monkeypatch.setattr(run_state, "LITTLE", 0.0)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_lbfgs__where_zeros_are_forced_ends_on_the_face(tmp_path, seed, doubting
     assert len(result.evidence.proofs) == len(result.diagnosis.evidence.steps) > 0
     began = int(next(note for note in result.notes if "force zeros" in note).split("after ")[1].split()[0])
     assert result.iterations > began
-    assert began % loop.PATIENCE == 0
+    assert began % run_state.PATIENCE == 0
 
 
 def test_lbfgs__zeros_of_targets_and_zeros_forced_by_them(tmp_path, doubting):
@@ -110,7 +110,7 @@ def test_lbfgs__nothing_meets_the_constraints(tmp_path):
     assert str(found.explanation) == str(told.value)
     result = pt.project(place, problem.constraints, solver=pt.LBFGS(), on_failure="return")
     assert result.termination is pt.results.Termination.INFEASIBLE
-    assert result.iterations == loop.PATIENCE
+    assert result.iterations == run_state.PATIENCE
 
 
 def test_lbfgs__interior_problems_are_never_asked_about(tmp_path, monkeypatch):
@@ -137,7 +137,7 @@ def test_lbfgs__is_interrupted_while_it_asks(tmp_path, monkeypatch, doubting):
     table, constraints = forced_case(10)
     result = pt.project(stored(table, tmp_path), constraints, **SOLVING)
     assert result.termination is pt.results.Termination.INTERRUPTED
-    assert result.iterations == loop.PATIENCE
+    assert result.iterations == run_state.PATIENCE
 
 
 def test_lbfgs__a_row_without_profiles_has_a_diagnosis(tmp_path):

@@ -10,7 +10,8 @@ import pytest
 import purtensor as pt
 from purtensor.solving.certificate import DualCertifier
 from purtensor.solving.iterate import iterate_at
-from purtensor.solving.loop import WINDOW, Standstill, run
+from purtensor.solving.loop import run
+from purtensor.solving.run_state import WINDOW, Standstill
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from tests.laws.test_ill_conditioned import doubling_chain

@@ -85,23 +85,24 @@ class LBFGS:
         """Return the iterate after one step."""
         space = ArrayRowSpace(problem)
         point = iterate if isinstance(iterate.memory, _Learnt) else space.at(iterate.potentials)
-        return self.step_on_rows(space, point, budget)
+        return lbfgs_step(space, self.memory, point, budget)
 
-    def step_on_rows(self, space: RowSpace[P], point: P, budget: Budget) -> Step[P]:
-        """Return the point after one step, in any space whose rows lie in memory."""
-        learnt = point.memory if isinstance(point.memory, _Learnt) else _Learnt(deque(maxlen=self.memory))
+
+def lbfgs_step(space: RowSpace[P], memory: int, point: P, budget: Budget) -> Step[P]:
+    """Return the point after one step, in any space whose rows lie in memory."""
+    learnt = point.memory if isinstance(point.memory, _Learnt) else _Learnt(deque(maxlen=memory))
+    move = _best_move(space, point, learnt.pairs)
+    if learnt.pairs and _is_rounding(space, move):
+        learnt.pairs.clear()  # what was learnt may be rounding
         move = _best_move(space, point, learnt.pairs)
-        if learnt.pairs and _is_rounding(space, move):
-            learnt.pairs.clear()  # what was learnt may be rounding
-            move = _best_move(space, point, learnt.pairs)
-        if move is None:
-            return Step(point, 1, stalled=True)
-        moved = move.point
-        learn(learnt.pairs, move.s, move.bend, space.miss(point) - space.miss(moved))
-        moved.memory = learnt
-        residual = space.residual(moved)
-        record = Record(1, residual.largest, residual.l1, move.gain / space.total, space.dual(moved))
-        return Step(moved, 1, (record,), stalled=_is_rounding(space, move))
+    if move is None:
+        return Step(point, 1, stalled=True)
+    moved = move.point
+    learn(learnt.pairs, move.s, move.bend, space.miss(point) - space.miss(moved))
+    moved.memory = learnt
+    residual = space.residual(moved)
+    record = Record(1, residual.largest, residual.l1, move.gain / space.total, space.dual(moved))
+    return Step(moved, 1, (record,), stalled=_is_rounding(space, move))
 
 
 def _is_rounding(space: RowSpace[P], move: _Move[P] | None) -> bool:

@@ -67,41 +67,42 @@ class Newton:
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after one Newton step; the first step is preceded by the sweeps of the warm-up."""
         space = ArraySpace(problem)
-        step = self.step_in(space, iterate, budget)
-        return step if step.iterations else self.step_in(space, step.iterate, budget)
+        step = newton_step(space, self.warm_up, iterate, budget)
+        return step if step.iterations else newton_step(space, self.warm_up, step.iterate, budget)
 
-    def step_in(self, space: NewtonSpace[P, D], point: P, budget: Budget) -> Step[P]:
-        """Return a step: of no iterations while it warms up, else of one, or of sweeps where none gains."""
-        memory = point.memory if isinstance(point.memory, NewtonMemory) else NewtonMemory()
-        if memory.warmed < self.warm_up:
-            before = space.dual(point)
-            moved, made = space.warm_up(point, None, self.warm_up - memory.warmed)
-            gain = memory.warm_gain + (space.dual(moved) - before)
-            moved.memory = replace(memory, warmed=memory.warmed + made, warm_gain=gain)
-            return Step(moved, 0)
-        residual = space.residual(point)
-        note = "" if memory.noted else space.newton_note
-        if memory.sweeps:
-            return _swept(space, point, memory, budget)
-        found = best_step(space, point, residual.l1)
-        if found is None and not _is_met_to_rounding(space, residual.l1):
-            return _swept(space, point, replace(memory, sweeps=SWEEPS), budget)
-        if found is None:
-            return Step(point, 1, note=note, stalled=True)
-        moved, gain = found
-        reached = space.residual(moved)
-        slow = memory.slow + 1 if reached.l1 > SLOW * residual.l1 else 0
-        moved.memory = replace(memory, slow=slow, warm_gain=0.0, noted=True)
-        gain /= space.total
-        record = Record(1, reached.largest, reached.l1, memory.warm_gain + gain, space.dual(moved))
-        return Step(
-            moved,
-            1,
-            (record,),
-            note,
-            stalled=is_rounding(gain, space.constraints),
-            doubtful=slow > 0 and slow % SLOW_STEPS == 0,
-        )
+
+def newton_step(space: NewtonSpace[P, D], warm_up: int, point: P, budget: Budget) -> Step[P]:
+    """Return a step in any space: of no iterations while it warms up, else of one, or of sweeps where none gains."""
+    memory = point.memory if isinstance(point.memory, NewtonMemory) else NewtonMemory()
+    if memory.warmed < warm_up:
+        before = space.dual(point)
+        moved, made = space.warm_up(point, None, warm_up - memory.warmed)
+        gain = memory.warm_gain + (space.dual(moved) - before)
+        moved.memory = replace(memory, warmed=memory.warmed + made, warm_gain=gain)
+        return Step(moved, 0)
+    residual = space.residual(point)
+    note = "" if memory.noted else space.newton_note
+    if memory.sweeps:
+        return _sweep(space, point, memory, budget)
+    found = best_step(space, point, residual.l1)
+    if found is None and not _is_met_to_rounding(space, residual.l1):
+        return _sweep(space, point, replace(memory, sweeps=SWEEPS), budget)
+    if found is None:
+        return Step(point, 1, note=note, stalled=True)
+    moved, gain = found
+    reached = space.residual(moved)
+    slow = memory.slow + 1 if reached.l1 > SLOW * residual.l1 else 0
+    moved.memory = replace(memory, slow=slow, warm_gain=0.0, noted=True)
+    gain /= space.total
+    record = Record(1, reached.largest, reached.l1, memory.warm_gain + gain, space.dual(moved))
+    return Step(
+        moved,
+        1,
+        (record,),
+        note,
+        stalled=is_rounding(gain, space.constraints),
+        doubtful=slow > 0 and slow % SLOW_STEPS == 0,
+    )
 
 
 def best_step(space: NewtonSpace[P, D], point: P, residual_l1: float) -> tuple[P, float] | None:
@@ -125,7 +126,7 @@ def _is_met_to_rounding(space: Space[P], residual_l1: float) -> bool:
     return is_rounding(WORTH * residual_l1**2, space.constraints)
 
 
-def _swept(space: NewtonSpace[P, D], point: P, memory: NewtonMemory, budget: Budget) -> Step[P]:
+def _sweep(space: NewtonSpace[P, D], point: P, memory: NewtonMemory, budget: Budget) -> Step[P]:
     """Return the point after a sweep of IPF, which gains wherever a target is missed.
 
     One at a time: the answer must not depend on how many iterations the loop asks for at once.

@@ -76,11 +76,11 @@ class ArraySpace(ArrayPoints):
         return hessian_of(self.problem).note
 
     def sweep(self, point: Iterate, order: tuple[int, ...] | None, budget: Budget) -> Step[Iterate]:
-        step = IPF(order).unprepared_step(self.problem, point.with_memory(None), budget)
+        step = IPF(order).step(self.problem, point.with_memory(None), budget, prepare=False)
         return step.at(iterate_at(self.problem, step.iterate.potentials))
 
     def warm_up(self, point: Iterate, order: tuple[int, ...] | None, sweeps: int) -> tuple[Iterate, int]:
-        moved = IPF(order).few_sweeps(self.problem, point.with_memory(None), sweeps)
+        moved = IPF(order).sweep(self.problem, point.with_memory(None), sweeps)
         return iterate_at(self.problem, moved.potentials), sweeps
 
     def direction(self, point: Iterate, floor: float) -> Direction:

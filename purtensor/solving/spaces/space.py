@@ -3,7 +3,7 @@
 A space owns the reference, the targets and every sum over profiles or rows; an algorithm is written once over these
 protocols and never learns how the numbers are stored. A point belongs to the space that made it: potentials, the sums
 measured there, and the memory of the solver that led to it. Counts, times and the trace belong to the run
-(`purtensor.solving.loop.State`).
+(`purtensor.solving.run_state.State`).
 
 Each protocol is a capability. A function that needs no more than `Space` runs in all spaces; Newton's method needs a
 `NewtonSpace`, proofs need a `CertifiableSpace`, and mypy refuses a space that lacks what is asked for.
@@ -18,7 +18,7 @@ from purtensor._typing import FloatArray
 from purtensor.solving.iterate import Budget, Residual, Step
 
 if TYPE_CHECKING:
-    from purtensor.solving.loop import State
+    from purtensor.solving.run_state import State
 
 
 class Point(Protocol):

@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-import purtensor as pt
 from purtensor.solving.certificate import best_change, certify
 from purtensor.solving.iterate import Budget
 from purtensor.solving.line_search import search
 from purtensor.solving.loop import Stage, begin, run_stage
 from purtensor.solving.problem import build_problem
+from purtensor.solving.solvers.newton import newton_step
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.plain import PlainSpace, exponential_excess, gap_terms, relative_excess
 from purtensor.solving.stopping import Stopping
@@ -25,8 +25,8 @@ PROBLEMS = ("PUR", "PUR without regularisation", "binary, all pairs", "cube", "r
 def steps(space):
     """The solvers that are written over spaces."""
     return {
-        "Newton": partial(pt.Newton().step_in, space),
-        "Newton at once": partial(pt.Newton(warm_up=0).step_in, space),
+        "Newton": partial(newton_step, space, 3),
+        "Newton at once": partial(newton_step, space, 0),
         "sweeps": lambda point, budget: space.sweep(point, None, budget),
     }
 

@@ -118,18 +118,17 @@ class IPF:
         if self.blocks is not None:
             self._check_blocks(self.blocks)
 
-    def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
-        """Return the iterate after at most `budget.iterations` sweeps; accelerated ones are made one at a time."""
-        return self._step(problem, iterate, budget, few=False)
+    def step(self, problem: Problem, iterate: Iterate, budget: Budget, *, prepare: bool = True) -> Step:
+        """Return the iterate after at most `budget.iterations` sweeps; accelerated ones are made one at a time.
 
-    def unprepared_step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
-        """Return a step of few sweeps: laying slabs out for faster ones would cost more than they do."""
-        return self._step(problem, iterate, budget, few=True)
+        Without `prepare` slabs are not laid out for faster sweeps, which costs more than a few sweeps do.
+        """
+        return self._step(problem, iterate, budget, few=not prepare)
 
-    def few_sweeps(self, problem: Problem, iterate: Iterate, count: int) -> Iterate:
-        """Return the iterate after so few sweeps that they are not prepared for."""
+    def sweep(self, problem: Problem, iterate: Iterate, count: int = 1) -> Iterate:
+        """Return the iterate after a few sweeps, for solvers that are made of sweeps and steps of their own."""
         while count > 0:
-            step = self.unprepared_step(problem, iterate, Budget(count, 0.0, 0.0))
+            step = self.step(problem, iterate, Budget(count, 0.0, 0.0), prepare=False)
             iterate, count = step.iterate, count - step.iterations
         return iterate
 
@@ -189,9 +188,9 @@ class IPF:
             return first_sweep(problem, problem.emptied, iterate, self._checked_order(len(problem.index)))
         if self.acceleration is None:
             sweeper = self._sweeper(problem, iterate, few=few)
-            return self._swept(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
+            return self._sweep(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
         depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration)
-        sweep = self._swept_in_logarithms if spans_the_range(problem) else self._swept
+        sweep = self._sweep_in_logarithms if spans_the_range(problem) else self._sweep
         return accelerated_step(sweep, depth, problem, iterate)
 
     @property
@@ -227,16 +226,16 @@ class IPF:
         merged = merged_of(problem, order)
         return None if merged is None else MergedSweeps.at(problem, merged, iterate.potentials)
 
-    def _swept_in_logarithms(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+    def _sweep_in_logarithms(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         order = self._checked_order(len(problem.index))
         sweeper = InLogarithms.at(problem, order, iterate.potentials, self._exponent)
         return step_of(problem, sweeper, budget)
 
-    def _swept(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
+    def _sweep(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after the sweeps, all made inside compiled code."""
         state = iterate.memory
         if not isinstance(state, _Sweeping):
-            state = self._started(problem, iterate)
+            state = self._start(problem, iterate)
         records = empty_records()
         arguments = (
             problem.reference,
@@ -266,7 +265,7 @@ class IPF:
         stalled = bool(made) and is_rounding(made[-1].kl_step, len(problem.index))
         return Step(moved, sweeps, made, stalled=stalled, judged=True)
 
-    def _started(self, problem: Problem, iterate: Iterate) -> _Sweeping:
+    def _start(self, problem: Problem, iterate: Iterate) -> _Sweeping:
         order = self._checked_order(len(problem.index))
         rows = problem.system.rows
         sums = np.empty(rows)

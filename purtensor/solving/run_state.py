@@ -1,0 +1,114 @@
+"""Where a run stands, and what in its course raises doubts or shows that nothing is gained any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic
+
+from purtensor.solving.spaces.space import P
+from purtensor.solving.trace_lines import Lines
+
+PATIENCE = 1000
+"""Iterations before a long run is doubted for the first time; the next comes after twice as many."""
+
+LITTLE = 0.3
+"""A residual that the second half of the iterations leaves above this share of what it was raises doubts."""
+
+WINDOW = 1000
+"""Iterations whose best residual is compared with that of as many before, to find out whether a run stands still."""
+
+_UNIT = 2.0**-52
+
+_NO_BETTER, _JUMPING = 0.99, 2.0
+"""A best of more than this share of the one before is none, where residuals of a window differ by such a factor."""
+
+
+@dataclass(slots=True)
+class Standstill:
+    """Finds out that residuals do not fall any more: they stay, or jump within what rounding makes of them.
+
+    The best of a window of iterations is held against that of the window before. A slow run falls steadily, by however
+    little; one that jumps by a factor has to gain a percent. While the dual grows by more than rounding, a run moves:
+    profiles next to nothing may grow for long before that is seen in any sum.
+
+    Attributes
+    ----------
+    begin, least, largest
+        The iteration where the window began, and the smallest and largest residual in L1 there.
+    before
+        The smallest in the window before.
+    dual
+        Where the window began, NaN at first.
+    """
+
+    begin: int = 0
+    least: float = float("inf")
+    largest: float = 0.0
+    before: float = float("inf")
+    dual: float = float("nan")
+
+    def reached(self, iteration: int, residual_l1: float, dual: float) -> bool:
+        """Take in an iteration; tell, at the end of a window, whether nothing was gained in it."""
+        self.least, self.largest = min(self.least, residual_l1), max(self.largest, residual_l1)
+        if iteration - self.begin < WINDOW:
+            return False
+        worst = _NO_BETTER * self.before if self.largest > _JUMPING * self.least else self.before
+        grows = dual - self.dual > WINDOW * _UNIT * max(1.0, abs(dual))
+        stands = self.least >= worst and not grows
+        self.begin, self.least, self.largest, self.before = iteration, float("inf"), 0.0, self.least
+        self.dual = dual
+        return stands
+
+
+@dataclass(slots=True, eq=False)
+class State(Generic[P]):
+    """Where a run stands: what a checkpoint holds, and all that decides how it goes on.
+
+    Attributes
+    ----------
+    point, lines, iterations, seconds, notes
+        Of the run so far.
+    chunk
+        How many iterations the next step may make; 0 before the first.
+    doubtful
+        Whether the last step looked like one on the boundary, or of a problem without a solution.
+    asked
+        The iterations at which the run was last asked whether it raises doubts.
+    emptying
+        What the first iteration gains by emptying profiles with zero targets, in nats.
+    hurried
+        Whether Ctrl-C ended the run.
+    standstill
+        Whether residuals still fall; a run that is resumed begins to watch them anew.
+    """
+
+    point: P
+    lines: Lines
+    iterations: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    chunk: int = 1
+    doubtful: bool = False
+    asked: int = 0
+    emptying: float = 0.0
+    hurried: bool = False
+    touches: int | None = 0
+    standstill: Standstill = field(default_factory=Standstill)
+
+    def raises_doubts(self) -> bool:
+        """Return whether the solver doubts, or a long run has gained little over its second half.
+
+        On the boundary IPF's residual falls like 1 / n, and without a solution it stays; slow interior problems look
+        like that for a while, so this is asked as the iterations pass 1,000, 2,000, 4,000, ... only.
+        """
+        slow = False
+        if _octave(self.iterations) > _octave(self.asked):
+            now = self.lines.last.record.residual_l1
+            half = [line for line in self.lines if line.iteration <= self.iterations // 2]
+            slow = bool(half) and now > LITTLE * half[-1].record.residual_l1
+        self.asked = self.iterations
+        return self.doubtful or slow
+
+
+def _octave(iterations: int) -> int:
+    return (iterations // PATIENCE).bit_length()
