@@ -15,6 +15,9 @@ from scipy import sparse
 from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.question import Question
 
+_ROWS_OF_ALL = 64
+"""Up to so many rows without counts of their own are about all cells, more each about those that they have."""
+
 _BITS = 2.0**20
 """Means are rounded to so many parts of themselves: then c - m loses nothing."""
 
@@ -37,13 +40,19 @@ class Centring:
     means: FloatArray
     through: sparse.csr_array
 
-    def exact_difference(self, ends: FloatArray, targets: FloatArray) -> FloatArray:
-        """Return ends - m N of every row, rounded once; infinite ends stay."""
+    def exact_differences(self, ends: FloatArray, targets: FloatArray) -> FloatArray:
+        """Return ends - m N, rounded once, of ends of shape (k, rows); infinite ends stay."""
         found = np.asarray(ends, dtype=np.float64).copy()
-        for k in np.flatnonzero(np.isfinite(found)):
+        counts: dict[bytes, Fraction] = {}  # rows of one group share its count
+        for k in range(found.shape[1]):
             group = self.through.indices[self.through.indptr[k] : self.through.indptr[k + 1]]
-            count = sum((Fraction(float(targets[r])) for r in group), Fraction(0))
-            found[k] = float(Fraction(float(found[k])) - Fraction(float(self.means[k])) * count)
+            key = group.tobytes()
+            if key not in counts:
+                counts[key] = sum((Fraction(float(targets[r])) for r in group), Fraction(0))
+            taken = Fraction(float(self.means[k])) * counts[key]
+            for end in found[:, k : k + 1]:
+                if np.isfinite(end[0]):
+                    end[0] = float(Fraction(float(end[0])) - taken)
         return found
 
 
@@ -62,15 +71,17 @@ def centring_of(question: Question) -> Centring:
         numeric = block.coefficients.data[(block.coefficients.data != 1.0) & (block.coefficients.data != 0.0)]
         if not len(numeric) or not partitions:
             continue
-        counts = block.counts if block.counts is not None else _everything(block.coefficients)
+        counts = block.counts
+        if counts is None and block.count > _ROWS_OF_ALL:
+            counts = block.coefficients != 0
         coefficients = question.coefficients[own.start : own.stop]
         if question.signs is not None:
             continue  # the group's count would need the signs, too
         for where, partition in partitions:
-            sums = _sums_of(counts, partition.coefficients)
+            sums = _sums_of(counts, partition.coefficients, block.count)
             if sums is None:
                 continue
-            sizes = counts @ question.reference
+            sizes = np.full(block.count, question.reference.sum()) if counts is None else counts @ question.reference
             mean = (coefficients @ question.reference) / np.where(sizes > 0.0, sizes, 1.0)
             rounded = np.array([_rounded(value) for value in mean])
             shifted = np.flatnonzero(rounded != 0.0)
@@ -92,16 +103,11 @@ def is_partition(coefficients: sparse.csr_array) -> bool:
     return bool(np.all(np.bincount(coefficients.indices, minlength=coefficients.shape[1]) == 1))
 
 
-def _everything(coefficients: sparse.csr_array) -> sparse.csr_array:
-    """Return for each row that all cells are its group."""
-    return sparse.csr_array(np.ones(coefficients.shape)) if coefficients.shape[0] <= 64 else coefficients != 0
-
-
-def _sums_of(counts: sparse.csr_array, partition: sparse.csr_array) -> sparse.csr_array | None:
-    """Return which rows of the partition sum to each group; None where a group cuts through one."""
-    sizes = np.asarray(partition.sum(axis=1)).reshape(-1)
-    if counts.shape[0] == 1 and counts.nnz == counts.shape[1] and np.all(counts.data == 1.0):  # all cells: no product
-        return sparse.csr_array((sizes > 0.0).astype(np.float64)[None, :])
+def _sums_of(counts: sparse.csr_array | None, partition: sparse.csr_array, rows: int) -> sparse.csr_array | None:
+    """Return which rows of the partition sum to each group (None: all cells); None where a group cuts through one."""
+    sizes = np.diff(partition.indptr)  # ones
+    if counts is None or (rows == 1 and counts.nnz == counts.shape[1] and np.all(counts.data == 1.0)):
+        return sparse.csr_array(np.tile((sizes > 0).astype(np.float64), (rows, 1)))
     within = (counts @ partition.T).tocsr()
     if not np.array_equal(within.data, sizes[within.indices]):
         return None

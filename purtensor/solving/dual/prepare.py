@@ -155,8 +155,8 @@ def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple
     mixing = sparse.eye_array(question.rows, format="csr")
     if len(centring.rows) or white:
         mixing = _combinations(question.rows, centring, white)
-    lower[centring.rows] = centring.exact_difference(lower[centring.rows], question.row_lower)
-    upper[centring.rows] = centring.exact_difference(upper[centring.rows], question.row_lower)
+    ends = np.stack([lower[centring.rows], upper[centring.rows]])
+    lower[centring.rows], upper[centring.rows] = centring.exact_differences(ends, question.row_lower)
     for own, whitening in white:
         lower[own] = upper[own] = whitening @ question.row_upper[own]
     kept = mixing[rows]
