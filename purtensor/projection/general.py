@@ -188,6 +188,10 @@ def run_general(
         return GeneralRun(labelled, found, None).ended_by(Termination.INTERRUPTED)
     if verdict.verdict is Verdict.INFEASIBLE:
         return GeneralRun(labelled, found, verdict).ended_by(Termination.INFEASIBLE)
+    if found.refuted:  # what floats said, fractions do not
+        found = answer(question, max_iterations=max_iterations, refute=False, start=start, **options)
+        if found.termination not in (Termination.STALLED, Termination.NOT_FINITE):
+            return GeneralRun(labelled, found, None)
     at_bound = cells_at_bound(verdict)
     if at_bound is None or not at_bound.any():
         return GeneralRun(labelled, found, verdict)

@@ -117,6 +117,7 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
         describe=coded.describe,
     )
     lines = zip(*(dataset[f"step_{name}"].values for name in ("iteration", "residual", "seconds")), strict=True)
+    numbers: dict[str, Any] = {name: float(facts[f"answer_{name}"]) for name in _NUMBERS}
     found = Answer(
         masses=dataset["answer_masses"].values,
         potentials=dataset["answer_potentials"].values,
@@ -127,7 +128,7 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
         iterations=int(np.asarray(facts["iterations"]).item()),
         notes=tuple(json.loads(facts["notes"])),
         lines=tuple(StepLine(int(n), float(residual), float(seconds)) for n, residual, seconds in lines),
-        **{name: float(facts[f"answer_{name}"]) for name in _NUMBERS},
+        **numbers,
     )
     options = GeneralOptions(distance=question.distance, size=question.size, signed=bool(facts["signed"]))
     constraints = tuple(StoredRows(block) for block in blocks[: int(np.asarray(facts["asked"]).item())])

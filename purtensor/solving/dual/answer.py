@@ -30,6 +30,7 @@ _STOPPED = {
     "seconds": Termination.TIME_LIMIT,
     "callback": Termination.INTERRUPTED,
     "interrupted": Termination.INTERRUPTED,
+    "refuted": Termination.STALLED,
 }
 
 
@@ -53,6 +54,8 @@ class Answer:
         What was minimised, and KL(masses || reference) of both divided by their totals, in nats.
     bound, tv_bound
         The objective is within `bound` of the least, the masses within `tv_bound` of the answer in total variation.
+    refuted
+        Whether the run ended because its potentials show that there is no answer.
     """
 
     masses: FloatArray
@@ -71,6 +74,7 @@ class Answer:
     seconds: float
     notes: tuple[str, ...]
     lines: tuple[StepLine, ...] = field(repr=False)
+    refuted: bool = False
 
     @property
     def certified(self) -> bool:
@@ -89,8 +93,11 @@ def answer(
     start: FloatArray | None = None,
     certificate: bool = True,
     method: str = "newton",
+    refute: bool = True,
 ) -> Answer:
     """Return the answer of a question; `start` has potentials of all rows, `method` is one of METHODS.
+
+    With `refute` a run ends as soon as its potentials show, but for rounding, that nothing meets the rows.
 
     Raises
     ------
@@ -101,7 +108,7 @@ def answer(
     """
     costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
     prepared = prepare(question, costs)
-    watch = Watch(max_iterations, max_seconds, tell)
+    watch = Watch(max_iterations, max_seconds, tell, refute=refute)
     begin = None if start is None else started(prepared, start)
     exact = _EXACT if method == "newton" else max(_EXACT, _AHEAD * tolerance)
     run = solve(prepared.problem, watch, start=begin, tolerance=exact, method=method)
@@ -122,7 +129,7 @@ def concluded(
     """Return where a run ended as an answer of its question, proved where that is asked for and can be."""
     problem = prepared.problem
     proof, interrupted = None, run.stopped == "interrupted"
-    if certificate and not interrupted:
+    if certificate and run.stopped not in ("interrupted", "refuted"):
         try:
             proof = certify(problem, run.point, advance=run.converged)
         except KeyboardInterrupt:  # the state is worth keeping, but is no answer that was proved
@@ -179,6 +186,7 @@ def concluded(
         seconds=watch.seconds,
         notes=tuple(notes),
         lines=tuple(watch.lines),
+        refuted=run.stopped == "refuted",
     )
 
 

@@ -165,6 +165,8 @@ def _met(
         if moved is None:
             return point, Ending.STALLED, steps
         point = moved
+        if watch.refute and not options.softening and problem.refuted_by(point.potentials):
+            watch.end_refuted(point.potentials)
 
 
 def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint | None:

@@ -154,6 +154,8 @@ def _descend(
         if since > _STEADY_STEPS:
             break
         watch.before_step(residual)
+        if watch.refute and problem.refuted_by(state.y):
+            watch.end_refuted(state.y)
         stiff = np.where(flat, 0.0, 1.0 / columns.give(state.x))
         stiff = stiff + state.below / to_lower * walls.has_lower + state.above / to_upper * walls.has_upper
         give = np.where(walls.fixed, 0.0, 1.0 / stiff)

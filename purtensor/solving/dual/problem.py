@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
 from purtensor.solving.dual.equations import Equations
 from purtensor.solving.dual.matrix import Coefficients, Matrix, matrix_of, row_scaled, sizes_of_rows
+
+_DOUBT = 1e-9
+"""A refutation by less than this share of its terms is left to a proof in fractions that is looked for later."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +71,7 @@ class RowCosts:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # no slots: what is computed on demand lives in the instance's dict
 class DualProblem:
     """Minimise the sum of h_j(x_j) over x with A x = targets, A = [C | S], S of one nonzero a column.
 
@@ -151,6 +155,29 @@ class DualProblem:
         bound = np.where(push > 0.0, linear.upper, linear.lower)
         held = np.abs(x[own] - bound) < np.abs(push) * self.mass
         return ~held & (linear.lower < linear.upper), held
+
+    @cached_property
+    def _unlimited(self) -> IntArray:
+        """The rows with a slack that has no bound: they can be met whatever the cells are."""
+        slacks = slice(self.cells, None)
+        free = np.isinf(self.columns.lower[slacks]) & np.isinf(self.columns.upper[slacks])
+        both = np.bincount(self.slack_rows, np.isinf(self.columns.upper[slacks]), self.rows) > 1  # a penalty each way
+        return np.flatnonzero((np.bincount(self.slack_rows, free, self.rows) > 0) | both)
+
+    def refuted_by(self, y: FloatArray) -> bool:
+        """Tell whether y shows that no columns within their bounds meet the rows, beyond all doubt of rounding.
+
+        It does where y.b is more than y.A x can be (notes/one_dual.md, 16). Cells without an upper bound hardly let it.
+        """
+        if not np.isfinite(self.columns.upper[: self.cells]).all():
+            return False
+        put = y.copy()
+        put[self._unlimited] = 0.0
+        z, low, high = self.back(put), self.columns.lower, self.columns.upper
+        with np.errstate(invalid="ignore"):
+            most = np.where(z == 0.0, 0.0, np.where(z > 0.0, high, low) * z)
+        needed = put * self.targets
+        return bool(needed.sum() - most.sum() > _DOUBT * (np.abs(needed).sum() + np.abs(most).sum()))
 
     def with_columns(self, columns: CompositeColumns) -> DualProblem:
         """Return the same rows over other costs."""

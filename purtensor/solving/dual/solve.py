@@ -43,7 +43,8 @@ class DualRun:
     way
         What led there, where it was not plain ascent.
     stopped
-        "iterations", "seconds", "callback" or "interrupted" where the run was ended from outside.
+        "iterations", "seconds", "callback" or "interrupted" where the run was ended from outside, "refuted" where
+        potentials showed that there is no optimum.
     """
 
     point: DualPoint

@@ -19,7 +19,7 @@ class Ending(Enum):
 
 
 class StoppedError(Exception):
-    """Raised inside of a phase when the run must end; `why` is "iterations", "seconds" or "callback"."""
+    """Raised inside of a phase when the run must end; `why` is "iterations", "seconds", "callback" or "refuted"."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -45,6 +45,8 @@ class Watch:
         The limits.
     tell
         Called with every line; returning True ends the run.
+    refute
+        Whether potentials that show that no answer exists end the run.
     potentials
         The last that an ascent stood at: what is left where the run is ended.
     """
@@ -54,6 +56,7 @@ class Watch:
     tell: Callable[[StepLine], bool] | None = None
     lines: list[StepLine] = field(default_factory=list)
     iterations: int = 0
+    refute: bool = True
     potentials: FloatArray | None = None
     started: float = field(default_factory=wall_clock)
 
@@ -61,6 +64,11 @@ class Watch:
     def seconds(self) -> float:
         """The time since the watch was made."""
         return wall_clock() - self.started
+
+    def end_refuted(self, potentials: FloatArray) -> None:
+        """Raise StoppedError at potentials that show that there is no answer."""
+        self.potentials = potentials
+        raise StoppedError("refuted")
 
     def before_step(self, residual: float, potentials: FloatArray | None = None) -> None:
         """Note where the run stands and raise StoppedError where it must end; else count the step that follows."""

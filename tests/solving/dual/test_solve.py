@@ -105,3 +105,30 @@ def test_solve__ends_at_its_limit_with_the_reason():
     run = solve(mixed.problem(), Watch(1))
     assert run.stopped == "iterations"
     assert not run.converged
+
+
+@given(st.integers(0, 10**6), st.floats(0.01, 1e6))
+def test_refuted_by__no_potentials_refute_what_has_an_answer(seed, size):
+    mixed = draw_mixed(seed)
+    problem = mixed.problem()
+    y = size * np.random.default_rng(seed).normal(size=problem.rows)
+    assert not problem.refuted_by(y)
+    assert not problem.refuted_by(size * solve(problem, Watch(2000)).point.potentials)
+
+
+@given(st.integers(0, 10**6))
+def test_solve__what_bounds_put_out_of_reach_ends_after_few_steps(seed):
+    rng = np.random.default_rng(seed)
+    cells, rows = int(rng.integers(10, 60)), int(rng.integers(1, 6))
+    reference = rng.gamma(2.0, 1.0, cells)
+    c = np.vstack([np.ones(cells), rng.poisson(1.5, (rows, cells))])
+    targets = c @ reference
+    targets[1:] *= np.where(rng.random(rows) < 0.5, 1.5, 0.4)
+    asked = RowCosts.hard(sparse.csr_array(c), targets, targets)
+    columns = EntropyColumns(reference, 1.0, 0.8 * reference, 1.2 * reference)
+    problem = dual_problem(columns, asked, float(reference.sum()))
+    watch = Watch(2000)
+    run = solve(problem, watch)
+    assert run.stopped == "refuted"
+    assert problem.refuted_by(run.point.potentials)
+    assert watch.iterations <= 10
