@@ -18,21 +18,24 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Refuse an option that is not one of the words, whatever comparing it with them would do."""
     if not isinstance(value, str) or value not in choices:
         words = list(choices)
-        raise InvalidOptionError(
-            f"{name} must be one of {', '.join(words)}, got {value!r}", where=name, expected=words, got=value
-        )
+        told = f"{name} must be one of {', '.join(words)}, got {value!r}"
+        raise InvalidOptionError.among(name, value, words, told)
 
 
 def check_flag(name: str, value: object) -> None:
     """Refuse an option that is neither True nor False: 'no' and [False] would count as True."""
     if not isinstance(value, bool | np.bool_):
-        raise InvalidOptionError(f"{name} must be True or False, got {value!r}")
+        raise InvalidOptionError(
+            f"{name} must be True or False, got {value!r}", where=name, expected=[True, False], got=value
+        )
 
 
 def check_name(what: str, value: object) -> None:
     """Refuse what cannot be the name of `what`, as a list, which no dict can be asked for."""
     if not isinstance(value, str):
-        raise InvalidOptionError(f"{what} must be named by a string, got {value!r}")
+        raise InvalidOptionError(
+            f"{what} must be named by a string, got {value!r}", where=what, expected="a string", got=value
+        )
 
 
 def items_of(value: object) -> list[Any] | None:

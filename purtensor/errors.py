@@ -142,13 +142,16 @@ class SuspiciousColumnWarning(PurtensorWarning):
 _MOST_NAMES = 30
 
 
-def _near(name: Hashable, known: Iterable[Hashable]) -> str | None:
+def near_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
     """Return the question whether a name like this was meant, or the same label of another type."""
     for other in known:
         if str(other).strip().lower() == str(name).strip().lower():
             return (
                 f"did you mean {other!r}" + (f" ({type(other).__name__})" if not isinstance(other, str) else "") + "?"
             )
+    begun = [other for other in known if len(str(name)) > 2 and str(other).lower().startswith(str(name).lower())]
+    if len(begun) == 1:
+        return f"did you mean {begun[0]!r}?"
     near = difflib.get_close_matches(str(name).lower(), {str(other).lower(): other for other in known}, 1, 0.75)
     found = next((other for other in known if near and str(other).lower() == near[0]), None)
     return None if found is None else f"did you mean {found!r}?"
@@ -167,7 +170,7 @@ class UnknownAttributeError(_KeyedError):
         """Return the error for `name`, which `where` with these `attributes` lacks."""
         known = list(attributes)
         names = ", ".join(map(str, known[:_MOST_NAMES])) + ", ..." * (len(known) > _MOST_NAMES)
-        hint = _near(name, known)
+        hint = near_name(name, known)
         return cls(
             f"no attribute {name!r}; {where} has {names or 'none'}{f'; {hint}' if hint else ''}",
             where=where,
@@ -186,7 +189,7 @@ class UnknownCategoryError(_KeyedError):
     ) -> UnknownCategoryError:
         """Return the error for a `label` that an attribute with these categories lacks, and what else is told of it."""
         known = list(categories)
-        hint = _near(label, known)
+        hint = near_name(label, known)
         names = ", ".join(map(repr, known[:_MOST_NAMES])) + ", ..." * (len(known) > _MOST_NAMES)
         return cls(
             f"no category {label!r} in attribute {attribute!r}{f', {told}' if told else ''}; it has {names}"
@@ -204,6 +207,20 @@ class InvalidTableError(PurtensorError, ValueError):
 
 class InvalidOptionError(PurtensorError, ValueError):
     """An option with a value that it cannot have."""
+
+    @classmethod
+    def among(cls, what: str, value: object, known: Iterable[Hashable], told: str = "") -> InvalidOptionError:
+        """Return the error for a `value` that is none of the words `known`; `told` is the sentence, made unless given.
+
+        Examples
+        --------
+        >>> print(InvalidOptionError.among("solver", "newtn", ["ipf", "newton"]))
+        no solver 'newtn'; there are ipf, newton; did you mean 'newton'?
+        """
+        words = list(known)
+        hint = near_name(value, words) if isinstance(value, str) else None
+        sentence = told or f"no {what} {value!r}; there are {', '.join(map(str, words))}"
+        return cls(f"{sentence}{f'; {hint}' if hint else ''}", where=what, expected=words, got=value, hint=hint)
 
 
 class InconsistentTargetsError(PurtensorError, ValueError):

@@ -11,6 +11,7 @@ from purtensor.cli.calibrate_arguments import add_calibrate
 from purtensor.cli.compare_arguments import add_compare, add_missing, add_missing_values
 from purtensor.cli.decide_arguments import add_decide
 from purtensor.cli.more_arguments import add_path, add_proxies, add_rake, add_sample
+from purtensor.cli.usage import Parser
 from purtensor.solving.solvers import SOLVERS
 
 EXIT_CODES = """\
@@ -19,7 +20,7 @@ exit codes: 0 done, 2 usage or bad input, 3 infeasible, 4 not converged, 5 too l
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; `command` in its result names the module of purtensor.cli to run."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="purtensor",
         description="Information projections of categorical data: labelled, sparse, fast, and proved.",
         epilog=EXIT_CODES,

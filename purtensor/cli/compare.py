@@ -20,10 +20,9 @@ from purtensor.comparison.contenders import name_of
 from purtensor.comparison.result import Comparison
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
+from purtensor.records.files import is_of_records
 from purtensor.report.comparison import ratio_table
 from purtensor.tables.regularize import regularize
-
-_RECORDS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,7 +50,8 @@ def _compare(arguments: argparse.Namespace, executor: Any) -> int:
     names = [name_of(solver) for solver in solvers]
     baseline = arguments.baseline or names[0]
     if baseline not in names:
-        raise InvalidOptionError(f"--baseline must be one of the solvers, {', '.join(names)}, got {baseline}")
+        told = f"--baseline must be one of the solvers, {', '.join(names)}, got {baseline}"
+        raise InvalidOptionError.among("--baseline", baseline, names, told)
     problems = dict(_problem(text, arguments) for text in arguments.problems)
     with bar("comparing", len(problems)) as shown:
         compared = compare(
@@ -133,7 +133,7 @@ def _solver(text: str) -> Any:
 def _problem(text: str, arguments: argparse.Namespace) -> tuple[str, Any]:
     """Return a problem with its name: PUR on a file of records, or whatever `compare` itself reads."""
     path = Path(text)
-    if not text.lower().endswith(_RECORDS):
+    if not is_of_records(text):
         return (path.stem if path.suffix == ".nc" else text), text
     counts = counts_of(path, arguments)
     f = regularize(counts, arguments.strength, response=arguments.response)

@@ -27,7 +27,7 @@ def add_compare(commands: Any) -> None:
         nargs="*",
         metavar="PROBLEM",
         help="a name (a, b, b_hard, ... , staircase), a family with sizes such as 'pur(responses=2, protected=3, "
-        "unprotected=40)', a saved projection (.nc), or records (.csv, .tsv, .parquet; see below)",
+        "unprotected=40)', a saved projection (.nc), or records (a file of any kind that is read; see below)",
     )
     parser.add_argument(
         "--solvers",

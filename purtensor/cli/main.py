@@ -20,6 +20,7 @@ from typing import Any
 from purtensor._printing import printable
 from purtensor.cli.arguments import build_parser
 from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
+from purtensor.cli.usage import UsageError
 from purtensor.cli.wording import as_typed, one_word, typed_options
 from purtensor.errors import (
     InfeasibleError,
@@ -68,7 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The words after the program's name; those of the process when None.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    parsed = build_parser().parse_args(words)
+    try:
+        parsed = build_parser().parse_args(words)
+    except UsageError as error:
+        if "--json" in words:
+            print(json.dumps({"command": None, "exit_code": BAD_INPUT, "error": error.facts()}, ensure_ascii=False))
+        else:
+            error.show()
+        raise
     parsed.typed = shlex.join(["purtensor", *words])
     if parsed.json:
         return told_in_json(parsed)

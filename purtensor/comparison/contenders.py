@@ -117,7 +117,7 @@ def _own(text: str) -> Solver:
     if text == ACCELERATED:
         return IPF(acceleration="anderson")
     if text.partition("(")[0] not in SOLVERS:
-        raise InvalidOptionError(f"no solver {text!r}; there are {', '.join(solver_names())}")
+        raise InvalidOptionError.among("solver", text, solver_names())
     return solver_named(text)
 
 

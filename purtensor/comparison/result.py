@@ -198,7 +198,9 @@ class Comparison:
         1.0
         """
         if to not in set(self.runs["solver"]):
-            raise InvalidOptionError(f"no solver {to!r}; compared were {', '.join(dict.fromkeys(self.runs['solver']))}")
+            compared = list(dict.fromkeys(self.runs["solver"]))
+            told = f"no solver {to!r}; compared were {', '.join(compared)}"
+            raise InvalidOptionError.among("solver", to, compared, told)
         rounds = self.times.pivot_table(index=["problem", "round"], columns="solver", values="seconds", sort=False)
         rows = []
         for problem, paired in rounds.groupby("problem", sort=False):

@@ -98,9 +98,9 @@ def _named(kinds: Iterable[str], constraints: int) -> list[str]:
     named = None if isinstance(kinds, str) else items_of(kinds)
     if named is None or len(named) != constraints or any(not isinstance(k, str) or k not in KINDS for k in named):
         told = kinds if named is None else named
-        raise InvalidOptionError(
-            f"targets must be one of {', '.join(KINDS)} for each of {constraints} constraints, got {told!r}"
-        )
+        strange = next((k for k in named or () if not isinstance(k, str) or k not in KINDS), told)
+        sentence = f"targets must be one of {', '.join(KINDS)} for each of {constraints} constraints, got {told!r}"
+        raise InvalidOptionError.among("targets", strange, KINDS, sentence)
     return named
 
 

@@ -19,7 +19,6 @@ from purtensor.problems.named import NamedProblem
 from purtensor.problems.pur import pur_problem
 from purtensor.problems.records import records_problem
 from purtensor.sampling.checks import generator
-from purtensor.tables.domain import listed
 
 _FAMILIES: dict[str, Callable[..., NamedProblem]] = {
     "pur": pur_problem,
@@ -106,7 +105,7 @@ def load(name: str) -> NamedProblem:
     if name in _CLASSICAL:
         return _CLASSICAL[name]()
     if name not in _SIMULATED:
-        raise InvalidOptionError(f"no problem {name!r}; there are {listed(names(), most=len(names()))}")
+        raise InvalidOptionError.among("problem", name, names())
     return _SIMULATED[name](name, np.random.default_rng(zlib.crc32(name.encode())))
 
 
@@ -134,7 +133,7 @@ def variant(name: str, **options: Any) -> NamedProblem:
     """
     check_name("a problem", name)
     if name not in _SIMULATED:
-        raise InvalidOptionError(f"no simulated problem {name!r}; there are {', '.join(_SIMULATED)}")
+        raise InvalidOptionError.among("simulated problem", name, _SIMULATED)
     build = _SIMULATED[name]
     own: dict[str, Any] = {}
     while isinstance(build, partial):
@@ -176,7 +175,7 @@ def generate(family: str, *, seed: int | np.random.Generator, **sizes: Any) -> N
     """
     check_name("a family", family)
     if family not in _FAMILIES:
-        raise InvalidOptionError(f"no family {family!r}; there are {', '.join(_FAMILIES)}")
+        raise InvalidOptionError.among("family", family, _FAMILIES)
     build = _FAMILIES[family]
     _check_sizes(family, build, sizes)
     given = ", ".join(f"{option}={value}" for option, value in sizes.items())

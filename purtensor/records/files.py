@@ -223,6 +223,11 @@ def paths_in(records: Any) -> list[str]:
     return [os.fspath(one) for one in given]
 
 
+def is_of_records(path: str) -> bool:
+    """Tell whether a word is a path of records by its ending, or what is piped in."""
+    return path == STDIN or _ending(Path(path)) in (*TEXT, *ARROW, ".parquet", *FOREIGN)
+
+
 def _files(paths: Sequence[str]) -> list[Path]:
     """Return the files that paths mean: each that is there as it stands, else those that its wildcards match."""
     files: list[Path] = []
@@ -248,8 +253,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _kind(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = next((suffix for suffix in reversed(suffixes) if suffix not in PACKED), "")
+    kind = _ending(path)
     if kind in TEXT:
         return ".csv"
     if kind in ARROW:
@@ -263,6 +267,10 @@ def _kind(path: Path) -> str:
             got=kind,
         )
     return kind
+
+
+def _ending(path: Path) -> str:
+    return next((ending for ending in map(str.lower, reversed(path.suffixes)) if ending not in PACKED), "")
 
 
 @lru_cache(maxsize=1)

@@ -141,7 +141,7 @@ def study_rate(
     [8, 19, 25]
     """
     if name not in STUDIES:
-        raise InvalidOptionError(f"no study {name!r}; there are {', '.join(STUDIES)}")
+        raise InvalidOptionError.among("study", name, STUDIES)
     study = STUDIES[name]
     chosen = study.values if values is None else items_of(values)
     if not chosen:

@@ -44,6 +44,31 @@ def test_json__of_an_error_is_its_facts_in_the_words_of_the_command_line(people,
     assert err == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "got", "hint"),
+    [
+        (["projct", "people.csv"], "projct", "did you mean 'project'?"),
+        (["project", "people.csv", "--missing", "drp"], "drp", "did you mean 'drop'?"),
+        ([*WORDS, "--respnse", "x"], "--respnse", "did you mean '--response'?"),
+        (["project", "people.csv", "--missing", "omit"], "omit", None),
+        (["project"], None, None),
+    ],
+)
+def test_usage__asks_whether_another_word_was_meant(people, capsys, words, got, hint):
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--json"])
+    assert ended.value.code == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["got"], error["hint"]) == ("usage", got, hint)
+    with pytest.raises(SystemExit):
+        main(words)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"purtensor{'' if words[0] == 'projct' or got == '--respnse' else ' project'}: error: ")
+    assert error["message"] in err
+    assert err.endswith("--help\n")
+
+
 @pytest.mark.filterwarnings("always")
 def test_json__has_warnings_and_sentences(people, capsys):
     rows = "".join(f"{k},{'fm'[k % 2]},{('no', 'yes')[k // 2 % 2]}\n" for k in range(60))

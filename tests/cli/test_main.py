@@ -75,7 +75,7 @@ def test_version__is_the_package_s() -> None:
 def test_usage_error__exits_with_two() -> None:
     done = purtensor("project")
     assert done.returncode == 2
-    assert "usage" in done.stderr
+    assert "try: purtensor project --help" in done.stderr
 
 
 def test_project__writes_the_fair_table(hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,12 +33,13 @@ def solver_named(text: str) -> Solver:
     """
     name, options = name_and_options(text)
     if name not in SOLVERS:
-        raise InvalidOptionError(f"no solver {name!r}; there are {', '.join(SOLVERS)}")
+        raise InvalidOptionError.among("solver", name, SOLVERS)
     found = solver_type(name)
     known = [field.name for field in fields(found)]  # type: ignore[arg-type]
     unknown = [option for option in options if option not in known]
     if unknown:
-        raise InvalidOptionError(f"{name} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}")
+        told = f"{name} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}"
+        raise InvalidOptionError.among("option", unknown[0], known, told)
     try:
         return found(**options)
     except TypeError as error:

@@ -125,7 +125,7 @@ def compare_fair(
     chosen = list(METHODS) if methods is None else list(methods)
     strange = [name for name in chosen if name not in METHODS]
     if strange:
-        raise InvalidOptionError(f"no method {strange[0]!r}; there are {', '.join(METHODS)}")
+        raise InvalidOptionError.among("method", strange[0], METHODS)
     if not (is_count(times) and times >= 2):
         raise InvalidOptionError(f"times must be a number of divisions, 2 or more, got {times!r}")
     if not is_count(seed):

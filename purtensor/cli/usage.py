@@ -1,0 +1,57 @@
+"""What is typed wrongly: told with the word that may have been meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import Any, NoReturn
+
+from purtensor.cli.endings import BAD_INPUT
+from purtensor.errors import near_name
+
+_CHOICE = re.compile(r"argument (?P<where>[^:]+): invalid choice: '(?P<got>[^']*)' \(choose from (?P<known>.*)\)")
+_UNKNOWN = re.compile(r"unrecognized arguments: (?P<got>-\S+)")
+
+
+class UsageError(SystemExit):
+    """Words that the parser does not take: ends the program with the exit code 2."""
+
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        super().__init__(BAD_INPUT)
+        self.parser = parser
+        choice, unknown = _CHOICE.search(message), _UNKNOWN.search(message)
+        found = choice or unknown
+        self.where = choice["where"] if choice else None
+        self.got = found["got"] if found else None
+        self.expected = [word.strip("'\"") for word in choice["known"].split(", ")] if choice else None
+        options = sorted({word for each in _with_commands(parser) for word in each._option_string_actions})
+        known = self.expected or (options if unknown else [])
+        self.hint = None if self.got is None else near_name(self.got, known)
+        self.message = message + (f"; {self.hint}" if self.hint else "")
+
+    def facts(self) -> dict[str, Any]:
+        """Return the error as data, as those of purtensor are told."""
+        told = {name: getattr(self, name) for name in ("message", "where", "expected", "got", "hint")}
+        return {"error": type(self).__name__, "code": "usage", **told}
+
+    def show(self) -> None:
+        """Print it, and where the words are listed; argparse would print them all, twenty lines of some commands."""
+        print(f"{self.parser.prog}: error: {self.message}\ntry: {self.parser.prog} --help", file=sys.stderr)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises `UsageError`, and leaves it to its caller to show it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the error."""
+        raise UsageError(self, message)
+
+
+def _with_commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Return a parser and those of its commands."""
+    found = [parser]
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found += [each for command in action.choices.values() for each in _with_commands(command)]
+    return found
