@@ -35,8 +35,8 @@ PICTURES = {
     ),
     "forest": (
         "forests",
-        "Whom do random forests trained on generated data predict to earn more?",
-        "The mean probability that the forests give to the people of the test split.",
+        "Who is predicted to earn more than 50K by random forests trained on generated data?",
+        "The mean probability that the forests predict for the people of the test split.",
         "disparity ratio of random forests",
     ),
 }
@@ -57,7 +57,7 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
     vector, _ = save_figure(axes, folder / "prevalences", title="Adult: prevalences")
     yield Exhibit(
         "Prevalences",
-        "The share of people in each category, of both splits together. The numbers beside them tell each split.",
+        "The share of people in each category, in both splits together. The files of numbers also have each split.",
         "prevalence of the predictors and of the response",
         vector,
         numbers=both("prevalences"),
@@ -65,7 +65,7 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
     yield Exhibit(
         "Disparity ratios of the data",
         f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())}) of all people and of the two splits, "
-        "as counted. The paper tells those of all; what is fitted here is fitted on the train split.",
+        "from the counts. The paper gives the ratios for all people; everything here is fitted on the train split.",
         table=data_ratios(study),
         numbers=both("data_ratios"),
     )
@@ -75,34 +75,37 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
             yield Exhibit(title, text, paper, vector, numbers=both("disparities"))
     yield Exhibit(
         "Standard errors",
-        "What the ratios would vary by if other people had been asked, by the delta method: in each distribution "
-        "itself, exactly 0 where parity is stated; and predicted on the test split, where both splits vary. Beside it "
-        f"the deviation over {study.data_sets} draws of both splits again (bootstrap), each projected and predicted "
-        "anew, and over as many simulated splits.",
+        "Standard errors of the ratios by the delta method: in each distribution itself, where they are 0 if parity is "
+        "a constraint, and as predicted for the test split, where the sampling of both splits contributes. For "
+        f"comparison, the standard deviation over {study.data_sets} bootstrap draws of both splits, each projected and "
+        "predicted anew, and over as many simulated splits; no splits are simulated for MaxEnt-PUR.",
         table=with_errors(study),
         numbers=both("disparities"),
     )
     yield Exhibit(
-        "People of a profile that was not trained on",
-        "One person of the test split has a predictor profile that the train split has not. The paper leaves such "
-        "people out; here they are predicted by q(y), which keeps parity, unless --unseen drop is given. Both rules:",
+        "People with an unseen profile",
+        "One person in the test split has a predictor profile that does not occur in the train split. The paper "
+        "leaves such people out; here they are predicted by q(y), which keeps parity, unless --unseen drop is given. "
+        "The table has the ratios under both rules.",
         table=by_unseen_rule(study).replace({"distribution": NAMES}),
         numbers=both("by_unseen_rule"),
     )
     yield Exhibit(
         "Decisions",
-        f"The share of each group that is decided to earn {POSITIVE} on the test split, on average where decisions are "
-        "drawn, and how often decisions are right. The likeliest class of fair probabilities is not fair; draws, and "
-        "the least-loss decisions at one rate for all groups, are. Accuracy is agreement with what was observed, "
-        "disparity included. Parity here is of the mean over a group: two people alike but for gender and race get "
-        "different probabilities, on purpose, and nothing is promised within subgroups, for attributes that were not "
-        "named, or about privacy. The page 'What is fair here, and what is not' of the documentation says more.",
+        f"The rate of the decision {POSITIVE} in each group of the test split (the mean, if decisions are drawn), and "
+        "the share of correct decisions. The most likely class under fair probabilities is not fair; random draws "
+        "are, and so are the most accurate decisions with the same rate for all groups. Accuracy is agreement with "
+        "the observed incomes, which include the disparity. Parity concerns the mean over a group: two people who "
+        "differ only in gender and race get different probabilities; this is intended. There is no guarantee for "
+        "subgroups, for attributes that were not named, or for privacy. See 'What is fair here, and what is not' in "
+        "the documentation (notes/what_is_fair.md).",
         table=decision_rates(study).replace({"distribution": NAMES}),
         numbers=both("decisions"),
     )
     yield Exhibit(
         "Costs and certificates",
-        "Divergence from f and utility errors in nats; residual and proved distance (TV) for total mass 1.",
+        "Divergence from f and utility errors in nats; residual and proved bound on the distance to the exact "
+        "projection (total variation), both for total mass 1.",
         table=costs(study).replace({"distribution": NAMES}).rename(columns=COST_NAMES),
         numbers=both("costs"),
     )

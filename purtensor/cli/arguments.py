@@ -288,7 +288,7 @@ def _add_reproduce(commands: Any) -> None:
         "--unseen",
         choices=("marginal", "drop"),
         default="marginal",
-        help="test people of a profile that was not trained on: predicted by q(y), or left out (default: marginal)",
+        help="test people whose profile is not in the training set: predicted by q(y), or left out (default: marginal)",
     )
     parser.add_argument(
         "--workers", type=int, default=2, metavar="N", help="threads; the numbers do not depend on them (default: 2)"

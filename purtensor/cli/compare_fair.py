@@ -20,7 +20,7 @@ from purtensor.plots.methods import plot_methods
 from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit, Part, Report, write_report
 from purtensor.studies.adult_question import PROTECTED, RESPONSE
-from purtensor.studies.fair_methods.contest import Contest, compare_fair
+from purtensor.studies.fair_methods.contest import UNPACKAGED, Contest, compare_fair
 from purtensor.studies.fair_methods.measures import MEASURES
 
 EMBEDDED: Mapping[str, Mapping[str, Any]] = {
@@ -46,10 +46,11 @@ PANELS = {name: HEADINGS[name] for name in ("log_loss", "gap", "decision_gap", "
 """The measures that the picture shows."""
 
 SUMMARY = (
-    "People are divided at random, two thirds to learn from and one third to judge by, again and again, and every "
-    "method learns from the same. Parity is a gap of 0. In brackets the standard error of the mean over the divisions, "
-    "in units of the last digit. Decisions that are to be fair are not better for being more accurate: accuracy is "
-    "agreement with decisions that were not fair, and to give everybody the most frequent response is accurate too."
+    "People are divided at random, repeatedly, into two thirds for training and one third for testing; every method "
+    "learns from the same divisions. Parity is a gap of 0. Standard errors of the mean over the divisions are in "
+    "brackets, in units of the last digit. For fair decisions, a higher accuracy is not an advantage in itself: "
+    "accuracy is the agreement with decisions that were not fair, and the most frequent response for everybody is "
+    "accurate too."
 )
 
 
@@ -73,6 +74,7 @@ def write_fair(arguments: argparse.Namespace, executor: Any = None) -> int:
         "protected": ", ".join(protected),
         "divisions": f"{arguments.splits} of seed {arguments.seed}",
         "skipped": "; ".join(f"{name}: no {module}" for name, module in found.skipped.items()),
+        "not compared": f"{', '.join(UNPACKAGED)}: published without a package",
     }
     table = fair_table(found)
     show_facts("fair predictions", facts)
@@ -120,7 +122,7 @@ def _written(
     exhibits = [
         Exhibit(
             "Methods",
-            "Lower is better, but for accuracy and AUC. Methods that decide and give no probabilities have no "
+            "Lower is better, except for accuracy and AUC. Methods that give decisions without probabilities have no "
             "log-loss.",
             figure=figure,
             table=table,

@@ -82,7 +82,7 @@ def facts(study: AdultStudy) -> dict[str, str]:
         "persons": f"{float(study.train.sum()):,.0f} train, {float(study.test.sum()):,.0f} test",
         "profiles": f"{len(coded.values)} supported of {coded.domain.size}",
         "lambda": f"{study.strength:g}, washed out {washed_out(study):.3g} (lambda * profiles / N)",
-        "unseen": f"{study.unseen_mass:.2e} of the test mass, on predictor profiles that train never saw: "
+        "unseen": f"{study.unseen_mass:.2e} of the test mass, on predictor profiles that are not in the train split: "
         f"{UNSEEN[study.unseen]}",
         "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
         **failed_members(study.failures),
@@ -174,7 +174,7 @@ def as_report(study: AdultStudy, verdicts: Sequence[Claim], folder: Path) -> Rep
         "generated data sets": f"{study.data_sets} from each distribution, of the size of the train split",
         "seed": str(study.seed),
         "simulated splits are drawn from": DRAWN_FROM[study.drawn_from],
-        "test people of a profile that was not trained on": UNSEEN[study.unseen],
+        "test people with an unseen profile": UNSEEN[study.unseen],
         "random forests": ", ".join(f"{name}={value}" for name, value in FOREST.items()),
         "projections": "iterative proportional fitting, to a residual of 1e-10, with a certificate",
     }

@@ -33,8 +33,9 @@ SUMMARY = (
     "Hourly wages in five ranges are projected onto demographic parity (P), decision utility (U) and social realism "
     "(R): the nearest distribution in which wages do not depend on gender and race. Training and test sets of the "
     "survey's size are drawn from it; every training set is regularized and projected, and the natural "
-    "classifiers of f and of the projections predict the wages of the test set's people. After 'Demographic Parity: "
-    "Mitigating Biases in Real-World Data' (O. Loukas and H. R. Chung, arXiv 2309.17347)."
+    "classifiers of f and of the projections predict the wages of the test set's people. Parity concerns means over "
+    "groups; see 'What is fair here, and what is not' in the documentation (notes/what_is_fair.md). After 'Demographic "
+    "Parity: Mitigating Biases in Real-World Data' (O. Loukas and H. R. Chung, arXiv 2309.17347)."
 )
 
 
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
         "projections": "Newton's method, until the distance to the exact projection is proved to be within 1e-10 in "
         "total variation",
         "simulated sets are drawn from": DRAWN_FROM[arguments.drawn_from],
-        "test people of a profile that was not trained on": UNSEEN[arguments.unseen],
+        "test people with an unseen profile": UNSEEN[arguments.unseen],
         "groups": "; ".join(f"{name}: {asked}" for name, asked in groups.items()) or "the stated defaults",
     }
     report = Report("Wages without the pay gap: the study of arXiv 2309.17347", SUMMARY, parts, settings, versions())

@@ -69,7 +69,7 @@ class _Figures:
             "conditionals",
             self._against_shares(own, title, scale="p(y | s)"),
             title,
-            "In the projection everyone has the wages of the whole population, f(y).",
+            "In the projection every group has the wage distribution of the whole population, f(y).",
             "f(y|s) with q(y|s)",
         )
         title = "Attributable disparity in the data"
@@ -79,8 +79,8 @@ class _Figures:
             "own_disparities",
             self._against_parity(marks, title, "one standard error (delta method)"),
             title,
-            "What the disparities would vary by if other people had been asked. In the projections they are 0, and so "
-            "is what they would vary by: parity is stated.",
+            "With standard errors for the sampling of people. In the projections the disparities and their standard "
+            "errors are 0, because parity is a constraint.",
             "",
         )
 
@@ -91,8 +91,7 @@ class _Figures:
             "disparities",
             self._against_parity(marks, title, self._deviation("simulated")),
             title,
-            "Predicted by the natural classifiers of the training data and of their projections; beside them the "
-            "training data themselves.",
+            "As predicted by the natural classifiers of f and of its projections, and in the training data themselves.",
             "attributable disparity for train, P, PU, PUR",
         )
         title = "Natural prediction of PUR on test data"
@@ -102,7 +101,7 @@ class _Figures:
             "natural_predictions",
             drawn,
             title,
-            "Mean prediction for each group against the share of the wage range in the data.",
+            "The mean prediction for each group, compared with the share of the wage range in the data.",
             "p_pred(y|s) against f(y)",
         )
 
@@ -123,7 +122,8 @@ class _Figures:
             "utility_errors",
             plot_boxes(boxes, names=NAMES, title=f"{title}; {self.study.survey}", scale=scale),
             title,
-            "How far the predicted relation of wages to unprotected attributes is from that of the test data.",
+            "The divergence of the predicted joint distribution of wages and unprotected attributes from that of the "
+            "test data.",
             "box plots of the utility-based generalisation error",
         )
 
@@ -168,37 +168,42 @@ class _Figures:
 def _tables(study: WageStudy, numbers: Mapping[str, pd.DataFrame]) -> Iterator[Exhibit]:
     yield Exhibit(
         "Certificates",
-        "Projections of the simulated training sets. Those that are infeasible or did not converge are "
-        "left out of all figures above.",
+        "Projections of the simulated training sets. Infeasible sets and sets that did not converge are left out of "
+        "all figures above.",
         table=numbers["certificates"],
         numbers=both("certificates"),
     )
     yield Exhibit(
         "What is left on test data, by sample size",
-        "PUR has parity exactly for the people it was made for. For other people a rest is left that no single set "
-        "shows and the mean of many does: conditionals are ratios of small counts, and the mean of a ratio is not the "
-        "ratio of the means. It falls with the size of the sets, until chance alone is left (an rms z near 1).",
+        "PUR has exact parity for the people that it was fitted on. For other people there is a systematic deviation, "
+        "which is visible only in the mean over many sets: the predicted conditionals are ratios of small counts, and "
+        "the mean of a ratio is not the ratio of the means. It decreases with the size of the sets until only chance "
+        "is left, where the root mean square of the deviations in standard errors (rms z) is near 1. The largest rest "
+        "is the largest significant deviation; unseen is the share of test people whose profile is not in the "
+        "training set.",
         table=numbers["rest_by_size"],
         numbers=both("rest_by_size"),
     )
     yield Exhibit(
-        "People of a profile that was not trained on",
-        "A training set has not every predictor profile of the test set. Those people are predicted by q(y), which "
-        "keeps parity, or left out, as the paper does on Adult. Both rules on the same sets: the mean of the absolute "
-        "disparities, how clear they are (rms z; 1 is chance), and the mean utility error in nats.",
+        "People with an unseen profile",
+        "Some test people have a predictor profile that does not occur in the training set. They are predicted by "
+        "q(y), which keeps parity, or left out, as the paper does on Adult. The table has both rules on the same "
+        "sets: the mean absolute disparity, its significance (rms z, near 1 for chance alone), and the mean utility "
+        "error in nats.",
         table=numbers["by_unseen_rule"].replace({"model": NAMES, "rule": dict(UNSEEN)}),
         numbers=both("by_unseen_rule"),
     )
     if len(numbers["left_out"]):
         yield Exhibit(
             "Sets that were left out",
-            "Projections of simulated sets without an answer, with what is proved of their conditions.",
+            "Simulated sets whose projection was not found, with what is proved about their conditions.",
             table=numbers["left_out"],
             numbers=both("left_out"),
         )
     yield Exhibit(
         "Projections of the survey itself",
-        "Divergence from f in nats; residual and proved distance for total mass 1.",
+        "Divergence from the reference in nats (f, or the uniform distribution for MaxEnt-PUR); residual and proved "
+        "bound on the distance to the exact projection, both for total mass 1.",
         table=_own_evidence(study),
     )
 

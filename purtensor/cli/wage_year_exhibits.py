@@ -41,16 +41,18 @@ def over_the_years(studies: Mapping[int, WageStudy], together: Table, folder: Pa
     exhibits = [
         Exhibit(
             "Prevalences of all years together",
-            "The share of people in each category, over all years.",
+            "The share of people in each category, in all years together.",
             "cumulative prevalence of response and predictors",
             people,
             numbers=both("prevalences_all_years"),
         ),
         Exhibit(
             "Year by year",
-            "Disparities are differences of shares from those of white men; their error is what they vary by from one "
-            "training set to the next. Fluctuation is the deviation, over the simulated sets, of what PUR predicts for "
-            "the test set, and falls with the number of people asked.",
+            "Disparity is the mean absolute difference between the share of a group in a wage range and that of white "
+            "men; its error is the standard deviation over the training sets. Fluctuation is the mean standard "
+            "deviation, over the simulated sets, of the predictions of PUR for the test set; it decreases with the "
+            "number of people in the survey. Removed is the share of the disparity predicted by f that PUR removes; "
+            "left by chance is the share that so many sets leave if all is removed.",
             figure=trend,
             table=numbers,
             numbers=both("by_year"),

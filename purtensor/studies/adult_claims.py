@@ -80,7 +80,7 @@ def _utility_claim(study: AdultStudy) -> Claim:
         "The utility-based generalisation error of PUR is close to that of the data's own classifier",
         is_borne_out=difference <= NOISE_WIDTH * study.utility_noise,
         evidence=f"{error['PUR']:.3e} nats against {error[DATA]:.3e} nats of f on the test split, a difference of "
-        f"{difference:.1e}; over simulated sets that of f fluctuates by {study.utility_noise:.1e}",
+        f"{difference:.1e}; over simulated splits the error of f has a standard deviation of {study.utility_noise:.1e}",
     )
 
 
@@ -100,13 +100,13 @@ def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
     yield removed_claim("a forest on PUR data", statement, means, off[DATA])
     widths = np.abs(off[DATA]) / noise[DATA]
     yield judged(
-        "Random forests trained on data generated from f do not",
+        "Random forests trained on data generated from f reproduce its disparity",
         is_borne_out=bool((widths > NOISE_WIDTH).all()),
         evidence="ratios "
         + ", ".join(
             f"{1 + o:.3f} ({n:.3f}) of {pair}" for o, n, pair in zip(off[DATA], noise[DATA], _pairs(study), strict=True)
         )
-        + f" with their standard errors; at least {widths.min():.1f} of these from parity",
+        + f" (standard errors in brackets); at least {widths.min():.1f} standard errors from parity",
     )
 
 
@@ -132,7 +132,7 @@ def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
         is_borne_out=not any(below[name] for name in DISTRIBUTIONS[1:]),
     )
     lowest, below = _lowest(study, "forest")
-    told = f"lowest ratios {_listed(lowest)}; shares below four fifths {_listed(below)}"
+    told = f"lowest ratios {_listed(lowest)}; shares of ratios below four fifths: {_listed(below)}"
     seen = [below[name] > 0 for name in ("P", "PU")]
     missing = Finding.FAILS if study.data_sets >= SETS_THAT_SHOW else Finding.UNTOLD
     yield Claim(
@@ -140,7 +140,11 @@ def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
         Finding.HOLDS if all(seen) else missing,
         f"{told}; {np.mean([below[name] for name in ('P', 'PU')]):.1%} of P and PU together",
     )
-    yield judged("Forests trained on data generated from MaxEnt-PUR do not", told, is_borne_out=below["MaxEnt"] == 0)
+    yield judged(
+        "Forests trained on data generated from MaxEnt-PUR do not re-introduce it",
+        told,
+        is_borne_out=below["MaxEnt"] == 0,
+    )
 
 
 def _lowest(study: AdultStudy, sample: str) -> tuple[dict[str, float], dict[str, float]]:

@@ -142,14 +142,14 @@ class Means:
         return math.ceil(self.sets * max(1.0, float(((self.width * self.error) / room).max())) ** 2)
 
     def told(self) -> str:
-        """Return the clearest of them, and how many are no chance."""
+        """Return the most significant of them, and how many are significant."""
         at = int(np.argmax(self.widths))
         about = f"{self.pairs[at]}, " if self.pairs else ""
         beyond = int((self.widths > self.width).sum())
         return (
-            f"clearest: {about}{self.off.ravel()[at]:+.4f} from parity with a standard error of "
-            f"{self.error.ravel()[at]:.4f}, {self.widths.ravel()[at]:.1f} of them; {beyond} of {self.off.size} are "
-            f"further than the {self.width:.1f} that chance allows them (rms {self.root_mean_square:.2f})"
+            f"most significant deviation: {about}{self.off.ravel()[at]:+.4f} from parity (standard error "
+            f"{self.error.ravel()[at]:.4f}, z = {self.widths.ravel()[at]:.1f}); {beyond} of {self.off.size} "
+            f"deviations are significant, with |z| > {self.width:.1f} (rms z {self.root_mean_square:.2f})"
         )
 
 
@@ -181,7 +181,7 @@ def removed_claim(name: str, statement: str, means: Means, off_data: FloatArray)
     tolerance = tolerance_of(off_data)
     evidence = (
         f"{name} leaves {100 * _left(means.off, off_data):.1f} % of the disparity of f; {means.told()}; "
-        f"{tolerance:.2g} would matter, a tenth of f's mean{_more_sets(means, tolerance)}"
+        f"tolerance {tolerance:.2g}, a tenth of the mean disparity of f{_more_sets(means, tolerance)}"
     )
     return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
 
@@ -213,7 +213,8 @@ def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
         "The utility-based generalisation error of PUR is close to that of the data's own classifier",
         is_borne_out=bool(mean <= spread),
         evidence=f"mean {errors.mean():.3e} nats against {of_data:.3e} nats of f: {100 * mean / of_data:+.1f} %, a "
-        f"difference of {mean:.1e} nats (standard error {error:.0e}); f fluctuates by {spread:.1e} from set to set",
+        f"difference of {mean:.1e} nats (standard error {error:.0e}); the error of f has a standard deviation of "
+        f"{spread:.1e} over the sets",
     )
 
 
@@ -223,14 +224,14 @@ def marginals_claim(misses: FloatArray, projections: int) -> Claim:
     return judged(
         "The projections have exactly the marginals that were stated",
         is_borne_out=largest <= EXACT,
-        evidence=f"largest miss of any marginal {largest:.1e} of the total mass, over {projections:,} projections",
+        evidence=f"largest residual of any marginal: {largest:.1e} of the total mass, in {projections:,} projections",
     )
 
 
 def _more_sets(means: Means, tolerance: float) -> str:
     """Return how many sets would tell, where these do not."""
     needed = means.sets_to_tell(tolerance) if means.finding(tolerance) is Finding.UNTOLD else None
-    return "" if needed is None else f"; about {needed:,} sets would tell"
+    return "" if needed is None else f"; about {needed:,} sets are needed to decide"
 
 
 def _left(off: FloatArray, off_data: FloatArray) -> float:

@@ -15,7 +15,7 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 
 DRAWN_FROM: Mapping[str, str] = MappingProxyType(
-    {"empirical": "the data as they are, as in the paper", "regularized": "f, which has profiles that nobody has"}
+    {"empirical": "the data as they are, as in the paper", "regularized": "f, which also has profiles that nobody has"}
 )
 """What simulated sets may be drawn from, in words."""
 

@@ -186,9 +186,9 @@ def facts(study: WageStudy) -> dict[str, str]:
         f"seed {study.seed}",
         "drawn from": _drawn_from_in_words(study),
         "unseen": f"{100 * unseen.mean():.2f} % (at most {100 * unseen.max():.2f} %) of the test people have a profile "
-        f"that the training set never saw: {UNSEEN[study.unseen]}",
-        "groups": f"{len(study.others)} beside {', '.join(REFERENCE.values())}, of {len(study.population.groups)}; the "
-        "paper says seven in one place and six in another",
+        f"that is not in the training set: {UNSEEN[study.unseen]}",
+        "groups": f"{len(study.others)} besides {', '.join(REFERENCE.values())}, of {len(study.population.groups)}; "
+        "the paper states seven in one place and six in another",
         "left out": told or "no set: all projections were solved",
         **failed_members(study.failures),
         "SHA-256 of counts and settings": study.identity,
@@ -201,10 +201,10 @@ def _drawn_from_in_words(study: WageStudy) -> str:
     of_nobody = 1.0 - float(regularized(study.population.counts, study.strength)[observed].sum())
     share = -np.expm1(float(study.counts.sum()) * np.log1p(-of_nobody))
     unobserved = int(study.f.size - np.count_nonzero(observed))
-    of_f = f"has {unobserved:,} of {int(study.f.size):,} profiles from pseudo-counts alone"
+    of_f = f"has pseudo-counts only in {unobserved:,} of {int(study.f.size):,} profiles"
     if study.drawn_from == "regularized":
-        return f"f, which {of_f}, so that {100 * share:.0f} % of the sets get a record there"
-    return f"the survey as it is; f {of_f}, and would give {100 * share:.0f} % of the sets a record there"
+        return f"f, which {of_f}, so that {100 * share:.0f} % of the sets contain such a profile"
+    return f"the survey as it is; f {of_f}, and {100 * share:.0f} % of sets drawn from f would contain such a profile"
 
 
 def _left_out_in_words(study: WageStudy) -> str:

@@ -57,7 +57,7 @@ def year_claims(frame: pd.DataFrame) -> list[Claim]:
     most = float(frame["largest disparity"].abs().max())
     return [
         _falling("Disparity in the data falls slowly over the years", frame, "disparity"),
-        _falling("What is predicted fluctuates more in the early years", frame, "fluctuation"),
+        _falling("Predictions fluctuate more in the early years", frame, "fluctuation"),
         Claim(
             f"Disparities in the data reach {LARGEST:.0%}",
             Finding.HOLDS if round(most, 1) == LARGEST else missed,

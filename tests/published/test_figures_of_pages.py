@@ -43,7 +43,7 @@ CLAIMS = {
     "forests trained on data of PUR stay within noise of 1": ["Random forests trained on data generated from PUR"],
     "projections have exactly the stated marginals": ["The projections have exactly the marginals"],
     "disparity in the data falls slowly over the years": ["Disparity in the data falls"],
-    "predictions fluctuate more in the early years": ["What is predicted fluctuates"],
+    "predictions fluctuate more in the early years": ["Predictions fluctuate"],
     "disparities in the data reach 30 %": ["Disparities in the data reach"],
     "PUR removes more than 90 % of the disparity on test data": ["PUR removes more than 90%"],
 }

@@ -51,11 +51,11 @@ def test_removed_claim__finds_a_small_planted_bias() -> None:
         assert claim.rest == pytest.approx(bias, abs=0.002)
     few = removed_claim("PUR", "", Means(noise[:4].mean(axis=0), noise[:4].std(axis=0, ddof=1) / 2, 4), OFF_DATA)
     assert few.verdict == "cannot be told with so few sets"
-    assert "sets would tell" in few.evidence
+    assert "sets are needed to decide" in few.evidence
     single = Means(
         noise[0], np.full(3, 0.02), 1000, averaged=False
     )  # more simulated sets do not make one set less noisy
-    assert "would tell" not in removed_claim("PUR", "", single, OFF_DATA).evidence
+    assert "needed to decide" not in removed_claim("PUR", "", single, OFF_DATA).evidence
 
 
 def test_removed_claim__says_the_size_and_the_rest() -> None:
@@ -89,14 +89,14 @@ def test_lessened_claim__something_is_left_that_matters(off: list[float], error:
     assert lessened_claim("P", "P lessens", means(off, error), OFF_DATA).finding is found
 
 
-def test_claims__name_the_pair_that_is_clearest() -> None:
+def test_claims__name_the_pair_that_is_most_significant() -> None:
     found = means([0.01, -0.03, 0.0], 0.01, pairs=("women at high", "men at high", "others at low"))
     for claim in (
         removed_claim("PUR", "", found, OFF_DATA),
         lessened_claim("P", "", found, OFF_DATA),
         average_claim("P", "", found, OFF_DATA),
     ):
-        assert "clearest: men at high, -0.0300 from parity with a standard error of 0.0100, 3.0 of" in claim.evidence
+        assert "deviation: men at high, -0.0300 from parity (standard error 0.0100, z = 3.0)" in claim.evidence
 
 
 def test_removed_claim__without_noise_only_exact_parity_holds() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from purtensor._options import is_count
@@ -43,6 +44,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 """What is compared, by name."""
 
+UNPACKAGED = ("FairProjection", "LinearPost")
+"""Methods with public code that no package index has, so that nothing can be installed to compare with."""
+
 MODULES = {"fairlearn": "fairlearn", "AIF360": "aif360", "equipy": "equipy"}
 """For the first word of a method's name the module that it needs."""
 
@@ -65,10 +69,12 @@ class Contest:
     def summary(self) -> pd.DataFrame:
         """Return one row a method: the mean of each measure over the splits, and its standard error as `..._error`.
 
-        The splits divide the same people, so that the error is of the mean over divisions, not over other people.
+        The splits divide the same people, so that the error is of the mean over divisions, not over other people. Of
+        seconds it is the median, without an error: the first call of a method may compile or import.
         """
         found = self.runs.groupby("method", sort=False)[list(MEASURES)]
-        mean, error = found.mean(), found.sem()
+        mean = found.mean().assign(seconds=found.median()["seconds"])
+        error = found.sem().assign(seconds=np.nan)
         columns = [column for name in MEASURES for column in (name, f"{name}_error")]
         return mean.join(error.add_suffix("_error"))[columns].assign(splits=found.size()).reset_index()
 

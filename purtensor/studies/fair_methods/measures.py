@@ -19,7 +19,7 @@ MEASURES = {
     "decision_gap": "the same of decisions: the likeliest response, or what the method decides itself",
     "accuracy": "share of the decisions that agree with the response",
     "utility_error": "divergence of test people from the prediction, in the (response, unprotected) marginal, in nats",
-    "seconds": "processor time of learning",
+    "seconds": "processor time of learning, the median over the divisions",
 }
 """The columns of a comparison, and their meaning."""
 
