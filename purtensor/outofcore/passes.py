@@ -148,7 +148,7 @@ def _swept_in_logarithms(part: Part, potentials: FloatArray, steps: Sequence[int
         part.offsets,
         part.targets,
         log_targets,
-        np.array(steps),
+        np.array(steps, dtype=np.int64),
         potentials,
         np.empty(profiles),
         np.empty(rows),

@@ -49,6 +49,15 @@ def test_bounds__of_tables_that_lack_a_profile_of_next_to_no_mass(seed):
     assert not counts.false, str(counts)
 
 
+def test_bounds__on_disk_where_a_part_has_no_row_to_sweep_in_logarithms(monkeypatch):
+    pytest.importorskip("zarr")
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    counts = Counts()
+    attack_on_disk(108, counts, "nearly dependent")
+    assert counts.tried
+    assert not counts.false, str(counts)
+
+
 @pytest.mark.parametrize("seed", [900599, 901642, 901962, 902765, 902885])
 def test_bounds__prove_nothing_of_a_table_that_lost_a_profile_by_underflow(seed):
     """L-BFGS stopped at 1e-7 with masses of 0 where the exact ones are not: no divergence from it is finite."""
