@@ -20,6 +20,8 @@ from purtensor.projection.labelled_answer import empty_projection, make_projecti
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.log_reference import IN_MASS, support_of_logarithms, with_logarithms
+from purtensor.projection.product_answer import WITHOUT_PROOF, answer_product
+from purtensor.projection.product_question import product_of
 from purtensor.projection.result import Projection
 from purtensor.solving.certificate import UNPROVED, Certificate, DualCertifier, certify
 from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
@@ -28,13 +30,12 @@ from purtensor.solving.loop import Progress, Run, Stage, begin, run, step_on_arr
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.run_state import State
 from purtensor.solving.solve import interrupt, solve
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct
 from purtensor.solving.solvers.ipf.solver import IPF, forget_layouts
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import domain_of
-
-_WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
 
 
 @dataclass(slots=True, eq=False)
@@ -69,14 +70,21 @@ class MarginalQuestion:
         certificate: bool,
         on_failure: str,
         note: str = "",
+        points_seen: bool = False,
     ) -> Projection:
         """Return the projection, whatever its ending; `note` is the first of its notes.
+
+        `points_seen` says that `told` looks at the points on the way.
 
         Raises
         ------
         InfeasibleError
             A target has no profile, and `on_failure` is "raise".
         """
+        if start is None and not points_seen:
+            product = self._of_product(told, certificate=certificate)
+            if product is not None:
+                return product
         try:
             labelled = self._problem()
         except InfeasibleError as error:
@@ -92,7 +100,7 @@ class MarginalQuestion:
             try:
                 proof = _proof(verdict.labelled, outcome)
             except KeyboardInterrupt:
-                outcome = interrupt(outcome, _WITHOUT_PROOF)
+                outcome = interrupt(outcome, WITHOUT_PROOF)
         if note:
             outcome = replace(outcome, notes=[note, *outcome.notes])
         return self._labelled(verdict.labelled, outcome, proof, self.lazily.diagnosis)
@@ -106,6 +114,19 @@ class MarginalQuestion:
         outcome = run(labelled.arrays, IPF(), replace(self.stopping, max_iterations=0))
         outcome = replace(outcome, termination=Termination.INFEASIBLE)
         return self._labelled(labelled, outcome, None, self.lazily.diagnosed())
+
+    def _of_product(self, told: Callable[[Progress], Any] | None, *, certificate: bool) -> Projection | None:
+        """Return the projection of a dense table with mass in every cell; None where the general form is wanted."""
+        is_plain = self.reference_in == IN_MASS and self.stopping.stop_on == "residual"
+        product = product_of(self.reference, self.constraints, self.solver) if is_plain else None
+        if product is None:
+            return None
+        try:
+            return answer_product(
+                product, self.reference, self.constraints, self.solver, self.stopping, told, certificate=certificate
+            )
+        except NotOfProduct:
+            return None
 
     def _problem(self, *, bare_rows: bool = False) -> LabelledProblem:
         labelled = build_problem(self.support, self.constraints, bare_rows=bare_rows)

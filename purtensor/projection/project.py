@@ -180,7 +180,14 @@ def project(
         if is_plain(given, options):
             question = MarginalQuestion(table, as_constraints(given), chosen, stopping, reference_in)
             with engine_for(table.size * len(question.constraints)) as note:
-                found = question.answer(start, told, certificate=bool(certificate), on_failure=on_failure, note=note)
+                found = question.answer(
+                    start,
+                    told,
+                    certificate=bool(certificate),
+                    on_failure=on_failure,
+                    note=note,
+                    points_seen=callback is not None,
+                )
         else:
             if reference_in == IN_LOG:
                 raise InvalidOptionError(

@@ -72,7 +72,16 @@ class Automatic:
         memory = iterate.memory
         if isinstance(memory, _Switched):
             return _newton_step(problem, iterate, memory.memory, budget)
-        history = memory if isinstance(memory, _History) else _History(look=_first_look(problem))
+        swept, reason = self.sweep(problem, iterate, budget)
+        if reason is None:
+            return swept
+        fresh = iterate_at(problem, swept.iterate.potentials, _Switched(None))
+        return Step(fresh, swept.iterations, swept.records, note=reason)
+
+    def sweep(self, problem: Problem, iterate: Iterate, budget: Budget) -> tuple[Step, str | None]:
+        """Return a step of sweeps, and why Newton is to go on from there; None where it is not."""
+        memory = iterate.memory
+        history = memory if isinstance(memory, _History) else _History(_first_look(problem), memory)
         sweeps = min(budget.iterations, history.look - history.sweeps)
         swept = _SWEEPING.step(
             problem,
@@ -82,13 +91,9 @@ class Automatic:
         _learn(history, swept)
         moved = swept.iterate.with_memory(history)
         if history.sweeps < history.look:
-            return swept.at(moved)
+            return swept.at(moved), None
         history.look = math.ceil(history.look * _NEXT_LOOK)
-        reason = _reason_to_switch(problem, history, budget)
-        if reason is None:
-            return swept.at(moved)
-        fresh = iterate_at(problem, swept.iterate.potentials, _Switched(None))
-        return Step(fresh, swept.iterations, swept.records, note=reason)
+        return swept.at(moved), _reason_to_switch(problem, history, budget)
 
 
 def _first_look(problem: Problem) -> int:

@@ -94,10 +94,10 @@ def _built(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     slabs = problem.slabs
     if slabs is None or len(slabs.inside) != 2:
         return None
-    turned = _turn(order, slabs.inside)
-    if turned is None:
+    found = turned(order, slabs.inside)
+    if found is None:
         return None
-    outside, (a, b), plan = turned
+    outside, (a, b), plan = found
     local_a, rows = local_codes(problem.system, slabs, a)
     local_b, columns = local_codes(problem.system, slabs, b)
     blocks = -(-slabs.count // WIDTH)
@@ -115,7 +115,7 @@ def _built(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     return Crossing(source, layout, plan, (rows, columns), chunks_of(blocks, per_chunk), problem.total)
 
 
-def _turn(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, int], Plan] | None:
+def turned(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, int], Plan] | None:
     """Return the outside constraints in the order of the sweep, A and B, and the plan of a sweep.
 
     None where outside constraints stand on both sides of an inside one.

@@ -124,13 +124,13 @@ class OnePass:
         if self.gain_before_fold is not None:
             return self.gain_before_fold
         layout, state = self.crossing.layout, self.state
-        inside = self._sum_rows(lambda b, e: gain_of_blocks(layout, state, self.now, b, e))
+        inside = self.sum_rows(lambda b, e: gain_of_blocks(layout, state, self.now, b, e))
         return outside_gain(layout, state, self.now) + inside
 
     def linear(self) -> float:
         """Return the targets times the potentials."""
         layout, state = self.crossing.layout, self.state
-        inside = self._sum_rows(lambda b, e: linear_of_blocks(layout, state, self.now, b, e))
+        inside = self.sum_rows(lambda b, e: linear_of_blocks(layout, state, self.now, b, e))
         return outside_linear(self.crossing.source, layout, state, self.now) + inside
 
     def _pass_over(self, steps: int) -> None:
@@ -148,7 +148,7 @@ class OnePass:
         for_each_chunk(lambda c, b, e: measure_blocks(layout, state, self.now, b, e, tables[c], misses[c]), chunks)
         return added_up(tables), np.concatenate([misses[:, :2].max(axis=0), added_up(misses[:, 2:])])
 
-    def _sum_rows(self, part: Callable[[int, int], float]) -> float:
+    def sum_rows(self, part: Callable[[int, int], float]) -> float:
         """Return the sum over the chunks, added in their order."""
         parts = np.empty(len(self.crossing.chunks))
 

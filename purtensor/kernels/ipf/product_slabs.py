@@ -1,0 +1,317 @@
+"""What dense tables with mass in every cell need beside their sweeps: copies in blocks, masses, and what proves them.
+
+Blocks are those of `purtensor.kernels.ipf.slab_sweeps`: eight slabs side by side, zeros in slabs that do not exist.
+Masses are base * theta[i, j] * u[i] * v[j].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.kernels._jit import compiled
+from purtensor.kernels.newton.proof import UNIT
+from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
+
+ROUND = 64
+"""Sums over slabs are taken up after so many blocks: their rounding is that of some hundred additions."""
+
+SERIES = 1e-2
+"""Relative changes up to here are bounded by the first terms of series."""
+
+
+@compiled
+def copy_blocks(cells: FloatArray, begin: int, end: int, base: FloatArray, out: FloatArray) -> None:
+    """Copy an array of shape (I, J, slabs) to blocks begin .. end - 1; write its sum and its least entry to `out`."""
+    slabs = cells.shape[2]
+    total, least = eight(0.0), eight(-np.inf)
+    for first in range(begin, end, WIDTH):
+        last = min(first + WIDTH, end)
+        for i in range(cells.shape[0]):
+            for j in range(cells.shape[1]):
+                for x in range(first, last):
+                    here = base[x, i, j]
+                    count = min(WIDTH, slabs - WIDTH * x)
+                    for n in range(count):
+                        here[n] = cells[i, j, WIDTH * x + n]
+                    octet = loaded(here) if count == WIDTH else eight(here[0])
+                    for n in range(count, WIDTH):
+                        here[n] = 0.0
+                    least = larger(eight(0.0) - octet, least)
+                    total = total + loaded(here)
+    lanes = np.empty((2, WIDTH))
+    store(lanes[0], total)
+    store(lanes[1], least)
+    out[0] = lanes[0].sum()
+    out[1] = -lanes[1].max()
+    for i in range(cells.shape[0]):  # the last block may not be whole
+        for j in range(cells.shape[1]):
+            for x in range(WIDTH * (end - 1), min(WIDTH * end, slabs)):
+                out[1] = min(out[1], cells[i, j, x])
+
+
+@compiled
+def leave_blocks(base: FloatArray, scale: float, begin: int, end: int, cells: FloatArray) -> None:
+    """Copy the blocks begin .. end - 1, times a scale, to an array of shape (I, J, slabs)."""
+    slabs = cells.shape[2]
+    for first in range(begin, end, WIDTH):
+        last = min(first + WIDTH, end)
+        for i in range(cells.shape[0]):
+            for j in range(cells.shape[1]):
+                for x in range(first, last):
+                    here = base[x, i, j]
+                    for n in range(min(WIDTH, slabs - WIDTH * x)):
+                        cells[i, j, WIDTH * x + n] = scale * here[n]
+
+
+@compiled
+def _take_up(inner: FloatArray, outer: FloatArray) -> None:
+    for i in range(inner.shape[0]):
+        for j in range(inner.shape[1]):
+            store(outer[i, j], loaded(outer[i, j]) + loaded(inner[i, j]))
+            store(inner[i, j], eight(0.0))
+
+
+@compiled
+def _add_lanes(outer: FloatArray, sums: FloatArray) -> None:
+    for i in range(sums.shape[0]):
+        for j in range(sums.shape[1]):
+            sums[i, j] = outer[i, j].sum()
+
+
+@compiled
+def write_masses(
+    base: FloatArray,
+    theta: FloatArray,
+    u: FloatArray,
+    v: FloatArray,
+    targets_a: FloatArray,
+    targets_b: FloatArray,
+    begin: int,
+    end: int,
+    sums_a: FloatArray,
+    sums_b: FloatArray,
+    sums: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Multiply the base of the blocks begin .. end - 1 by its factors, and write the sums of rows and cells.
+
+    `out`, shape (5,), gets the largest miss of A and of B, the L1 misses of both, and the smallest factor of a cell.
+    """
+    inner, outer = np.zeros((*theta.shape, WIDTH)), np.zeros((*theta.shape, WIDTH))
+    largest_a, largest_b, all_a, all_b, low = eight(0.0), eight(0.0), eight(0.0), eight(0.0), eight(-np.inf)
+    for x in range(begin, end):
+        cells, of_b = base[x], sums_b[x]
+        for j in range(theta.shape[1]):
+            store(of_b[j], eight(0.0))
+        for i in range(theta.shape[0]):
+            factor = loaded(u[x, i])
+            total = eight(0.0)
+            for j in range(theta.shape[1]):
+                ratio = factor * loaded(v[x, j]) * theta[i, j]
+                mass = loaded(cells[i, j]) * ratio
+                store(cells[i, j], mass)
+                low = larger(eight(0.0) - ratio, low)
+                total = total + mass
+                store(of_b[j], loaded(of_b[j]) + mass)
+                store(inner[i, j], loaded(inner[i, j]) + mass)
+            store(sums_a[x, i], total)
+            gap = distance(total, loaded(targets_a[x, i]))
+            all_a = all_a + gap
+            largest_a = larger(gap, largest_a)
+        for j in range(theta.shape[1]):
+            gap = distance(loaded(of_b[j]), loaded(targets_b[x, j]))
+            all_b = all_b + gap
+            largest_b = larger(gap, largest_b)
+        if (x - begin) % ROUND == ROUND - 1:
+            _take_up(inner, outer)
+    _take_up(inner, outer)
+    _add_lanes(outer, sums)
+    lanes = np.empty((5, WIDTH))
+    store(lanes[0], largest_a)
+    store(lanes[1], largest_b)
+    store(lanes[2], all_a)
+    store(lanes[3], all_b)
+    store(lanes[4], low)
+    out[0], out[1], out[2], out[3] = lanes[0].max(), lanes[1].max(), lanes[2].sum(), lanes[3].sum()
+    out[4] = -lanes[4].max()
+
+
+@compiled
+def linear_sweep(
+    masses: FloatArray,
+    tilts: FloatArray,
+    targets_a: FloatArray,
+    targets_b: FloatArray,
+    sums_a: FloatArray,
+    sums_b: FloatArray,
+    tilts_a: FloatArray,
+    tilts_b: FloatArray,
+    begin: int,
+    end: int,
+    sums: FloatArray,
+) -> float:
+    """Solve for the tilts of A and then of B on the blocks begin .. end - 1, all others held; return what A missed.
+
+    Tilts are m in p (1 + C^T m): a step of Gauss and Seidel's method on C diag(p) C^T m = b - C p. `sums` gets what
+    the cells are changed by, over all slabs.
+    """
+    inner, outer = np.zeros((*tilts.shape, WIDTH)), np.zeros((*tilts.shape, WIDTH))
+    missed = eight(0.0)
+    for x in range(begin, end):
+        cells, of_a, of_b = masses[x], tilts_a[x], tilts_b[x]
+        for i in range(tilts.shape[0]):
+            row = loaded(sums_a[x, i])
+            left = loaded(targets_a[x, i]) - row
+            for j in range(tilts.shape[1]):
+                left = left - loaded(cells[i, j]) * (loaded(of_b[j]) + eight(tilts[i, j]))
+            tilt = quotient(left, row, eight(0.0))
+            missed = missed + row * distance(tilt, loaded(of_a[i]))
+            store(of_a[i], tilt)
+        for j in range(tilts.shape[1]):
+            column = loaded(sums_b[x, j])
+            left = loaded(targets_b[x, j]) - column
+            for i in range(tilts.shape[0]):
+                left = left - loaded(cells[i, j]) * (loaded(of_a[i]) + eight(tilts[i, j]))
+            tilt = quotient(left, column, eight(0.0))
+            store(of_b[j], tilt)
+            for i in range(tilts.shape[0]):
+                change = loaded(cells[i, j]) * (loaded(of_a[i]) + tilt + eight(tilts[i, j]))
+                store(inner[i, j], loaded(inner[i, j]) + change)
+        if (x - begin) % ROUND == ROUND - 1:
+            _take_up(inner, outer)
+    _take_up(inner, outer)
+    _add_lanes(outer, sums)
+    lanes = np.empty(WIDTH)
+    store(lanes, missed)
+    return float(lanes.sum())
+
+
+@compiled
+def _miss_rows(
+    cells: FloatArray,
+    tilts: FloatArray,
+    of_a: FloatArray,
+    of_b: FloatArray,
+    targets_a: FloatArray,
+    targets_b: FloatArray,
+    inner: FloatArray,
+    rest_a: FloatArray,
+    rest_b: FloatArray,
+    lefts: FloatArray,
+) -> None:
+    """Write what p + c misses of a block's rows at most, with c = p C^T m; add the cells and the misses to sums."""
+    rows, columns = tilts.shape
+    for j in range(columns):
+        store(rest_b[j], eight(0.0))
+    for i in range(rows):
+        total = eight(0.0)
+        for j in range(columns):
+            mass = loaded(cells[i, j])
+            moved = mass + mass * (loaded(of_a[i]) + loaded(of_b[j]) + eight(tilts[i, j]))
+            total = total + moved
+            store(rest_b[j], loaded(rest_b[j]) + moved)
+            store(inner[i, j], loaded(inner[i, j]) + moved)
+        target = loaded(targets_a[i])
+        gap = distance(total, target)
+        store(lefts[0], loaded(lefts[0]) + gap)
+        store(rest_a[i], gap + (total + target) * ((columns + 4.0) * UNIT))
+    for j in range(columns):
+        total, target = loaded(rest_b[j]), loaded(targets_b[j])
+        gap = distance(total, target)
+        store(lefts[1], loaded(lefts[1]) + gap)
+        store(rest_b[j], gap + (total + target) * ((rows + 4.0) * UNIT))
+
+
+@compiled
+def prove_blocks(
+    masses: FloatArray,
+    tilts: FloatArray,
+    tilts_a: FloatArray,
+    tilts_b: FloatArray,
+    targets_a: FloatArray,
+    targets_b: FloatArray,
+    closing: int,
+    closes: bool,
+    extra: FloatArray,
+    rounding: float,
+    begin: int,
+    end: int,
+    sums: FloatArray,
+    rests: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write the sums that prove a certificate over the blocks begin .. end - 1.
+
+    With c = p C^T m, stars of profiles meet what p + c misses of the rows of each slab: the first row of cells takes
+    the misses of B but the last, the last column those of A, and their corner makes up for it. `extra`, shape (I, J),
+    is what the slab number `closing` takes beside, whose block is left out of all but `sums`, `rests` and the misses
+    where it does not close yet. With w = (c + e) / p, e the rest, `out`, shape (8,), gets the
+    largest |w|, bounds of sum p phi(w) and of the gap, sum |c|, sum c, sum |e|, and the misses of A and of B; they hold
+    while the largest |w| is below `SERIES`. `sums` gets the cells of p + c, and `rests` those of |e| without `extra`.
+    """
+    rows, columns = tilts.shape
+    inner, outer = np.zeros((rows, columns, WIDTH)), np.zeros((rows, columns, WIDTH))
+    rest_a, rest_b, kept = np.empty((rows, WIDTH)), np.empty((columns, WIDTH)), np.zeros((rows, columns, WIDTH))
+    lefts = np.zeros((2, WIDTH))
+    largest, upper, gap = eight(0.0), eight(0.0), eight(0.0)
+    size, moved, left = eight(0.0), eight(0.0), eight(0.0)
+    lane = np.empty(WIDTH)
+    for x in range(begin, end):
+        cells, of_a, of_b = masses[x], tilts_a[x], tilts_b[x]
+        if (x - begin) % ROUND == 0:
+            _take_up(inner, outer)
+        _miss_rows(cells, tilts, of_a, of_b, targets_a[x], targets_b[x], inner, rest_a, rest_b, lefts)
+        corner = loaded(rest_a[0])
+        for j in range(columns - 1):
+            corner = corner + loaded(rest_b[j])
+        store(rest_a[0], corner)
+        for j in range(columns - 1):
+            store(kept[0, j], loaded(kept[0, j]) + loaded(rest_b[j]))
+        for i in range(rows):
+            store(kept[i, columns - 1], loaded(kept[i, columns - 1]) + loaded(rest_a[i]))
+        if closing // WIDTH == x and not closes:
+            continue
+        for i in range(rows):
+            for j in range(columns):
+                rest = eight(0.0)
+                if j == columns - 1:
+                    rest = loaded(rest_a[i])
+                elif i == 0:
+                    rest = loaded(rest_b[j])
+                if closing // WIDTH == x:
+                    lane[:] = 0.0
+                    lane[closing % WIDTH] = extra[i, j]
+                    rest = rest + loaded(lane)
+                mass = loaded(cells[i, j])
+                one, other = loaded(of_a[i]), loaded(of_b[j])
+                tilt = one + other + eight(tilts[i, j])
+                change = mass * tilt
+                apart = quotient(rest, mass, eight(0.0)) * (1.0 + 4.0 * UNIT)
+                bent = distance(tilt, eight(0.0)) * (1.0 + 4.0 * UNIT)
+                w = bent + apart
+                largest = larger(w, largest)
+                upper = upper + mass * w * w * (w * (w * 0.1 + eight(1.0 / 6.0)) + eight(0.5))
+                weights = distance(one, eight(0.0)) + distance(other, eight(0.0)) + eight(abs(tilts[i, j]))
+                near = (bent * 2.0 + weights * 3.0) * (4.0 * UNIT) + eight(rounding)
+                away = (apart + w * w * 0.51) * 1.011 + near
+                gap = gap + mass * (w + eight(1.0)) * away * away * (away + eight(1.0)) * 0.5
+                size = size + distance(change, eight(0.0))
+                moved = moved + change
+                left = left + rest
+    _take_up(inner, outer)
+    _add_lanes(outer, sums)
+    _add_lanes(kept, rests)
+    store(lane, largest)
+    out[0] = lane.max()
+    store(lane, upper)
+    out[1] = lane.sum()
+    store(lane, gap)
+    out[2] = lane.sum()
+    store(lane, size)
+    out[3] = lane.sum()
+    store(lane, moved)
+    out[4] = lane.sum()
+    store(lane, left)
+    out[5] = lane.sum()
+    out[6], out[7] = lefts[0].sum(), lefts[1].sum()

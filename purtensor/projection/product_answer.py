@@ -1,0 +1,198 @@
+"""Projections of dense tables with mass in every cell, as far as plain sweeps go: no codes, no order, no ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import xarray as xr
+
+from purtensor._typing import FloatArray, Table
+from purtensor.constraints.marginals import Marginal
+from purtensor.kernels.ipf.product_slabs import leave_blocks
+from purtensor.projection.evidence import SolverEvidence
+from purtensor.projection.product_question import order_of
+from purtensor.projection.result import Projection
+from purtensor.projection.trace import trace_of
+from purtensor.solving.certificate import Certificate, DualCertifier
+from purtensor.solving.iterate import Budget, Iterate, Solver, Step, iterate_at
+from purtensor.solving.loop import Progress, Run, Stage, begin, run, run_stage
+from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.solving.solve import interrupt
+from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.spaces.product import ProductSpace
+from purtensor.solving.stopping import Stopping
+from purtensor.solving.termination import Termination
+from purtensor.tables.coded import relaid
+
+_TINY = 1e-6
+"""So small a divergence loses digits where it is summed up by potentials."""
+
+WITHOUT_PROOF = "interrupted while a bound was being proved, after the solver had ended"
+
+_ENDINGS = (Termination.CONVERGED, Termination.ITERATION_LIMIT, Termination.TIME_LIMIT, Termination.INTERRUPTED)
+
+
+def answer_product(
+    product: Product,
+    reference: Table,
+    constraints: tuple[Marginal, ...],
+    solver: Solver,
+    stopping: Stopping,
+    told: Callable[[Progress], Any] | None,
+    *,
+    certificate: bool,
+) -> Projection:
+    """Return the projection of a dense table.
+
+    Raises
+    ------
+    NotOfProduct
+        Something is asked on the way that only the general form can do.
+    """
+    space, sweeping = ProductSpace(product), cast("IPF | Automatic", solver)
+
+    def step(point: Iterate, budget: Budget) -> Step[Iterate]:
+        return space.step(sweeping, point, budget)
+
+    def is_hopeless() -> bool:
+        raise NotOfProduct
+
+    found = run_stage(Stage(space, begin(space, space.start()), step), stopping, told, is_hopeless)
+    _require_whole(space, found)
+    evidence = ProductEvidence(reference, constraints, space, found, IPF(order_of(solver, len(constraints))))
+    proof = None
+    if certificate and not found.hurried:
+        try:
+            proof = evidence.proof(space)
+        except KeyboardInterrupt:
+            found = interrupt(found, WITHOUT_PROOF)
+    return Projection(
+        termination=found.termination,
+        certified=proof is not None and proof.certified,
+        residual=found.residual.largest,
+        residual_l1=found.residual.l1,
+        divergence=max(0.0, space.divergence()),
+        bound=evidence.bound,
+        tv_bound=1.0 if proof is None else proof.tv_bound,
+        iterations=found.iterations,
+        seconds=found.seconds,
+        notes=tuple(found.notes),
+        diagnosis=None,
+        reference=reference,
+        constraints=constraints,
+        evidence=evidence,
+    )
+
+
+def _require_whole(space: ProductSpace, found: Run) -> None:
+    """Refuse endings that need a verdict or Newton's method, and divergences that need every digit."""
+    if found.hurried:
+        return
+    asks = found.termination is Termination.CONVERGED and space.has_emptied(found.iterate, found.residual.l1)
+    if found.termination not in _ENDINGS or asks or space.divergence() < _TINY:
+        raise NotOfProduct
+
+
+class ProductEvidence(SolverEvidence):
+    """The table, and the factors of its rows; the problem in its general form is built where somebody asks for it."""
+
+    reference: Table
+    constraints: tuple[Marginal, ...]
+    solver: IPF
+    found: Run
+    exponent: int
+    factors: list[_Factors]
+
+    def __init__(
+        self, reference: Table, constraints: tuple[Marginal, ...], space: ProductSpace, found: Run, solver: IPF
+    ) -> None:
+        product, state, now = space.product, space.sweeps.state, space.sweeps.now
+        rows, columns, key = product.names
+        factors = [
+            _Factors(product.a, (rows, (), key), state.u[now, :, :, None].copy()),
+            _Factors(product.b, ((), columns, key), state.v[now, :, None].copy()),
+        ]
+        if product.c >= 0:  # one slab in one block
+            factors.append(_Factors(product.c, (rows, columns, ()), np.repeat(state.theta[None, :, :, None], 8, 3)))
+        self.__dict__.update(
+            reference=reference,
+            constraints=constraints,
+            solver=solver,
+            found=replace(found, iterate=Iterate(np.empty(0), np.empty(0))),
+            bound=math.inf,
+            exponent=product.exponent,
+            factors=factors,
+        )
+        out = np.empty(reference.shape)
+        _into(out, reference.dims, product.names, space.write)
+        self.__dict__["table"] = relaid(reference, out.reshape(-1), name="projection")
+
+    def proof(self, space: ProductSpace) -> Certificate:
+        """Return what is proved, by linear sweeps or, where these are slow, as in the general form."""
+        found = space.certificate()
+        if not found.certified:
+            found = DualCertifier(self.labelled.arrays).certify(self.run.iterate)
+        self.__dict__["bound"] = found.bound
+        return found
+
+    @cached_property
+    def labelled(self) -> LabelledProblem:
+        """The problem in its general form."""
+        return build_problem(self.reference, self.constraints)
+
+    @cached_property
+    def run(self) -> Run:
+        """The run, at the point of the general form."""
+        return replace(self.found, iterate=iterate_at(self.labelled.arrays, self._potentials()))
+
+    @cached_property
+    def trace(self) -> xr.Dataset:
+        """The recorded iterations; those whose dual was not told on the way are made again."""
+        lines = self.found.lines
+        if any(math.isnan(line.record.dual) for line in lines):
+            limits = Stopping(0.0, "residual", self.found.iterations, math.inf)
+            again = {line.iteration: line for line in run(self.labelled.arrays, self.solver, limits).lines}
+            for line in lines:
+                told = again[line.iteration].record
+                line.record = line.record._replace(kl_step=told.kl_step, dual=told.dual)
+        return trace_of(lines, self.bound)
+
+    def _potentials(self) -> FloatArray:
+        """Return the potentials of the general form: logarithms of factors, and what its scales add."""
+        labelled = self.labelled
+        found = np.empty(labelled.full.rows)
+        for factors in self.factors:
+            scope = labelled.full.scopes[factors.constraint]
+            own = np.empty([labelled.full.domain.select([name]).size for name in scope])
+            _into(own, scope, factors.names, partial(leave_blocks, factors.blocks, 1.0, 0, len(factors.blocks)))
+            found[labelled.full.block(factors.constraint)] = np.log(own).reshape(-1)
+        powers = self.exponent - labelled.target_exponent + labelled.reference_exponent
+        found[labelled.full.block(0)] += powers * math.log(2.0)
+        return found
+
+
+class _Factors(NamedTuple):
+    """The factors of a constraint in blocks, shape (B, I, J, 8), and the attributes of I, of J and of the slabs."""
+
+    constraint: int
+    names: tuple[tuple[str, ...], ...]
+    blocks: FloatArray
+
+
+def _into(
+    out: FloatArray, dims: Sequence[Hashable], names: Sequence[Sequence[str]], write: Callable[[FloatArray], Any]
+) -> None:
+    """Let `write` fill an array of these dimensions as one of shape (I, J, slabs)."""
+    axes = [[dims.index(name) for name in group] for group in names]
+    view = out.transpose([axis for group in axes for axis in group])
+    cells = view.reshape([math.prod(out.shape[axis] for axis in group) for group in axes])
+    write(cells)
+    if not np.shares_memory(cells, out):  # attributes that stand apart
+        view[...] = cells.reshape(view.shape)

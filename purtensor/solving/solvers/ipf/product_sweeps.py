@@ -1,0 +1,184 @@
+"""Sweeps over dense tables with mass in every cell: no codes, no order of profiles, no search for structure.
+
+Such a table is slabs of I x J cells, one for each value of what two constraints share; a third one may be on the cells.
+Whatever else is asked of it, such as Newton's steps or a verdict, is left to the general form: `NotOfProduct`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from purtensor._threads import Chunk, chunks_of, for_each_chunk
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.ipf.product_slabs import copy_blocks
+from purtensor.kernels.ipf.slab_runs import Plan, Source
+from purtensor.kernels.ipf.slab_sweeps import Layout, State
+from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.simd import WIDTH
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.slab_layout import CELLS_PER_CHUNK, Crossing
+from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
+from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+
+_LOWEST, _HIGHEST = 2.0**-300, 2.0**300
+"""Masses and targets in between have products of factors that float64 holds."""
+
+_NEAR_ROUNDING = 1e-9
+"""Before the L1 miss is so small a part of the total, a sweep gains more than rounding."""
+
+_EARLY = 64
+"""The trace of so many first sweeps is told when somebody asks: it would take longer than they do."""
+
+
+class NotOfProduct(Exception):  # noqa: N818 - no error: the general form takes over
+    """Something is asked that only the general form can do."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """A dense table and its constraints, as arrays of cells by slabs.
+
+    Attributes
+    ----------
+    sizes
+        A problem of the same sizes without masses, for rules that count operations.
+    names
+        The attributes of I, of J and of the slabs.
+    cells
+        Shape (I, J, slabs): the reference, a view of the caller's array.
+    of_a, of_b
+        Shapes (I, 1, slabs) and (1, J, slabs): the targets of the constraints inside, as they came.
+    of_cells
+        Shape (I, J): the targets of the third constraint, divided by 2^exponent; None where there is none.
+    a, b, c
+        Their numbers; c is -1 without a third.
+    plan
+        The order of a sweep.
+    exponent
+        All targets were divided by two to this power.
+    """
+
+    sizes: Problem
+    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    cells: FloatArray
+    of_a: FloatArray
+    of_b: FloatArray
+    of_cells: FloatArray | None
+    a: int
+    b: int
+    c: int
+    plan: Plan
+    exponent: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The rows and columns of a slab."""
+        return self.cells.shape[0], self.cells.shape[1]
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks of eight slabs."""
+        return -(-int(self.cells.shape[2]) // WIDTH)
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Ranges of blocks that threads can work on side by side."""
+        rows, columns = self.shape
+        return chunks_of(self.blocks, max(1, CELLS_PER_CHUNK // (WIDTH * rows * columns)))
+
+
+def blocked(cells: FloatArray, chunks: tuple[Chunk, ...]) -> tuple[FloatArray, float]:
+    """Return an array of shape (I, J, slabs) in blocks, shape (B, I, J, 8), and its sum.
+
+    Raises
+    ------
+    NotOfProduct
+        An entry is not positive, not finite, or so small or large that products may leave the range of float64.
+    """
+    base = np.empty((chunks[-1][1], *cells.shape[:2], WIDTH))
+    found = np.empty((len(chunks), 2))
+    for_each_chunk(lambda n, begin, end: copy_blocks(cells, begin, end, base, found[n]), chunks)
+    total, least = math.fsum(found[:, 0]), float(found[:, 1].min())
+    if not (least > _LOWEST * max(1.0, total) and total < _HIGHEST):  # also where one is no number
+        raise NotOfProduct
+    return base, total
+
+
+@dataclass(slots=True, eq=False)
+class ProductSweeps(OnePass):
+    """One-pass sweeps whose base is the reference as it came: potentials begin at 0, factors are never folded in."""
+
+    missed: float = field(default=math.inf)
+
+    @classmethod
+    def of(cls, product: Product) -> ProductSweeps:
+        """Return the sweeps that start at the reference.
+
+        Raises
+        ------
+        NotOfProduct
+            Numbers are out of range.
+        """
+        chunks, (rows, columns), blocks = product.chunks, product.shape, product.blocks
+        base, start = blocked(product.cells, chunks)
+        targets = []
+        for given, width in ((product.of_a, rows), (product.of_b, columns)):
+            target, _ = blocked(given, chunks)
+            targets.append(np.ldexp(target, -product.exponent, out=target).reshape(blocks, width, WIDTH))
+        of_cells = product.of_cells
+        outside = 0 if of_cells is None else of_cells.size
+        nowhere = np.empty((0, 0, WIDTH), dtype=np.int32)
+        layout = Layout(
+            nowhere,
+            nowhere,
+            targets[0],
+            targets[1],
+            np.arange(outside, dtype=np.int32).reshape((1 if outside else 0, rows, columns)),
+            np.array([0, outside] if outside else [0]),
+            np.empty(0, dtype=np.int64),
+            np.empty(0) if of_cells is None else of_cells.reshape(-1),
+        )
+        codes: IntArray = np.empty((0, 0), dtype=np.uint32)
+        places: IntArray = np.empty(0, dtype=np.int64)
+        source = Source(np.empty(0), codes, places, np.empty(0), places, product.a, product.b, places, places)
+        state = State(
+            t=np.empty(0),
+            base=base,
+            theta=np.ones((rows, columns)),
+            u=np.ones((2, blocks, rows, WIDTH)),
+            v=np.ones((2, blocks, columns, WIDTH)),
+            w=np.ones((2, outside)),
+            table=np.empty((rows, columns)),
+        )
+        crossing = Crossing(source, layout, product.plan, (rows, columns), chunks, product.sizes.total)
+        made = cls(crossing, state, start)
+        state.table[:], _ = made._measured()
+        return made
+
+    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
+        """Make at most `limit` sweeps; return how many, and how many records were written."""
+        return make_sweeps(self, goal, limit, records)
+
+    def measured(self, hopeful: bool) -> Measured:
+        """Return the residual over all constraints."""
+        found = super(ProductSweeps, self).measured(hopeful)
+        self.missed = found.residual_l1
+        return found
+
+    def gain(self) -> float:
+        """Return what the dual gained by the last sweep; NaN early, where it is told later if somebody asks."""
+        return math.nan if self._is_early else super(ProductSweeps, self).gain()
+
+    def linear(self) -> float:
+        """Return the targets times the potentials; NaN early, as the gain."""
+        return math.nan if self._is_early else super(ProductSweeps, self).linear()
+
+    @property
+    def _is_early(self) -> bool:
+        return self.done <= _EARLY and self.missed > _NEAR_ROUNDING * self.total
+
+    def _rebuild(self) -> None:
+        raise NotOfProduct  # factors beyond 2^64 are for the exponentials of the general form

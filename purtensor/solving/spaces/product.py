@@ -1,0 +1,280 @@
+"""The space of dense tables with mass in every cell: the loop of all spaces on one pass over memory a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from purtensor._threads import added_up, for_each_chunk
+from purtensor._typing import FloatArray
+from purtensor.kernels.ipf.product_slabs import ROUND, SERIES, leave_blocks, linear_sweep, prove_blocks, write_masses
+from purtensor.kernels.ipf.slab_runs import linear_of_blocks
+from purtensor.kernels.newton.proof import UNIT
+from purtensor.kernels.simd import WIDTH
+from purtensor.solving.basis import UPWARD
+from purtensor.solving.certificate import UNPROVED, Certificate, proved
+from purtensor.solving.iterate import Budget, Iterate, Residual, Step
+from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, ProductSweeps
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
+from purtensor.solving.stopping import EMPTIED_SHARE, away_from_total
+
+_MORE_SWEEPS = 8
+"""So many more linear sweeps than sweeps may a certificate take."""
+
+_NOTHING = 2.0**-52
+"""Linear sweeps end where they miss no more: a share of the total."""
+
+
+@dataclass(slots=True, eq=False)
+class Masses:
+    """The masses at the end of a run, in the place of the base, and their sums.
+
+    Attributes
+    ----------
+    cells, of_a, of_b
+        In blocks: shapes (B, I, J, 8), (B, I, 8) and (B, J, 8).
+    table
+        Shape (I, J): the sums over all slabs.
+    residual
+        How far they are from the targets.
+    lowest
+        The smallest mass next to its reference.
+    """
+
+    cells: FloatArray
+    of_a: FloatArray
+    of_b: FloatArray
+    table: FloatArray
+    residual: Residual
+    lowest: float
+
+
+@dataclass(slots=True, eq=False)
+class ProductSpace:
+    """See `purtensor.solving.spaces.space.Space`; where a run stands is in its sweeps, a point only names it."""
+
+    product: Product
+    sweeps: ProductSweeps = field(init=False)
+    found: Masses | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        self.sweeps = ProductSweeps.of(self.product)
+
+    @property
+    def total(self) -> float:
+        return self.sweeps.total
+
+    @property
+    def constraints(self) -> int:
+        return 2 if self.product.c < 0 else 3
+
+    def start(self) -> Iterate:
+        return Iterate(np.empty(0), np.empty(0), self.sweeps)
+
+    def step(self, solver: IPF | Automatic, point: Iterate, budget: Budget) -> Step[Iterate]:
+        """Return a step of sweeps; refused where another method is to go on, or masses are in the base's place."""
+        if self.found is not None:
+            raise NotOfProduct
+        if isinstance(solver, IPF):
+            return solver.step(self.product.sizes, point, budget)
+        step, reason = solver.sweep(self.product.sizes, point, budget)
+        if reason is not None:
+            raise NotOfProduct
+        return step
+
+    def residual(self, point: Iterate) -> Residual:
+        if self.found is not None:
+            return self.found.residual
+        theta = self.sweeps.state.theta
+        if self.sweeps.done == 0:
+            theta[:] = self._scale
+        measured = self.sweeps.measured(False)
+        if self.sweeps.done == 0:
+            theta[:] = 1.0
+        return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
+
+    @property
+    def _scale(self) -> float:
+        """What brings the reference to the targets' total: no factor has it before the first sweep."""
+        return self.total / self.sweeps.start
+
+    def dual(self, point: Iterate) -> float:
+        if self.sweeps.done == 0:
+            return 0.0
+        return self.sweeps.linear() / self.total - float(np.log(self.mass(point) / self.sweeps.start))
+
+    def mass(self, point: Iterate) -> float:
+        if self.found is not None:
+            return float(self.found.table.sum())
+        return float(self.sweeps.state.table.sum()) if self.sweeps.done else self.total
+
+    def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
+        """Write the masses in the place of the base: no sweep can follow."""
+        if self.sweeps.done == 0:
+            self.sweeps.state.u[0] = self._scale
+        self.found = found = self._written()
+        if away_from_total(float(found.table.sum()), self.total):
+            raise NotOfProduct
+        return point, False
+
+    def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
+        return not self._ended().lowest > EMPTIED_SHARE * self._scale
+
+    def emptying_gain(self) -> float:
+        return 0.0
+
+    def first_chunk(self) -> int:
+        return 1
+
+    def keep(self, state: object) -> None:
+        """Do nothing: a run in memory is not resumed."""
+
+    def _written(self) -> Masses:
+        sweeps, layout = self.sweeps, self.sweeps.crossing.layout
+        state, now, chunks = sweeps.state, sweeps.now, sweeps.crossing.chunks
+        of_a, of_b = state.u[1 - now], state.v[1 - now]  # the factors before the last are not needed any more
+        parts, found = np.empty((len(chunks), *state.table.shape)), np.empty((len(chunks), 5))
+        for_each_chunk(
+            lambda n, begin, end: write_masses(
+                state.base,
+                state.theta,
+                state.u[now],
+                state.v[now],
+                layout.targets_a,
+                layout.targets_b,
+                begin,
+                end,
+                of_a,
+                of_b,
+                parts[n],
+                found[n],
+            ),
+            chunks,
+        )
+        table = added_up(parts)
+        largest, l1 = found[:, :2].max(), added_up(found)[2:4].max()
+        if self.product.of_cells is not None:
+            gaps = np.abs(table - self.product.of_cells)
+            largest, l1 = max(largest, gaps.max()), max(l1, gaps.sum())
+        residual = Residual(float(largest / self.total), float(l1 / self.total))
+        return Masses(state.base, of_a, of_b, table, residual, float(found[:, 4].min()))
+
+    def divergence(self) -> float:
+        """Return the divergence of the masses from the reference: the potentials, weighed by the sums of the masses."""
+        found, state, now = self._ended(), self.sweeps.state, self.sweeps.now
+        weights = self.sweeps.crossing.layout._replace(targets_a=found.of_a, targets_b=found.of_b)
+        linear = self.sweeps.sum_rows(lambda begin, end: linear_of_blocks(weights, state, now, begin, end))
+        if self.product.of_cells is not None:
+            linear += float(np.sum(found.table * np.log(state.theta)))
+        mass = float(found.table.sum())
+        return linear / mass - float(np.log(mass / self.sweeps.start))
+
+    def _ended(self) -> Masses:
+        assert self.found is not None, "a run has ended, and its masses are written"
+        return self.found
+
+    def write(self, cells: FloatArray) -> None:
+        """Write the masses, in the units of the targets as they came, into an array of shape (I, J, slabs)."""
+        masses, scale = self._ended().cells, 2.0**self.product.exponent
+        for_each_chunk(
+            lambda _, begin, end: leave_blocks(masses, scale, begin, end, cells), self.sweeps.crossing.chunks
+        )
+
+    def certificate(self) -> Certificate:
+        """Return what is proved of the masses by linear sweeps: nothing where these, too, are slow."""
+        found, total = self._ended(), self.total
+        tilts, tilts_a, tilts_b = np.zeros_like(found.table), np.zeros_like(found.of_a), np.zeros_like(found.of_b)
+        cells = self.product.of_cells
+        missing = np.zeros_like(tilts) if cells is None else cells - found.table
+        changed, before = np.zeros_like(tilts), np.inf
+        for _ in range(self.sweeps.done + _MORE_SWEEPS):
+            if cells is not None:
+                tilts += (missing - changed) / found.table
+            missed, changed = self._swept(tilts, tilts_a, tilts_b)
+            if cells is not None:
+                missed = max(missed, float(np.abs(missing - changed).sum()))
+            if missed <= _NOTHING * total or (missed >= before and missed <= NEGLIGIBLE * total):
+                break
+            before = missed
+        return self._proved(tilts, tilts_a, tilts_b)
+
+    def _swept(self, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray) -> tuple[float, FloatArray]:
+        """Make a linear sweep; return what A missed before, and what it changes of the sums of the cells."""
+        found, layout, chunks = self._ended(), self.sweeps.crossing.layout, self.sweeps.crossing.chunks
+        parts, missed = np.empty((len(chunks), *tilts.shape)), np.empty(len(chunks))
+
+        def work(n: int, begin: int, end: int) -> None:
+            missed[n] = linear_sweep(
+                found.cells,
+                tilts,
+                layout.targets_a,
+                layout.targets_b,
+                found.of_a,
+                found.of_b,
+                tilts_a,
+                tilts_b,
+                begin,
+                end,
+                parts[n],
+            )
+
+        for_each_chunk(work, chunks)
+        return float(added_up(missed)), added_up(parts)
+
+    def _proved(self, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray) -> Certificate:
+        """Return what the feasible point proves that the tilts lead to (notes/certificate.md, equations 6 to 9).
+
+        The basis is stars in the slabs, as in `purtensor.solving.product_basis`, and rectangles in the heaviest.
+        """
+        found, layout, chunks = self._ended(), self.sweeps.crossing.layout, self.sweeps.crossing.chunks
+        closing = int(found.of_a.sum(axis=1).argmax())
+        parts, out = np.empty((2, len(chunks) + 1, *tilts.shape)), np.empty((len(chunks) + 1, 8))
+
+        def prove(n: int, begin: int, end: int, extra: FloatArray, *, closes: bool) -> None:
+            prove_blocks(
+                found.cells,
+                tilts,
+                tilts_a,
+                tilts_b,
+                layout.targets_a,
+                layout.targets_b,
+                closing,
+                closes,
+                extra,
+                5.0 * UNIT,
+                begin,
+                end,
+                parts[0, n],
+                parts[1, n],
+                out[n],
+            )
+
+        for_each_chunk(lambda n, begin, end: prove(n, begin, end, tilts, closes=False), chunks)
+        extra, left = self._closed(added_up(parts[0, :-1]), added_up(parts[1, :-1]))
+        prove(len(chunks), closing // WIDTH, closing // WIDTH + 1, extra, closes=True)
+        left = max(left, *added_up(out[:-1])[6:8])
+        largest, upper, gap, size, moved, rest = (
+            float(out[:, 0].max()),
+            *(float(one) for one in added_up(out)[1:6] / self.total * UPWARD),
+        )
+        if not (largest < SERIES and found.lowest > EMPTIED_SHARE * self._scale and left <= NEGLIGIBLE * self.total):
+            return UNPROVED
+        distance = 0.5 * (size + abs(moved) + 1e-8 * size + 2.0 * rest)
+        return proved(Sums(upper, gap, distance, rest, 5.0 * UNIT, feasible=True))
+
+    def _closed(self, sums: FloatArray, rests: FloatArray) -> tuple[FloatArray, float]:
+        """Return what the rectangles of one slab take at most, and the miss of the cells."""
+        extra = np.zeros_like(sums)
+        if self.product.of_cells is None:
+            return extra, 0.0
+        chunks = self.sweeps.crossing.chunks
+        additions = ROUND + max(end - begin for begin, end in chunks) // ROUND + len(chunks) + WIDTH + 6
+        gaps = np.abs(self.product.of_cells - sums)
+        extra += (gaps + additions * UNIT * (self.product.of_cells + sums) + rests) * UPWARD
+        extra[0], extra[:, -1] = 0.0, 0.0
+        extra[0] = extra.sum(axis=0)
+        extra[:, -1] = extra.sum(axis=1)  # the corner as well: all that is in the rows and columns
+        return extra, float(gaps.sum())
