@@ -263,7 +263,7 @@ class ProductSpace:
         if not (largest < SERIES and found.lowest > EMPTIED_SHARE * self._scale and left <= NEGLIGIBLE * self.total):
             return UNPROVED
         distance = 0.5 * (size + abs(moved) + 1e-8 * size + 2.0 * rest)
-        return proved(Sums(upper, gap, distance, rest, 5.0 * UNIT, feasible=True))
+        return proved(Sums(upper, gap, distance, rest, 5.0 * UNIT, feasible=True, full=True))
 
     def _closed(self, sums: FloatArray, rests: FloatArray) -> tuple[FloatArray, float]:
         """Return what the rectangles of one slab take at most, and the miss of the cells."""
