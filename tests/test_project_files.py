@@ -63,6 +63,47 @@ def test_paper__cites_what_its_bibliography_has_and_nothing_more() -> None:
     assert len(listed) == len(set(listed)) >= 10
 
 
+def test_paper__has_what_a_journal_of_software_asks_for() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    _, front, text = (ROOT / "paper" / "paper.md").read_text().split("---\n", 2)
+    told = yaml.safe_load(front)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(told)
+    assert (ROOT / "paper" / told["bibliography"]).is_file()
+    assert {author["affiliation"] for author in told["authors"]} <= {one["index"] for one in told["affiliations"]}
+    sections = re.findall(r"^# (.+)$", text, re.M)
+    assert sections[:3] == ["Summary", "Statement of need", "State of the field"]
+    assert {"Software design", "Research impact statement", "Acknowledgements", "References"} <= set(sections)
+    assert 750 <= len(text.split()) <= 1750
+    entries = (ROOT / "paper" / "paper.bib").read_text().split("\n@")
+    for entry in entries:
+        assert all(f"  {field} = {{" in entry for field in ("author", "title", "year")), entry
+
+
+def test_citation__has_what_its_schema_requires() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    told = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert told["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors"} <= set(told)
+    known = {
+        "abstract",
+        "authors",
+        "cff-version",
+        "commit",
+        "contact",
+        "date-released",
+        "doi",
+        "identifiers",
+        "keywords",
+    }
+    known |= {"license", "license-url", "message", "preferred-citation", "references", "repository", "title", "type"}
+    assert set(told) <= known | {"repository-artifact", "repository-code", "url", "version"}
+    assert told["type"] in ("software", "dataset")
+    for reference in told["references"]:
+        assert {"authors", "title", "type"} <= set(reference)
+        assert all("family-names" in author or "name" in author for author in reference["authors"])
+    assert all(re.fullmatch(r"10\.\d{4,9}/\S+", one["doi"]) for one in told["references"] if "doi" in one)
+
+
 def test_version__is_the_same_everywhere() -> None:
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
     assert cited is not None
