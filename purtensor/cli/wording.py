@@ -31,6 +31,7 @@ def typed_options(hint: str, parsed: argparse.Namespace) -> str:
         words = value if isinstance(value, list) else [value]
         return f"--{name.replace('_', '-')} {' '.join(shlex.quote(str(word)) for word in words)}"
 
+    hint = hint.replace(" purtensor.records.files.open_records", "")  # its options are the command's
     return re.sub(r"(?P<name>\w+)=(?P<value>\{[^}]*\}|\[[^\]]*\]|'[^']*')", typed, hint)
 
 

@@ -22,6 +22,7 @@ from purtensor.feasibility.violation import smallest_miss, smallest_violation
 _Row = tuple[str, str, str, float]
 
 _SHOWN_ROWS = 3
+_SHOWN_NAMES = 5
 _LISTED_ROWS = 100
 _SHOWN_PROFILES = 8
 _LARGEST_PROGRAM = 30_000
@@ -66,6 +67,13 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
+
+    def in_short(self, most: int = 600) -> str:
+        """Return the story, or, where it has more characters, its beginning and end: how much fails, and of what."""
+        whole = str(self)
+        if len(whole) <= most or len(self.sentences) < 3:
+            return whole
+        return "\n".join((self.sentences[0], self.sentences[-1], "The proof is in `diagnosis` of this error."))
 
     def _repr_html_(self) -> str:
         text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
@@ -244,7 +252,9 @@ def _total(system: System) -> float:
 
 
 def _scope(names: Sequence[str]) -> str:
-    return f"({', '.join(names)})"
+    if len(names) <= _SHOWN_NAMES:
+        return f"({', '.join(names)})"
+    return f"({', '.join(names[: _SHOWN_NAMES - 1])} and {len(names) - _SHOWN_NAMES + 1} more)"
 
 
 def _enumerate(parts: Sequence[str], word: str) -> str:

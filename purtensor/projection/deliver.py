@@ -6,9 +6,9 @@ import math
 import warnings
 from typing import Any, TypeVar
 
-from purtensor.errors import InfeasibleError, NotConvergedError, NotConvergedWarning
+from purtensor.errors import NotConvergedError, NotConvergedWarning
 from purtensor.projection.evidence import SolverEvidence
-from purtensor.projection.lazy_verdict import explain
+from purtensor.projection.lazy_verdict import explain, infeasible
 from purtensor.projection.result import Projection
 from purtensor.solving.convergence.sweeps_left import sweeps_left_by_answer
 from purtensor.solving.convergence.trend import SweepsToGo, rounded
@@ -32,9 +32,9 @@ def deliver(
     if result.converged or on_failure == "return":
         return result
     if result.termination is Termination.INFEASIBLE:
-        message = explain(result.diagnosis)
         if on_failure == "raise":
-            raise InfeasibleError(message, result.diagnosis)
+            raise infeasible(result.diagnosis)
+        message = explain(result.diagnosis)
     else:
         outlook = _outlook(result, tolerance, by_sweeps)
         message = (

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
 from purtensor._typing import TableT
+from purtensor.errors import InfeasibleError
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
+
+_REMEDY = (
+    "Relax a target (purtensor.relax), or leave out or merge what is named here; of fair data "
+    "purtensor.fairness.advice.advise tells which columns."
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -42,5 +49,20 @@ class FaceVerdict(Generic[TableT]):
 
 
 def explain(diagnosis: Diagnosis[TableT] | None) -> str:
-    """Return why a problem has no solution, as one text."""
-    return Verdict.INFEASIBLE.sentence if diagnosis is None else str(diagnosis.explanation)
+    """Return why a problem has no solution, as a short text."""
+    return Verdict.INFEASIBLE.sentence if diagnosis is None else diagnosis.explanation.in_short()
+
+
+def infeasible(diagnosis: Diagnosis[TableT] | None) -> InfeasibleError:
+    """Return the error for a problem without a solution: the reason, then what to do."""
+    if diagnosis is None:
+        return InfeasibleError(explain(diagnosis))
+    known = diagnosis.explanation
+    return InfeasibleError(
+        f"{explain(diagnosis)}\n{_REMEDY}",
+        diagnosis,
+        where=" and ".join(" ".join(scope) for scope in known.constraints) or None,
+        expected=None if math.isnan(known.room) else known.needed,
+        got=None if math.isnan(known.room) else known.room,
+        hint=_REMEDY,
+    )

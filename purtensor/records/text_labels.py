@@ -32,6 +32,9 @@ SPELLINGS: Mapping[str, str] = {
 }
 """What stands for a missing value in files of others, and whose."""
 
+OF_TEXT = " purtensor.records.files.open_records"
+"""What takes the options of text in Python; on the command line they are the command's own."""
+
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)", re.ASCII)
 
@@ -57,8 +60,8 @@ def refused_spellings(found: Sequence[tuple[str, str, int, int]], rows: int) -> 
     typed = list(dict.fromkeys(text.strip() for _, text, _, _ in found))
     whose = listed(list(dict.fromkeys(SPELLINGS[text] for text in typed)))
     hint = (
-        f"give missing_values={typed} if that is a missing value (with missing='drop' or missing='category'), or "
-        f"not_missing={typed} if it is a category"
+        f"give{OF_TEXT} missing_values={typed} if that is a missing value (with missing='drop' or missing='category'), "
+        f"or not_missing={typed} if it is a category"
     )
     return InvalidTableError(
         f"{listed(told, 5)}, {whose} spelling of a missing value; rows are counted from 0; {hint}",
