@@ -130,7 +130,7 @@ def test_failures__page_has_every_error_class_with_its_built_in_kinds() -> None:
     classes = {
         name: thing
         for name, thing in vars(errors).items()
-        if name[0] != "_" and getattr(thing, "__module__", "") == errors.__name__
+        if inspect.isclass(thing) and name[0] != "_" and thing.__module__ == errors.__name__
     }
     named = [name for name in classes if name.endswith("Error") and name != "PurtensorError"]
     assert sorted(name for name, _ in rows) == sorted(named)
