@@ -27,6 +27,7 @@ except ImportError:  # not on Windows
 
 OURS = "auto"
 LIGHT = ("a", "b_lam0", "b", "b_hardbias", "b_hard", "b_hard2", "i4", "c", "c_hard", "c_hard2", "g", "i5", "i")
+_OF_TABLES = [name for name in PEERS if not name.startswith(("pot", "ott"))]
 HEAVY = ("d", "h", "j", "f", "e")
 
 
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description="Print ratios as Markdown.")
     parser.add_argument("problems", nargs="*", metavar="PROBLEM", help=f"default: {' '.join(LIGHT)}")
     parser.add_argument("--heavy", action="store_true", help=f"{' '.join(HEAVY)}: up to 3 * 10^7 cells")
-    parser.add_argument("--peers", nargs="+", default=[name for name in PEERS if name != "pot"], metavar="NAME")
+    parser.add_argument("--peers", nargs="+", default=_OF_TABLES, metavar="NAME")
     parser.add_argument("--budget", type=float, default=60.0, metavar="S", help="seconds a run may take (default: 60)")
     parser.add_argument("--memory", type=float, metavar="GIB", help="address space of this process and of each peer's")
     parser.add_argument("--rounds", type=int, default=5, help="ratios a cell, of which the median is shown")

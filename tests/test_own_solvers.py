@@ -49,6 +49,6 @@ def test_example__greedy_scaling_tells_what_it_touches():
 
 def test_example__a_thinned_hessian_takes_few_steps():
     problem = pt.problems.load("b_lam0")
-    solver = solver_of(CLASSES[2])
+    solver = solver_of(CLASSES[3])
     found = pt.project(problem.reference, problem.constraints, solver=solver)
     assert found.iterations - solver.sweeps <= 8

@@ -1,10 +1,10 @@
 """
-Three user-defined solvers
-==========================
+Four user-defined solvers
+=========================
 
-Greedy scaling (Greenkhorn), mirror descent, and a few sweeps followed by Newton steps with a sparsified Hessian,
-each in at most thirty lines on top of `purtensor.solvers`, compared with the built-in solvers. The loop, the stopping
-rule and the certificates are the same for all.
+Greedy scaling (Greenkhorn), mirror descent, accelerated alternating minimisation, and a few sweeps followed by Newton
+steps with a sparsified Hessian, each in at most thirty lines on top of `purtensor.solvers`, compared with the built-in
+solvers. The loop, the stopping rule and the certificates are the same for all.
 """
 
 import numpy as np
@@ -52,6 +52,34 @@ class MirrorDescent:
         return iterate.potentials + length * direction
 
 
+class AcceleratedAlternating:
+    """Scales to the constraint that is missed most, from a point between the last one and one that gradients move.
+
+    Guminov, Dvurechensky, Tupitsa and Gasnikov (2021), algorithm 1; the length of the gradient step is that which the
+    gain of the scaling, known exactly, allows.
+    """
+
+    def step(self, problem, iterate, budget):
+        eta, targets = iterate.potentials, problem.targets
+        moved, weight = iterate.memory or (eta, 0.0)
+        low, high = 0.0, 1.0
+        for _ in range(12):  # the point of most gain on the way from the one to the other
+            middle = (low + high) / 2.0
+            sums = solvers.row_sums(problem, solvers.masses_at(problem, eta + middle * (moved - eta)))
+            low, high = (middle, high) if (targets - sums) @ (moved - eta) > 0.0 else (low, middle)
+        between = eta + low * (moved - eta)
+        sums = solvers.row_sums(problem, solvers.masses_at(problem, between))
+        miss = targets - sums
+        blocks = [slice(*ends) for ends in zip(problem.offsets[:-1], problem.offsets[1:], strict=True)]
+        worst = max(blocks, key=lambda block: miss[block] @ miss[block])
+        scaled, ratio = between.copy(), np.log(targets[worst] / sums[worst])
+        scaled[worst] += ratio
+        share = 2.0 * max(0.0, targets[worst] @ ratio - miss[worst].sum()) / max(miss @ miss, 1e-300)
+        length = (share + np.sqrt(share**2 + 4.0 * share * weight)) / 2.0
+        memory = moved + length * miss, weight + length
+        return solvers.Iterate(scaled, solvers.masses_at(problem, scaled), memory)
+
+
 class SinkhornNewtonSparse:
     """Make some sweeps, then Newton steps with only the largest entries of the Hessian."""
 
@@ -75,7 +103,7 @@ class SinkhornNewtonSparse:
         return iterate.potentials + length * direction
 
 
-ours = [Greenkhorn(), MirrorDescent(), SinkhornNewtonSparse()]
+ours = [Greenkhorn(), MirrorDescent(), AcceleratedAlternating(), SinkhornNewtonSparse()]
 compared = pt.compare(["haberman", "a", "b_lam0"], [*ours, "ipf", "newton"], repetitions=3, budget=10)
 axes = compared.plot(title="Times as multiples of the first")
 

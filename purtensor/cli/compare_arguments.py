@@ -7,7 +7,19 @@ from typing import Any
 
 from purtensor.solving.solvers import SOLVERS
 
-PEERS = ("ipfn", "humanleague", "pot", "scipy-lbfgs", "trust-exact", "clarabel", "loglin")
+PEERS = (
+    "ipfn",
+    "humanleague",
+    "pot",
+    "pot-stabilized",
+    "pot-greenkhorn",
+    "ott-jax",
+    "mbi",
+    "scipy-lbfgs",
+    "trust-exact",
+    "clarabel",
+    "loglin",
+)
 """The names of the peers, without importing them."""
 
 STUDIES = ("lambda", "size", "granularity")

@@ -106,6 +106,19 @@ class PlainProblem:
         target[tuple(self.row_codes[k][place] for place in order)] = self.targets[self.block(k)]
         return axes, target
 
+    def matrix_and_margins(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the reference as a matrix and the targets of its rows and columns, for solvers of transport.
+
+        Raises
+        ------
+        NotApplicableError
+            Another problem than two one-way marginals of a table of two attributes.
+        """
+        if len(self.sizes) != 2 or sorted(self.axes) != [(0,), (1,)]:
+            raise NotApplicableError("it takes two one-way marginals of a table of two attributes")
+        rows, columns = (self.dense_target(self.axes.index((axis,)))[1] for axis in (0, 1))
+        return self.dense(self.masses), rows, columns
+
     @cached_property
     def kept(self) -> IntArray:
         """The profiles that no target of zero empties."""

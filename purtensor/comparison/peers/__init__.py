@@ -8,6 +8,8 @@ from types import MappingProxyType
 from purtensor.comparison.peers.cvxpy_clarabel import Clarabel
 from purtensor.comparison.peers.humanleague import Humanleague
 from purtensor.comparison.peers.ipfn import Ipfn
+from purtensor.comparison.peers.mbi import Mbi
+from purtensor.comparison.peers.ott_jax import OttJax
 from purtensor.comparison.peers.peer import Peer
 from purtensor.comparison.peers.pot import Pot
 from purtensor.comparison.peers.r_loglin import Loglin
@@ -18,6 +20,10 @@ PEERS: Mapping[str, Peer] = MappingProxyType(
         "ipfn": Ipfn(),
         "humanleague": Humanleague(),
         "pot": Pot(),
+        "pot-stabilized": Pot("sinkhorn_stabilized"),
+        "pot-greenkhorn": Pot("greenkhorn"),
+        "ott-jax": OttJax(),
+        "mbi": Mbi(),
         "scipy-lbfgs": ScipyLbfgs(),
         "trust-exact": TrustExact(),
         "clarabel": Clarabel(),

@@ -79,7 +79,11 @@ def missing_modules(*names: str) -> str:
 
 
 def driven(
-    problem: PlainProblem, rule: Rule, start: FloatArray, advance: Callable[[FloatArray, int], FloatArray]
+    problem: PlainProblem,
+    rule: Rule,
+    start: FloatArray,
+    advance: Callable[[FloatArray, int], FloatArray],
+    unit: int = 1,
 ) -> Attempt:
     """Return the run of a peer that can go on from its own table: our rule stops it, our judging is not timed.
 
@@ -89,6 +93,8 @@ def driven(
         The reference as the peer takes it.
     advance
         Returns the table after so many more sweeps.
+    unit
+        So many it makes at once: no other numbers are asked for.
     """
     table, done, seconds, lines = start, 0, 0.0, []
     while True:
@@ -98,7 +104,7 @@ def driven(
         if limit is not None:
             reached = None if limit is Ending.CONVERGED else limit
             return Attempt(problem.on_support(table), done, reached, seconds=seconds, lines=tuple(lines))
-        sweeps = min(max(1, done // 10), rule.max_iterations - done)
+        sweeps = -(-min(max(1, done // 10), rule.max_iterations - done) // unit) * unit
         began = rule.now()
         table = advance(table, sweeps)
         seconds += rule.now() - began

@@ -1,19 +1,30 @@
-"""POT (Python Optimal Transport): Sinkhorn's iteration, which is fitting to two one-way marginals."""
+"""POT (Python Optimal Transport): Sinkhorn's iteration and its kin, which fit to two one-way marginals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 
 import numpy as np
 
 from purtensor.comparison.peers.peer import Attempt, missing_modules
-from purtensor.comparison.plain import NotApplicableError, PlainProblem
+from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
 
 
+@dataclass(frozen=True, slots=True)
 class Pot:
-    """`ot.sinkhorn` with the negative logarithm of the reference as cost and regularisation 1."""
+    """`ot.sinkhorn` with the negative logarithm of the reference as cost and regularisation 1.
+
+    Attributes
+    ----------
+    method
+        As POT knows it: "sinkhorn" (plain), "sinkhorn_stabilized" (in logarithms where scalings grow), or "greenkhorn"
+        (one row at a time; as many as there are rows count as an iteration).
+    """
+
+    method: str = "sinkhorn"
 
     def missing(self) -> str:
         """Return what would have to be installed."""
@@ -21,17 +32,25 @@ class Pot:
 
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem."""
-        if len(problem.sizes) != 2 or sorted(problem.axes) != [(0,), (1,)]:
-            raise NotApplicableError("it takes two one-way marginals of a table of two attributes")
+        masses, rows, columns = problem.matrix_and_margins()
         sinkhorn = import_module("ot").sinkhorn
         with np.errstate(divide="ignore"):
-            cost = -np.log(problem.dense(problem.masses))
-        rows, columns = (problem.dense_target(problem.axes.index((axis,)))[1] for axis in (0, 1))
+            cost = -np.log(masses)
+        unit = sum(masses.shape) if self.method == "greenkhorn" else 1
 
         def solve() -> Attempt:
             plan, told = sinkhorn(
-                rows, columns, cost, 1.0, numItermax=rule.max_iterations, stopThr=rule.tolerance, warn=False, log=True
+                rows,
+                columns,
+                cost,
+                1.0,
+                method=self.method,
+                numItermax=unit * rule.max_iterations,
+                stopThr=rule.tolerance,
+                warn=False,
+                log=True,
             )
-            return Attempt(problem.on_support(np.asarray(plan)), int(told["niter"]))
+            made = told.get("niter", told.get("n_iter"))
+            return Attempt(problem.on_support(np.asarray(plan)), None if made is None else -(-int(made) // unit))
 
         return solve

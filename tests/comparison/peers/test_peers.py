@@ -22,6 +22,8 @@ RULE = Rule(1e-10, 10_000, 20.0)
 BY_VALUES = ("scipy-lbfgs", "trust-exact")
 """They compare values of the dual, which do not tell the last digits of the targets apart."""
 
+OF_TRANSPORT = ("pot", "pot-stabilized", "pot-greenkhorn", "ott-jax")
+
 SMALL = "pur(responses=2, protected=3, unprotected=4, records=200)"
 
 EXPECTED_KL = {"clarabel": 1e-6}
@@ -49,7 +51,7 @@ def test_peers__find_the_projection(peer: str, name: str) -> None:
     if peer == "trust-exact" and tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 17):
         pytest.skip("before scipy 1.17 its search within a region may never end; compare ends it from outside")
     problem = two_way(name)
-    if peer == "pot" and name != "matrix":
+    if peer in OF_TRANSPORT and name != "matrix":
         with pytest.raises(NotApplicableError, match="two one-way marginals"):
             PEERS[peer].prepare(problem, RULE)
         return
@@ -64,7 +66,7 @@ def test_peers__find_the_projection(peer: str, name: str) -> None:
     assert attempt.iterations > 0
 
 
-@pytest.mark.parametrize("peer", ["ipfn", "humanleague", "loglin"])
+@pytest.mark.parametrize("peer", ["ipfn", "humanleague", "loglin", "mbi"])
 def test_peers__dense_ones_refuse_a_huge_domain(peer: str) -> None:
     if PEERS[peer].missing():
         pytest.skip(f"needs {PEERS[peer].missing()}")
