@@ -28,6 +28,9 @@ _UPWARD = 1.0 + 2.0**-40
 _GOOD = 1e-6
 """What is left of the misses, in nats, by which a first solution is as good as a refined one: a share of the bound."""
 
+_ROUNDING = 2.0**-104
+"""In nats, total mass 1: a distance of 2^-52, which is the rounding of the masses."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
@@ -104,7 +107,7 @@ def _proof(space: CertifiableSpace[P, C], point: P, floor: float, kept: list[C])
         if proof.tv_bound < best.tv_bound or not best.certified:
             kept.append(change)
         best = best.or_better(proof)
-        if proof.certified and least**2 <= _GOOD * sums.divergence * space.total:
+        if proof.certified and least**2 <= max(_GOOD * sums.divergence, _ROUNDING) * space.total:
             break
         change = space.refine(change)
     return best

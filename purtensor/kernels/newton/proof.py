@@ -75,6 +75,18 @@ def add_moves(
 
 
 @compiled
+def sum_rest(rest: FloatArray, masses: FloatArray) -> tuple[float, float]:
+    """Return the sums of the rest, and of rest^2 / mass: infinite where a mass of 0 has some."""
+    total = square = 0.0
+    for i in range(rest.size):
+        some = rest[i]
+        if some > 0.0:
+            total += some
+            square += some * (some / masses[i]) if masses[i] > 0.0 else np.inf
+    return total, square
+
+
+@compiled
 def _excess(w: float) -> float:
     """Return no less than (1 + w) log(1 + w) - w."""
     if abs(w) <= _SERIES:

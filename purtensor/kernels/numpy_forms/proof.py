@@ -94,6 +94,13 @@ def _gap_terms(w: FloatArray, u: FloatArray, v: FloatArray, near: FloatArray) ->
 
 
 @np.errstate(all="ignore")  # numbers that are not finite are told
+def _sum_rest(rest: FloatArray, masses: FloatArray) -> tuple[float, float]:
+    on = np.flatnonzero(rest)
+    some = rest[on]
+    with np.errstate(divide="ignore", over="ignore"):
+        return float(some.sum()), float(np.sum(some * (some / masses[on])))
+
+
 def _add_proof(
     masses: FloatArray,
     moves: FloatArray,
@@ -130,5 +137,6 @@ def _add_proof(
 FORMS: Forms = {
     proof.add_misses: _add_misses,
     proof.add_moves: _add_moves,
+    proof.sum_rest: _sum_rest,
     proof.add_proof: _add_proof,
 }

@@ -15,19 +15,18 @@ from purtensor.kernels.rank.forest import _root
 
 @compiled
 def _sort_by_mass(masses: FloatArray, order: IntArray) -> None:
-    """Sort profile numbers by falling mass, in place: Shell's sort, for parts of some thousand profiles at most."""
+    """Sort profile numbers by falling mass, both in place: Shell's sort, for parts of some thousand profiles."""
     gap = 1
-    while gap < order.size // 3:
+    while gap < order.size // 8:  # a dozen profiles, as slabs have them, are sorted by insertion alone
         gap = 3 * gap + 1
     while gap > 0:
         for i in range(gap, order.size):
-            own = order[i]
-            mass = masses[own]
+            own, mass = order[i], masses[i]
             j = i
-            while j >= gap and masses[order[j - gap]] < mass:
-                order[j] = order[j - gap]
+            while j >= gap and masses[j - gap] < mass:
+                order[j], masses[j] = order[j - gap], masses[j - gap]
                 j -= gap
-            order[j] = own
+            order[j], masses[j] = own, mass
         gap //= 3
 
 
@@ -46,15 +45,17 @@ def heaviest_edges(
 
     The profiles of a part share no row with those of another. `leader` starts as 0, 1, 2, ...; `in_forest` as False.
     """
-    count = 0
+    count, largest = 0, 0
+    for part in range(part_ptr.size - 1):
+        largest = max(largest, part_ptr[part + 1] - part_ptr[part])
+    order, sorted_masses = np.empty(largest, dtype=np.int64), np.empty(largest)
     for part in range(part_ptr.size - 1):
         begin, end = part_ptr[part], part_ptr[part + 1]
-        order = edges[begin:end]
-        for i in range(begin, end):
-            edges[i] = i
-        _sort_by_mass(masses, order)
-        for n in range(begin, end):
-            i = edges[n]
+        for n in range(end - begin):
+            order[n], sorted_masses[n] = begin + n, masses[begin + n]
+        _sort_by_mass(sorted_masses[: end - begin], order[: end - begin])
+        for n in range(end - begin):
+            i = order[n]
             a = _root(leader, int(first[i]))
             b = _root(leader, first_rows + int(second[i]))
             if a != b:

@@ -10,6 +10,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.certificate import unevenness
+from purtensor.kernels.newton.proof import sum_rest
 from purtensor.solving.basis import Basis, heaviest_basis
 from purtensor.solving.exact_change import MOST_ENTRIES, exact_change
 from purtensor.solving.hessian.choice import hessian_of
@@ -57,11 +58,8 @@ class ArrayChange:
 
 def _is_little(rest: FloatArray, change: ArrayChange) -> bool:
     """Return whether what is left to the basis makes no difference to what a change proves."""
-    on = np.flatnonzero(rest)
-    some, masses = rest[on], change.masses[on]
-    with np.errstate(divide="ignore", over="ignore"):
-        square = float(np.sum(some * (some / masses)))
-    return float(some.sum()) <= _LITTLE * change.size and square <= _LITTLE**2 * change.square
+    total, square = sum_rest(rest, change.masses)
+    return total <= _LITTLE * change.size and square <= _LITTLE**2 * change.square
 
 
 @dataclass(slots=True, eq=False)

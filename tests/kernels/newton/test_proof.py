@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof
+from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof, sum_rest
 from tests.kernels.drawn import Arrays, both
 from tests.oracles import DIGITS
 
@@ -117,3 +117,10 @@ def test_add_proof__is_no_number_where_a_move_is_none(kernel):
     one, none = np.ones(1), np.zeros(1)
     kernel(one, np.array([np.nan]), none, index, offsets, none, none, none, 0.0, 0, 1, out)
     assert np.isnan(out).all()
+
+
+@both(sum_rest)
+def test_sum_rest__is_infinite_where_a_mass_of_0_has_some(kernel):
+    rest, masses = np.array([0.5, 0.0, 2.0]), np.array([4.0, 0.0, 8.0])
+    assert kernel(rest, masses) == (2.5, 0.0625 + 0.5)
+    assert kernel(np.array([1.0]), np.array([0.0])) == (1.0, np.inf)
