@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ from purtensor.solving.loop import Progress, Run, Stage, begin, run, run_stage
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solve import interrupt
 from purtensor.solving.solvers.automatic import Automatic
-from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, flattened
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.product import ProductSpace
 from purtensor.solving.stopping import Stopping
@@ -65,7 +65,7 @@ def answer_product(
         raise NotOfProduct
 
     found = run_stage(Stage(space, begin(space, space.start()), step), stopping, told, is_hopeless)
-    _require_whole(space, found)
+    divergence = _divergence(space, found)
     evidence = ProductEvidence(reference, constraints, space, found, IPF(order_of(solver, len(constraints))))
     proof = None
     if certificate and not found.hurried:
@@ -78,7 +78,7 @@ def answer_product(
         certified=proof is not None and proof.certified,
         residual=found.residual.largest,
         residual_l1=found.residual.l1,
-        divergence=max(0.0, space.divergence()),
+        divergence=divergence,
         bound=evidence.bound,
         tv_bound=1.0 if proof is None else proof.tv_bound,
         iterations=found.iterations,
@@ -91,13 +91,13 @@ def answer_product(
     )
 
 
-def _require_whole(space: ProductSpace, found: Run) -> None:
-    """Refuse endings that need a verdict or Newton's method, and divergences that need every digit."""
-    if found.hurried:
-        return
+def _divergence(space: ProductSpace, found: Run) -> float:
+    """Return the divergence; refuse endings that need a verdict or Newton's method, and one that needs every digit."""
+    divergence = space.divergence()
     asks = found.termination is Termination.CONVERGED and space.has_emptied(found.iterate, found.residual.l1)
-    if found.termination not in _ENDINGS or asks or space.divergence() < _TINY:
+    if not found.hurried and (found.termination not in _ENDINGS or asks or divergence < _TINY):
         raise NotOfProduct
+    return max(0.0, divergence)
 
 
 class ProductEvidence(SolverEvidence):
@@ -171,7 +171,7 @@ class ProductEvidence(SolverEvidence):
         for factors in self.factors:
             scope = labelled.full.scopes[factors.constraint]
             own = np.empty([labelled.full.domain.select([name]).size for name in scope])
-            _into(own, scope, factors.names, partial(leave_blocks, factors.blocks, 1.0, 0, len(factors.blocks)))
+            _into(own, scope, factors.names, factors.write)
             found[labelled.full.block(factors.constraint)] = np.log(own).reshape(-1)
         powers = self.exponent - labelled.target_exponent + labelled.reference_exponent
         found[labelled.full.block(0)] += powers * math.log(2.0)
@@ -185,14 +185,21 @@ class _Factors(NamedTuple):
     names: tuple[tuple[str, ...], ...]
     blocks: FloatArray
 
+    def write(self, cells: FloatArray) -> None:
+        """Write the factors into an array of shape (I, J, slabs)."""
+        flat, starts = flattened(cells)
+        leave_blocks(self.blocks, 1.0, 0, len(self.blocks), cells.shape[2], starts, flat)
+
 
 def _into(
     out: FloatArray, dims: Sequence[Hashable], names: Sequence[Sequence[str]], write: Callable[[FloatArray], Any]
 ) -> None:
-    """Let `write` fill an array of these dimensions as one of shape (I, J, slabs)."""
+    """Let `write` fill an array of these dimensions as one of shape (I, J, slabs), whose slabs stand side by side."""
     axes = [[dims.index(name) for name in group] for group in names]
     view = out.transpose([axis for group in axes for axis in group])
     cells = view.reshape([math.prod(out.shape[axis] for axis in group) for group in axes])
+    if cells.strides[2] != cells.itemsize:
+        cells = cells.copy()
     write(cells)
-    if not np.shares_memory(cells, out):  # attributes that stand apart
+    if not np.shares_memory(cells, out):  # attributes that stand apart, or slabs
         view[...] = cells.reshape(view.shape)

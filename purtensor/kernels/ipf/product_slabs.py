@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import FloatArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
@@ -21,47 +21,60 @@ SERIES = 1e-2
 
 
 @compiled
-def copy_blocks(cells: FloatArray, begin: int, end: int, base: FloatArray, out: FloatArray) -> None:
-    """Copy an array of shape (I, J, slabs) to blocks begin .. end - 1; write its sum and its least entry to `out`."""
-    slabs = cells.shape[2]
+def copy_blocks(
+    flat: FloatArray,
+    starts: IntArray,
+    slabs: int,
+    scale: float,
+    begin: int,
+    end: int,
+    base: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Copy the slabs of blocks begin .. end - 1, times a scale; write their sum and their least entry to `out`.
+
+    The slabs of cell (i, j) stand in `flat` from `starts[i, j]` on.
+    """
     total, least = eight(0.0), eight(-np.inf)
+    lanes, last = np.zeros((2, WIDTH)), np.inf
     for first in range(begin, end, WIDTH):
-        last = min(first + WIDTH, end)
-        for i in range(cells.shape[0]):
-            for j in range(cells.shape[1]):
-                for x in range(first, last):
-                    here = base[x, i, j]
-                    count = min(WIDTH, slabs - WIDTH * x)
-                    for n in range(count):
-                        here[n] = cells[i, j, WIDTH * x + n]
-                    octet = loaded(here) if count == WIDTH else eight(here[0])
-                    for n in range(count, WIDTH):
-                        here[n] = 0.0
+        whole = min(min(first + WIDTH, end), slabs // WIDTH)
+        for i in range(starts.shape[0]):
+            for j in range(starts.shape[1]):
+                row = flat[starts[i, j] : starts[i, j] + slabs]
+                for x in range(first, whole):
+                    octet = loaded(row[WIDTH * x :]) * scale
+                    store(base[x, i, j], octet)
                     least = larger(eight(0.0) - octet, least)
+                    total = total + octet
+                for x in range(whole, min(first + WIDTH, end)):
+                    here = base[x, i, j]
+                    here[:] = 0.0
+                    for n in range(slabs - WIDTH * x):
+                        here[n] = row[WIDTH * x + n] * scale
+                        last = min(last, here[n])
                     total = total + loaded(here)
-    lanes = np.empty((2, WIDTH))
     store(lanes[0], total)
     store(lanes[1], least)
     out[0] = lanes[0].sum()
-    out[1] = -lanes[1].max()
-    for i in range(cells.shape[0]):  # the last block may not be whole
-        for j in range(cells.shape[1]):
-            for x in range(WIDTH * (end - 1), min(WIDTH * end, slabs)):
-                out[1] = min(out[1], cells[i, j, x])
+    out[1] = min(-lanes[1].max(), last)
 
 
 @compiled
-def leave_blocks(base: FloatArray, scale: float, begin: int, end: int, cells: FloatArray) -> None:
-    """Copy the blocks begin .. end - 1, times a scale, to an array of shape (I, J, slabs)."""
-    slabs = cells.shape[2]
+def leave_blocks(
+    base: FloatArray, scale: float, begin: int, end: int, slabs: int, starts: IntArray, flat: FloatArray
+) -> None:
+    """Copy the blocks begin .. end - 1, times a scale, to where `copy_blocks` reads them."""
     for first in range(begin, end, WIDTH):
-        last = min(first + WIDTH, end)
-        for i in range(cells.shape[0]):
-            for j in range(cells.shape[1]):
-                for x in range(first, last):
-                    here = base[x, i, j]
-                    for n in range(min(WIDTH, slabs - WIDTH * x)):
-                        cells[i, j, WIDTH * x + n] = scale * here[n]
+        whole = min(min(first + WIDTH, end), slabs // WIDTH)
+        for i in range(starts.shape[0]):
+            for j in range(starts.shape[1]):
+                row = flat[starts[i, j] : starts[i, j] + slabs]
+                for x in range(first, whole):
+                    store(row[WIDTH * x :], loaded(base[x, i, j]) * scale)
+                for x in range(whole, min(first + WIDTH, end)):
+                    for n in range(slabs - WIDTH * x):
+                        row[WIDTH * x + n] = base[x, i, j, n] * scale
 
 
 @compiled

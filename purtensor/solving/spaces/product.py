@@ -16,7 +16,7 @@ from purtensor.solving.basis import UPWARD
 from purtensor.solving.certificate import UNPROVED, Certificate, proved
 from purtensor.solving.iterate import Budget, Iterate, Residual, Step
 from purtensor.solving.solvers.automatic import Automatic
-from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, ProductSweeps
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, ProductSweeps, flattened
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
 from purtensor.solving.stopping import EMPTIED_SHARE, away_from_total
@@ -178,9 +178,10 @@ class ProductSpace:
 
     def write(self, cells: FloatArray) -> None:
         """Write the masses, in the units of the targets as they came, into an array of shape (I, J, slabs)."""
-        masses, scale = self._ended().cells, 2.0**self.product.exponent
+        masses, scale, (flat, starts) = self._ended().cells, 2.0**self.product.exponent, flattened(cells)
         for_each_chunk(
-            lambda _, begin, end: leave_blocks(masses, scale, begin, end, cells), self.sweeps.crossing.chunks
+            lambda _, begin, end: leave_blocks(masses, scale, begin, end, cells.shape[2], starts, flat),
+            self.sweeps.crossing.chunks,
         )
 
     def certificate(self) -> Certificate:

@@ -34,10 +34,11 @@ def drawn():
 def test_copy_blocks__and_back(form, slabs, drawn):
     cells = drawn.random((2, 3, slabs)) + 0.1
     base, out, back = np.full((-(-slabs // WIDTH), 2, 3, WIDTH), np.nan), np.empty(2), np.empty_like(cells)
-    called(copy_blocks, form)(cells, 0, len(base), base, out)
+    starts = slabs * np.arange(6).reshape(2, 3)
+    called(copy_blocks, form)(cells.reshape(-1), starts, slabs, 1.0, 0, len(base), base, out)
     assert base.tolist() == in_blocks(cells).tolist()
     assert out == pytest.approx([cells.sum(), cells.min()], rel=1e-14)
-    called(leave_blocks, form)(base, 2.0, 0, len(base), back)
+    called(leave_blocks, form)(base, 2.0, 0, len(base), slabs, starts, back.reshape(-1))
     assert back.tolist() == (2.0 * cells).tolist()
 
 
@@ -47,7 +48,7 @@ def test_copy_blocks__tells_what_is_no_number(form):
         cells = np.ones((2, 2, 19))
         cells[1, 0, 17] = bad
         base, out = np.empty((3, 2, 2, WIDTH)), np.empty(2)
-        called(copy_blocks, form)(cells, 0, 3, base, out)
+        called(copy_blocks, form)(cells.reshape(-1), 19 * np.arange(4).reshape(2, 2), 19, 1.0, 0, 3, base, out)
         assert not (out[1] > 0 and out[0] < 1e300)
 
 

@@ -10,8 +10,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from purtensor._threads import Chunk, chunks_of, for_each_chunk
+from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.product_slabs import copy_blocks
 from purtensor.kernels.ipf.slab_runs import Plan, Source
@@ -26,7 +27,7 @@ from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
 _LOWEST, _HIGHEST = 2.0**-300, 2.0**300
 """Masses and targets in between have products of factors that float64 holds."""
 
-_NEAR_ROUNDING = 1e-9
+_NEAR_ROUNDING = 1e-12
 """Before the L1 miss is so small a part of the total, a sweep gains more than rounding."""
 
 _EARLY = 64
@@ -90,18 +91,34 @@ class Product:
         return chunks_of(self.blocks, max(1, CELLS_PER_CHUNK // (WIDTH * rows * columns)))
 
 
-def blocked(cells: FloatArray, chunks: tuple[Chunk, ...]) -> tuple[FloatArray, float]:
-    """Return an array of shape (I, J, slabs) in blocks, shape (B, I, J, 8), and its sum.
+def flattened(cells: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return an array of shape (I, J, slabs) as one of one axis, and where the slabs of each cell begin in it.
+
+    It is a view where these stand side by side, else a copy.
+    """
+    rows, columns, slabs = cells.shape
+    if cells.strides[2] != cells.itemsize or min(cells.strides) < 0:
+        cells = np.ascontiguousarray(cells)
+    steps = [stride // cells.itemsize for stride in cells.strides]
+    starts = np.add.outer(np.arange(rows) * steps[0], np.arange(columns) * steps[1])
+    return as_strided(cells, (int(starts.max()) + slabs,), (cells.itemsize,)), starts
+
+
+def blocked(cells: FloatArray, chunks: tuple[Chunk, ...], scale: float = 1.0) -> tuple[FloatArray, float]:
+    """Return an array of shape (I, J, slabs), times a scale, in blocks, shape (B, I, J, 8), and its sum.
 
     Raises
     ------
     NotOfProduct
         An entry is not positive, not finite, or so small or large that products may leave the range of float64.
     """
+    flat, starts = flattened(cells)
     base = np.empty((chunks[-1][1], *cells.shape[:2], WIDTH))
     found = np.empty((len(chunks), 2))
-    for_each_chunk(lambda n, begin, end: copy_blocks(cells, begin, end, base, found[n]), chunks)
-    total, least = math.fsum(found[:, 0]), float(found[:, 1].min())
+    for_each_chunk(
+        lambda n, begin, end: copy_blocks(flat, starts, cells.shape[2], scale, begin, end, base, found[n]), chunks
+    )
+    total, least = float(added_up(found)[0]), float(found[:, 1].min())
     if not (least > _LOWEST * max(1.0, total) and total < _HIGHEST):  # also where one is no number
         raise NotOfProduct
     return base, total
@@ -126,8 +143,8 @@ class ProductSweeps(OnePass):
         base, start = blocked(product.cells, chunks)
         targets = []
         for given, width in ((product.of_a, rows), (product.of_b, columns)):
-            target, _ = blocked(given, chunks)
-            targets.append(np.ldexp(target, -product.exponent, out=target).reshape(blocks, width, WIDTH))
+            target, _ = blocked(given, chunks, 2.0**-product.exponent)
+            targets.append(target.reshape(blocks, width, WIDTH))
         of_cells = product.of_cells
         outside = 0 if of_cells is None else of_cells.size
         nowhere = np.empty((0, 0, WIDTH), dtype=np.int32)
