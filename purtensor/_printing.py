@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -101,3 +102,18 @@ def _name_of(shown: Shown) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.6g}"
+
+
+def near_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
+    """Return the question whether a name like this was meant, or the same label of another type."""
+    for other in known:
+        if str(other).strip().lower() == str(name).strip().lower():
+            return (
+                f"did you mean {other!r}" + (f" ({type(other).__name__})" if not isinstance(other, str) else "") + "?"
+            )
+    begun = [other for other in known if len(str(name)) > 2 and str(other).lower().startswith(str(name).lower())]
+    if len(begun) == 1:
+        return f"did you mean {begun[0]!r}?"
+    near = difflib.get_close_matches(str(name).lower(), {str(other).lower(): other for other in known}, 1, 0.75)
+    found = next((other for other in known if near and str(other).lower() == near[0]), None)
+    return None if found is None else f"did you mean {found!r}?"

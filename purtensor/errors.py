@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from purtensor._printing import printable
+from purtensor._printing import near_name, printable
 
 if TYPE_CHECKING:
     from purtensor.projection.relaxation import Relaxation
@@ -140,21 +139,6 @@ class SuspiciousColumnWarning(PurtensorWarning):
 
 
 _MOST_NAMES = 30
-
-
-def near_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
-    """Return the question whether a name like this was meant, or the same label of another type."""
-    for other in known:
-        if str(other).strip().lower() == str(name).strip().lower():
-            return (
-                f"did you mean {other!r}" + (f" ({type(other).__name__})" if not isinstance(other, str) else "") + "?"
-            )
-    begun = [other for other in known if len(str(name)) > 2 and str(other).lower().startswith(str(name).lower())]
-    if len(begun) == 1:
-        return f"did you mean {begun[0]!r}?"
-    near = difflib.get_close_matches(str(name).lower(), {str(other).lower(): other for other in known}, 1, 0.75)
-    found = next((other for other in known if near and str(other).lower() == near[0]), None)
-    return None if found is None else f"did you mean {found!r}?"
 
 
 class _KeyedError(PurtensorError, KeyError):

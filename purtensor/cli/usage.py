@@ -7,8 +7,8 @@ import re
 import sys
 from typing import Any, NoReturn
 
+from purtensor._printing import near_name
 from purtensor.cli.endings import BAD_INPUT
-from purtensor.errors import near_name
 
 _CHOICE = re.compile(r"argument (?P<where>[^:]+): invalid choice: '(?P<got>[^']*)' \(choose from (?P<known>.*)\)")
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<got>-\S+)")
