@@ -18,6 +18,7 @@ from purtensor.problems.cube import cube_problem
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.pur import pur_problem
 from purtensor.problems.records import records_problem
+from purtensor.problems.transport import graph_problem, input_output_problem, transport_problem, trips_problem
 from purtensor.sampling.checks import generator
 
 _FAMILIES: dict[str, Callable[..., NamedProblem]] = {
@@ -25,6 +26,10 @@ _FAMILIES: dict[str, Callable[..., NamedProblem]] = {
     "binary": binary_problem,
     "cube": cube_problem,
     "records": records_problem,
+    "transport": transport_problem,
+    "trips": trips_problem,
+    "input_output": input_output_problem,
+    "graph": graph_problem,
 }
 
 _paper_size = partial(pur_problem, responses=5, protected=6, unprotected=210)
@@ -81,7 +86,7 @@ def families() -> tuple[str, ...]:
     --------
     >>> import purtensor as pt
     >>> pt.problems.families()
-    ('pur', 'binary', 'cube', 'records')
+    ('pur', 'binary', 'cube', 'records', 'transport', 'trips', 'input_output', 'graph')
     """
     return tuple(_FAMILIES)
 
@@ -153,8 +158,10 @@ def generate(family: str, *, seed: int | np.random.Generator, **sizes: Any) -> N
     ----------
     family
         "pur" (responses, protected, unprotected, and optionally records, strength, confounding, utility, bias,
-        interaction), "binary" (attributes), "cube" (categories) or "records" (profiles, and optionally attributes,
-        categories, classes).
+        interaction), "binary" (attributes), "cube" (categories), "records" (profiles, and optionally attributes,
+        categories, classes), "transport" (points, and optionally regularization: entropic optimal transport), "trips"
+        (zones, and optionally deterrence: a gravity model), "input_output" (sectors, and optionally empty, growth:
+        RAS) or "graph" (nodes, categories, and optionally regularization, ring: multi-marginal transport).
     seed
         An integer or a generator; the same integer gives the same problem.
     sizes
