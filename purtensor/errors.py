@@ -224,6 +224,11 @@ class InfeasibleError(PurtensorError, ValueError):
         super().__init__(message, **facts)
         self.diagnosis = diagnosis
 
+    @property
+    def reason(self) -> str:
+        """The message without what to do."""
+        return str(self).removesuffix(self.hint or "").rstrip("\n; ")
+
 
 class NotConvergedError(PurtensorError, RuntimeError):
     """The solver ended before the constraints were met.

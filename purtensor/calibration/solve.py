@@ -60,7 +60,7 @@ def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", sta
             size=options.size,
         )
     except InfeasibleError as error:
-        raise InfeasibleError(_told(str(error), asked, merged, ratio_bounds, cell_bounds), error.diagnosis) from None
+        raise InfeasibleError(_told(error.reason, asked, merged, ratio_bounds, cell_bounds), error.diagnosis) from None
 
 
 def solve_next(asked: Asked, merged: Merged, *, start: Any = None) -> Projection:

@@ -34,8 +34,7 @@ def shortened(error: InfeasibleError, arguments: argparse.Namespace, question: Q
     advice = advice_on(arguments, question)
     if advice is None:
         return error
-    reason = str(error) if error.diagnosis is None else str(error.diagnosis.explanation)
-    whole = " ".join(reason.split()).rstrip(".")
+    whole = " ".join(error.reason.split()).rstrip(".")
     short = len(whole) <= _SHORT
     told = "; ".join((whole, *advice.sentences) if short else (_first(whole), *advice.sentences, PROOF))
     left_out = " ".join(advice.kept)

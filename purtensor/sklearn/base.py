@@ -125,7 +125,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
             with interrupting():  # else a search over parameters would take it for a fit that failed, and go on
                 return project(start, constraints, solver=self.solver, tolerance=self.tolerance)
         except InfeasibleError as error:
-            raise InfeasibleError(f"{error}; {ADVICE}", error.diagnosis) from error
+            raise InfeasibleError(f"{error.reason}; {ADVICE}", error.diagnosis, hint=ADVICE) from error
         except NotConvergedError as error:
             error.add_note(f"where the conditions exclude each other, {ADVICE}")
             raise
