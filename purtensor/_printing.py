@@ -104,6 +104,9 @@ def _number(value: float) -> str:
     return f"{value:.6g}"
 
 
+_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+
+
 def near_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
     """Return the question whether a name like this was meant, or the same label of another type."""
     for other in known:
@@ -114,6 +117,10 @@ def near_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
     begun = [other for other in known if len(str(name)) > 2 and str(other).lower().startswith(str(name).lower())]
     if len(begun) == 1:
         return f"did you mean {begun[0]!r}?"
+    numbers = _NUMBERS.findall(str(name))
+    same = [other for other in known if len(numbers) > 1 and _NUMBERS.findall(str(other)) == numbers]
+    if len(same) == 1:  # bins that are spelt another way
+        return f"did you mean {str(same[0])!r}?"
     near = difflib.get_close_matches(str(name).lower(), {str(other).lower(): other for other in known}, 1, 0.75)
     found = next((other for other in known if near and str(other).lower() == near[0]), None)
     return None if found is None else f"did you mean {found!r}?"

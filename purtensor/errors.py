@@ -141,6 +141,12 @@ class SuspiciousColumnWarning(PurtensorWarning):
 _MOST_NAMES = 30
 
 
+def _spelt(label: Hashable) -> str:
+    """Return a label as Python spells numbers and text, anything else in quotes."""
+    plain = label.item() if hasattr(label, "item") else label  # of numpy's numbers
+    return repr(plain) if isinstance(plain, str | int | float) else repr(str(plain))
+
+
 class _KeyedError(PurtensorError, KeyError):
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return printable(str(self.args[0])) if self.args else ""
@@ -166,6 +172,24 @@ class UnknownAttributeError(_KeyedError):
 
 class UnknownCategoryError(_KeyedError):
     """A category that the attribute does not have."""
+
+    @classmethod
+    def with_mass(
+        cls, label: Hashable, attribute: Hashable, categories: Iterable[Hashable], *, of: str, lacks: str
+    ) -> UnknownCategoryError:
+        """Return the error for a `label` that has mass in one table, and that the other one, with these, lacks."""
+        known = list(categories)
+        hint = near_name(label, known)
+        names = ", ".join(map(_spelt, known[:_MOST_NAMES])) + ", ..." * (len(known) > _MOST_NAMES)
+        return cls(
+            f"{of} has mass in {attribute}={_spelt(label)}, a category that {lacks} does not have (it has {names}); "
+            f"labels are compared with their types, and a category that must be empty is listed with target 0"
+            f"{f'; {hint}' if hint else ''}",
+            where=str(attribute),
+            expected=known,
+            got=label,
+            hint=hint,
+        )
 
     @classmethod
     def among(

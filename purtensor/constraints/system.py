@@ -7,7 +7,7 @@ This is the coefficient matrix C in its most compact form: column i of C has a o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from purtensor.constraints.indexing import append_codes, mark, take
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import UnknownCategoryError
 from purtensor.tables.coded import CodedTable, code_type, described
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import codes_of_keys, group_profiles, places, profile_keys, smallest_unsigned
 from purtensor.tables.translate import category_map
 
@@ -144,13 +144,17 @@ def _target_codes(reference: CodedTable, constraint: Marginal) -> list[IntArray]
     ):
         mapping = category_map(known, categories)
         if len(own) and mapping[own].min() < 0:
-            _refuse(name, known[own[np.argmin(mapping[own])]], known=categories, of="the target", lacks="the reference")
+            raise UnknownCategoryError.with_mass(
+                known[own[np.argmin(mapping[own])]], name, categories, of="the target", lacks="the reference"
+            )
         reached = np.zeros(len(categories), dtype=bool)
         reached[mapping[mapping >= 0]] = True
         if not reached.all():
             lost = column[~reached[column]]
             if len(lost):
-                _refuse(name, categories[lost[0]], known=known, of="the reference", lacks="the target")
+                raise UnknownCategoryError.with_mass(
+                    categories[lost[0]], name, known, of="the reference", lacks="the target"
+                )
         found.append(mapping[own])
     return found
 
@@ -187,13 +191,6 @@ def _number_rows(
         own = number[own]
     row_codes = codes_of_keys(rows, sizes)
     return own, tuple(code.astype(code_type(size)) for code, size in zip(row_codes, sizes, strict=True))
-
-
-def _refuse(attribute: str, category: object, *, known: Iterable[object], of: str, lacks: str) -> None:
-    raise UnknownCategoryError(
-        f"{of} has mass in {attribute}={category}, a category that {lacks} does not have (it has {listed(known)}); "
-        "labels are compared with their types, and a category that must be empty is listed with target 0"
-    )
 
 
 def reduce_system(system: System) -> Reduction:

@@ -22,7 +22,7 @@ from purtensor.outofcore.engine import map_each, require_dask
 from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
 from purtensor.outofcore.slab_store import made_folders
 from purtensor.solving.scaling import scaled_targets
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import StoredTable, store_table, stored_marginal
 from purtensor.tables.store.table import require_mass
 from purtensor.tables.translate import category_map
@@ -111,7 +111,9 @@ def aligned_target(constraint: Marginal, reference: StoredTable) -> tuple[list[I
         columns.append(_checked_map(name, known, categories, reference)[own])
         lost = columns[-1] < 0
         if lost.any():
-            raise _unknown(name, known[own[lost][0]], "the target", "the reference", categories)
+            raise UnknownCategoryError.with_mass(
+                known[own[lost][0]], name, categories, of="the target", lacks="the reference"
+            )
     return columns, coded.values
 
 
@@ -125,15 +127,10 @@ def _checked_map(name: str, known: pd.Index[Any], categories: pd.Index[Any], ref
         codes = np.asarray(mass.indexes["profile"].codes[0])
         lost = codes[~reached[codes]]
         if len(lost):
-            raise _unknown(name, categories[lost[0]], "the reference", "the target", known)
+            raise UnknownCategoryError.with_mass(
+                categories[lost[0]], name, known, of="the reference", lacks="the target"
+            )
     return mapping
-
-
-def _unknown(name: str, category: object, of: str, lacks: str, known: pd.Index[Any]) -> UnknownCategoryError:
-    return UnknownCategoryError(
-        f"{of} has mass in {name}={category}, a category that {lacks} does not have (it has {listed(known[:9])}); "
-        "labels are compared with their types, and a category that must be empty is listed with target 0"
-    )
 
 
 def outer_rows(
@@ -169,6 +166,6 @@ def scatter_target(
         mapping = _checked_map(name, known, categories, reference)
         if (mapping < 0).any():
             lost = known[int(np.argmin(mapping))]
-            raise _unknown(name, lost, "the target", "the reference", categories)
+            raise UnknownCategoryError.with_mass(lost, name, categories, of="the target", lacks="the reference")
         maps.append(mapping)
     map_each(scatter, table.bounds, table.path, folder, positions, maps, within, sizes, part_of)

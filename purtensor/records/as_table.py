@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +40,8 @@ def as_table(data: Any, attributes: Attributes | Mapping[str, Iterable[Hashable]
         what is not listed is not possible, in the sparse layout; cells of arrays and crosstabs are all possible.
     attributes
         The names of the attributes: for a frame its columns of labels (all but the counts unless given), for a dict
-        one name a level, for an array one a dimension, best with its labels: {"sex": ["f", "m"], "age": ["y", "o"]};
+        one name a level, for a matrix in a frame that of the rows' labels (its index) and that of the columns', for an
+        array one a dimension, best with its labels: {"sex": ["f", "m"], "age": ["y", "o"]};
         without labels they are 0, 1, 2, ... For a Series and a crosstab they are the names of the index unless given.
 
     Returns
@@ -76,7 +78,7 @@ def as_table(data: Any, attributes: Attributes | Mapping[str, Iterable[Hashable]
         return _of_series(data, attributes)
     if isinstance(data, Mapping):
         return _of_mapping(data, attributes)
-    if isinstance(data, pd.DataFrame) and _is_crosstab(data):
+    if isinstance(data, pd.DataFrame) and (_is_crosstab(data) or _is_matrix(data, attributes)):
         return _of_crosstab(data, attributes)
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
@@ -147,11 +149,21 @@ def _is_crosstab(data: pd.DataFrame) -> bool:
     return any(name is not None for name in data.columns.names)
 
 
+def _is_matrix(data: pd.DataFrame, attributes: Any) -> bool:
+    """Return whether names are given for the labels of rows and columns alike, of which none is a column."""
+    if attributes is None or isinstance(attributes, Mapping | str) or data.columns.nlevels + data.index.nlevels != 2:
+        return False
+    named = list(attributes)
+    numbers = all(pd.api.types.is_numeric_dtype(kind) for kind in data.dtypes)
+    return len(named) == 2 and numbers and not set(named) & {*data.columns}
+
+
 def _of_crosstab(data: pd.DataFrame, attributes: Any) -> Table:
     for axis, what in ((data.index, "row"), (data.columns, "column")):
         if len(axis) > 2 and axis[-1] in _TOTALS and np.allclose(_margin(data, what), 0):
             raise InvalidTableError(
-                f"the last {what} of the crosstab, {axis[-1]!r}, has the sums of the others; leave it out"
+                f"the last {what} of the crosstab, {axis[-1]!r}, has the sums of the others; leave it out: "
+                f"drop({'index' if what == 'row' else 'columns'}={axis[-1]!r})"
             )
     if data.isna().to_numpy().any():
         raise InvalidTableError(
@@ -235,8 +247,22 @@ def _listed(names: tuple[str, ...], columns: Sequence[Any], values: FloatArray) 
             f"profile ({profile}) is listed twice; sum its numbers, or give the frame to purtensor.tabulate with the "
             "column of counts as weights"
         )
+    _refuse_totals(names, domain, codes, values)
     order = np.lexsort(codes[::-1])
     return sparse_table(domain, [code[order] for code in codes], values[order], name="count")
+
+
+def _refuse_totals(names: Sequence[str], domain: Domain, codes: Sequence[IntArray], values: FloatArray) -> None:
+    """Refuse a label such as 'Total' whose numbers sum to those of all others: it would count everyone twice."""
+    for name, categories, code in zip(names, domain.categories, codes, strict=True):
+        totals = np.flatnonzero(categories.isin(_TOTALS)).tolist()
+        for k in totals if len(categories) > 2 else ():
+            own = float(values[code == k].sum())
+            if own > 0.0 and math.isclose(own, float(values[code != k].sum()), rel_tol=1e-9):
+                raise InvalidTableError(
+                    f"attribute {name!r} has the label {categories[k]!r}, whose numbers sum to those of all others; "
+                    "leave such rows out"
+                )
 
 
 def _require_labels(names: Sequence[str], codes: Sequence[IntArray]) -> None:
