@@ -26,7 +26,8 @@ from purtensor.solving.trace_lines import Lines, TraceLine
 _SECONDS_PER_STEP = 0.04
 """No step computes much longer before it comes back to Python, where Ctrl-C is heard."""
 
-_LARGEST_CHUNK = 1 << 20
+_LARGEST_CHUNK = 200
+"""Iterations of a step at most: two windows of a standstill and a step are 1,000 iterations."""
 
 
 @dataclass(frozen=True, slots=True)

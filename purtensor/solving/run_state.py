@@ -14,7 +14,7 @@ PATIENCE = 1000
 LITTLE = 0.3
 """A residual that the second half of the iterations leaves above this share of what it was raises doubts."""
 
-WINDOW = 1000
+WINDOW = 400
 """Iterations whose best residual is compared with that of as many before, to find out whether a run stands still."""
 
 _UNIT = 2.0**-52

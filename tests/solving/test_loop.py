@@ -119,7 +119,7 @@ def test_standstill__is_no_steady_fall_however_slow():
 def test_standstill__of_a_constant_and_of_jumps_within_rounding_is_found():
     assert fed(1e-9 for _ in range(20_000)) == 2 * WINDOW
     jumps = np.exp(np.random.default_rng(1).uniform(0, 3, 200_000)) * 1e-10
-    assert fed(jumps) <= 5 * WINDOW
+    assert fed(jumps) <= 12 * WINDOW
 
 
 def test_standstill__is_none_while_the_dual_grows():
@@ -129,6 +129,16 @@ def test_standstill__is_none_while_the_dual_grows():
 def test_standstill__forgives_jumps_that_gain():
     jumps = np.exp(np.random.default_rng(1).uniform(0, 3, 20_000)) * 0.9995 ** np.arange(20_000)
     assert fed(jumps) is None
+
+
+@pytest.mark.parametrize("solver", [pt.IPF(), pt.IPF(relaxation=1.5), pt.IPF(acceleration=5), pt.GIS()], ids=repr)
+@pytest.mark.parametrize("links", [12, 16, 20])
+def test_run__makes_no_thousand_iterations_without_progress(solver, links):
+    """So close to the answer no sweep gains what float64 can tell, and the residual is its smallest at the start."""
+    case = doubling_chain(links, 0)
+    result = pt.project(case.reference, case.constraints, solver=solver, tolerance=1e-18, on_failure="return")
+    assert result.termination is pt.results.Termination.STALLED
+    assert result.iterations <= 1000
 
 
 def test_run__that_jumps_within_its_own_rounding_ends_stalled_and_says_where():
