@@ -42,6 +42,12 @@ _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where one word of a class's name ends and the next begins."""
 
 
+_MUST_BE = re.compile(
+    r"(?P<where>[\w .'\[\]=-]{1,60}?) must be (?P<expected>[^\n]+?), got (?P<got>[^\n]+?)(?:; [^;]*)?$"
+)
+"""How messages about options read, as far as these tell what was expected and what came."""
+
+
 class PurtensorError(Exception):
     """Base class of every error that purtensor raises on purpose; its text holds no control characters.
 
@@ -52,7 +58,7 @@ class PurtensorError(Exception):
     where
         The file, attribute, option or constraint that it is about, where there is one.
     expected, got
-        What was wanted, and what came.
+        What was wanted, and what came: values, or their text where the message is "... must be ..., got ...".
     hint
         What to type or do; the message ends with it.
     """
@@ -69,6 +75,11 @@ class PurtensorError(Exception):
             if name not in ("code", "where", "expected", "got", "hint"):
                 raise TypeError(f"an error has no fact {name!r}")
             setattr(self, name, fact)
+        told = _MUST_BE.match(str(args[0])) if args else None
+        if told is not None:
+            for name in ("where", "expected", "got"):
+                if getattr(self, name) is None:
+                    setattr(self, name, told[name])
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

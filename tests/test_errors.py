@@ -72,3 +72,18 @@ def test_facts__survive_a_process_boundary() -> None:
     assert pt.InvalidTableError("what came; what to do").facts()["hint"] == "what to do"
     with pytest.raises(TypeError, match="no fact 'reason'"):
         pt.InvalidTableError("what", reason="why")
+
+
+@pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        ("tolerance must be in [0, 1), got 5", ("tolerance", "in [0, 1)", "5")),
+        ("--rows must be 1 or more, got 'x'; ask for fewer", ("--rows", "1 or more", "'x'")),
+        ("the table is empty", (None, None, None)),
+    ],
+)
+def test_facts__are_read_from_messages_that_tell_what_must_be_and_what_came(message: str, facts: tuple) -> None:
+    error = pt.InvalidOptionError(message)
+    assert (error.where, error.expected, error.got) == facts
+    assert pt.InvalidOptionError(message, where="elsewhere", expected=1, got=2).got == 2
+    assert pickle.loads(pickle.dumps(error)).facts() == error.facts()

@@ -22,7 +22,7 @@ import pyarrow.compute as arrow
 from purtensor._typing import FloatArray
 from purtensor.errors import FileFormatError, InvalidTableError
 from purtensor.records.batches import arrow_batches, parquet_batches, schema_of, text_batches
-from purtensor.records.foreign_files import FOREIGN, read_foreign
+from purtensor.records.foreign_files import ELSEWHERE, FOREIGN, read_foreign
 from purtensor.records.text_labels import numbers_of, text_frame
 from purtensor.tables.io.path_checks import STORE_MARK, require_file
 from purtensor.tables.io.text_dialect import Dialect, TextOptions, checked_names, find_dialect
@@ -259,12 +259,14 @@ def _kind(path: Path) -> str:
     if kind in ARROW:
         return ".feather"
     if kind != ".parquet" and kind not in FOREIGN:
+        hint = ELSEWHERE.get(kind)
         raise FileFormatError(
-            f"{path.name} is no file that is read here: give {KINDS}",
+            f"{path.name} is no file that is read here: give {KINDS}{f'; {hint}' if hint else ''}",
             code="unknown-kind",
             where=str(path),
             expected=KINDS,
             got=kind,
+            hint=hint,
         )
     return kind
 

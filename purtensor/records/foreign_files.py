@@ -24,6 +24,19 @@ FOREIGN: dict[str, tuple[str, str | None, str]] = {
 }
 """By ending: the program, the package that pandas needs for it, and our extra that has the package."""
 
+_VERSION_8 = b"HEADER RECORD*******LIBV8"
+_BY_PANDAS = "in Python the frame that pandas reads of it can be given"
+_IN_R = "in R, write.csv(x, 'x.csv', row.names=FALSE) writes what is read"
+ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys((".xls", ".xlsb", ".ods"), f"save it as .xlsx; {_BY_PANDAS}"),
+    **dict.fromkeys((".json", ".jsonl", ".xml", ".html", ".orc", ".h5"), _BY_PANDAS),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), _IN_R),
+    **dict.fromkeys((".zip", ".7z", ".tar", ".xz"), "unpack it first"),
+    ".por": "save it as .sav",
+    ".sqlite": "give a relation of DuckDB or a frame",
+}
+"""What to do with files of other kinds, by ending."""
+
 _READERS: dict[str, Callable[..., Any]] = {
     ".xlsx": pd.read_excel,
     ".dta": pd.read_stata,
@@ -53,11 +66,27 @@ def read_foreign(path: Path, kind: str) -> pd.DataFrame:
         options = {"keep_default_na": False, "na_values": [""], "header": None}
     with reading(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of old files, told to nobody who could change them
+        if kind == ".xpt":
+            _refuse_version_8(path)
         frame = _READERS[kind](path, **options)
     if kind == ".xlsx":
         frame = _below_names(frame, path)
     checked_names([str(name) for name in frame.columns], path)
     return frame  # type: ignore[no-any-return]
+
+
+def _refuse_version_8(path: Path) -> None:
+    with path.open("rb") as file:
+        if file.read(len(_VERSION_8)) == _VERSION_8:
+            hint = "give the frame of pyreadstat.read_xport(path), or write version 5"
+            raise FileFormatError(
+                f"{path} is a SAS transport file of version 8, and 5 is read; {hint}",
+                code="unknown-kind",
+                where=str(path),
+                expected="SAS transport file, version 5",
+                got="version 8",
+                hint=hint,
+            )
 
 
 def _below_names(frame: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -65,8 +65,23 @@ def test_open_records__other_kinds_of_files(tmp_path: Path) -> None:
     FRAME.to_feather(tmp_path / "a.feather")
     FRAME.to_parquet(tmp_path / "a.parquet")
     pyreadstat.write_sav(FRAME, tmp_path / "a.sav")
-    for ending in ("xlsx", "dta", "feather", "parquet", "sav"):
+    pyreadstat.write_xport(FRAME, tmp_path / "a.xpt", file_format_version=5)
+    for ending in ("xlsx", "dta", "feather", "parquet", "sav", "xpt"):
         assert counted(tmp_path / f"a.{ending}") == COUNTS, ending
+    pyreadstat.write_xport(FRAME, tmp_path / "b.xpt", file_format_version=8)
+    with pytest.raises(pt.FileFormatError, match=r"b\.xpt is a SAS transport file of version 8.*pyreadstat"):
+        open_records(tmp_path / "b.xpt")
+
+
+@pytest.mark.parametrize(
+    ("ending", "hint"), [("xls", "as .xlsx"), ("json", "pandas"), ("rds", "write.csv"), ("abc", "")]
+)
+def test_open_records__other_programs_files_are_refused_with_what_to_do(tmp_path: Path, ending: str, hint: str) -> None:
+    path = written(tmp_path / f"a.{ending}", "x")
+    with pytest.raises(pt.FileFormatError, match="is no file that is read here") as caught:
+        open_records(path)
+    assert (caught.value.code, caught.value.got) == ("unknown-kind", f".{ending}")
+    assert hint in (caught.value.hint or "")
 
 
 def test_open_records__a_missing_library_is_named_with_the_extra(
