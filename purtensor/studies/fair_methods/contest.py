@@ -16,7 +16,7 @@ from purtensor._options import is_count
 from purtensor._typing import Attributes, Table
 from purtensor.comparison.peers.peer import missing_modules
 from purtensor.comparison.plain import NotApplicableError
-from purtensor.errors import InfeasibleError, InvalidOptionError
+from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.fairness.roles import roles_of
 from purtensor.projection.executing import Failure, outcomes
 from purtensor.studies.fair_methods import own, peers
@@ -24,6 +24,7 @@ from purtensor.studies.fair_methods.measures import MEASURES, measured
 from purtensor.studies.fair_methods.own import Method
 from purtensor.studies.fair_methods.split import Split, splits
 from purtensor.tables.coded import domain_of
+from purtensor.tables.marginal import marginal
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -118,6 +119,8 @@ def compare_fair(
         A method that is not known, or another option.
     UnknownAttributeError
         The counts have no such attribute.
+    InvalidTableError
+        Everybody has the same response.
 
     Examples
     --------
@@ -137,6 +140,9 @@ def compare_fair(
     if not is_count(seed):
         raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
     roles = roles_of(domain_of(counts), response, protected)
+    responses = int((marginal(counts, response) > 0).sum())
+    if responses < 2:
+        raise InvalidTableError(f"the response {response!r} must have 2 categories or more to predict, got {responses}")
     skipped = {name: lacking for name in chosen if (lacking := _lacking(name))}
     tried = [name for name in chosen if name not in skipped]
     divided = splits(counts, response=response, protected=roles.protected, times=times, seed=seed)

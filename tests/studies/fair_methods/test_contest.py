@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
-from purtensor.errors import InvalidOptionError, UnknownAttributeError
+from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.studies.fair_methods import contest
 from purtensor.studies.fair_methods.contest import METHODS, compare_fair
 from purtensor.studies.fair_methods.measures import MEASURES
@@ -92,3 +92,6 @@ def test_compare_fair__refuses_what_is_not_there() -> None:
         compare_fair(people(), **ROLES, seed=-1)
     with pytest.raises(UnknownAttributeError, match="gender"):
         compare_fair(people(), response="hired", protected=["gender"])
+    agreed = people().sel(profile=people().indexes["profile"].get_level_values("hired") == 0)
+    with pytest.raises(InvalidTableError, match="'hired' must have 2 categories or more to predict, got 1"):
+        compare_fair(agreed, **ROLES, times=2)
