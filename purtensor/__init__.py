@@ -1,4 +1,4 @@
-"""Information projections of categorical data: labelled, sparse, fast, and proved."""
+"""Information projections of categorical data, with labels, sparse tables and certificates."""
 
 import lazy_loader
 

@@ -73,7 +73,7 @@ class PurtensorError(Exception):
         super().__init__(*args)
         for name, fact in facts.items():
             if name not in ("code", "where", "expected", "got", "hint"):
-                raise TypeError(f"an error has no fact {name!r}")
+                raise TypeError(f"an error has no attribute {name!r}")
             setattr(self, name, fact)
         told = _MUST_BE.match(str(args[0])) if args else None
         if told is not None:

@@ -173,11 +173,12 @@ def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> floa
         row = int(outside[0])
         label = described(feasible.domain, [code[row] for code in feasible.codes])
         raise InvalidTableError(
-            f"p has mass at ({label}), where the reference has none; a feasible table stays on the support"
+            f"p has mass at ({label}), where the reference has none; a feasible table has no mass outside of the "
+            "support"
         )
     kept, moved = share_profiles(table, reference), share_profiles(table, feasible)
     if np.any(kept.q == 0):
-        raise InvalidTableError("the table has mass where its reference has none: it is not its projection")
+        raise InvalidTableError("the table has mass where its reference has none, so it is not a projection of it")
     if np.any(moved.p == 0):
         return -math.inf
     logs = kept.where(kept.p > 0).log_ratio()  # the profiles of the table come first in both pairs, in its order
@@ -194,10 +195,11 @@ def _stored_defect(p: Table | StoredTable, projection: HasReference) -> float:
         if len(outside):
             label = described(domain, [code[outside[0]] for code in codes])
             raise InvalidTableError(
-                f"p has mass at ({label}), where the reference has none; a feasible table stays on the support"
+                f"p has mass at ({label}), where the reference has none; a feasible table has no mass outside of the "
+                "support"
             )
         if np.any((table > 0) & (reference == 0)):
-            raise InvalidTableError("the table has mass where its reference has none: it is not its projection")
+            raise InvalidTableError("the table has mass where its reference has none, so it is not a projection of it")
         excluded = excluded or bool(np.any((feasible > 0) & (table == 0)))
         on = table > 0
         kept = SharedProfiles(table[on], reference[on], of_table, of_reference)

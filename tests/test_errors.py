@@ -70,7 +70,7 @@ def test_facts__survive_a_process_boundary() -> None:
         again = pickle.loads(pickle.dumps(error))
         assert again.facts() == error.facts()
     assert pt.InvalidTableError("what came; what to do").facts()["hint"] == "what to do"
-    with pytest.raises(TypeError, match="no fact 'reason'"):
+    with pytest.raises(TypeError, match="no attribute 'reason'"):
         pt.InvalidTableError("what", reason="why")
 
 

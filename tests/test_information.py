@@ -124,7 +124,7 @@ def test_pythagorean_defect__refuses_mass_off_the_reference():
     projected = Projected(table([1, 1, 0]), table([1, 2, 0]))
     with pytest.raises(pt.InvalidTableError, match=r"p has mass at \(x=c\)"):
         pt.pythagorean_defect(table([1, 1, 1]), projected)
-    with pytest.raises(pt.InvalidTableError, match="not its projection"):
+    with pytest.raises(pt.InvalidTableError, match="not a projection of it"):
         pt.pythagorean_defect(table([1, 1, 0]), Projected(table([1, 1, 0]), table([1, 1, 1])))
 
 

@@ -34,7 +34,7 @@ def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.D
         raise InvalidOptionError(f"points must be a number of at least 2, got {points!r}")
     if asked.options.distance == "logit":
         raise InvalidOptionError(
-            "the logit distance is another one for all bounds: trace it with distance='kl' or 'linear'"
+            "the logit distance depends on the bounds, so it has no curve: use distance='kl' or 'linear'"
         )
     open_limits = np.repeat([[0.0], [np.inf], [0.0], [np.inf]], len(merged.weights), axis=1)
     free = replace(asked, bounded=False, limited=False, bounds="")

@@ -75,7 +75,7 @@ def calibrate(
     distance
         "kl", "linear" or "logit". The last needs bounds strictly around 1.
     total, size
-        As in `project`: what fixes the sum of the weights, and the sample size behind standard errors of controls.
+        As in `project`: what fixes the sum of the weights, and sample size for the standard errors of controls.
     solver, tolerance, on_failure
         As in `project`.
     replicates
@@ -189,18 +189,18 @@ def _pair(pair: Any, name: str, count: int) -> tuple[FloatArray, FloatArray]:
     if pair is None:
         return np.zeros(count), np.full(count, np.inf)
     if not (isinstance(pair, tuple | list) and len(pair) == 2):
-        raise InvalidOptionError(f"{name} must be a pair (lower, upper), None for no end, got {pair!r:.60}")
+        raise InvalidOptionError(f"{name} must be a pair (lower, upper), with None for no limit, got {pair!r:.60}")
     ends = []
     for value, missing in zip(pair, (0.0, np.inf), strict=True):
         if value is not None and not is_number(value) and np.shape(value) != (count,):
-            raise InvalidTableError(f"{name} must have one number for each of the {count} records, or be a number")
+            raise InvalidTableError(f"{name} must be a number, or have one number for each of the {count} records")
         ends.append(np.broadcast_to(np.asarray(missing if value is None else value, dtype=np.float64), count).copy())
     low, high = ends
     wrong = np.flatnonzero(~((low >= 0) & (low <= high)))
     if len(wrong):
         row = int(wrong[0])
         raise InvalidOptionError(
-            f"{name} must be an interval from 0 on, got {low[row]:g} to {high[row]:g}"
+            f"{name} must be an interval of numbers of at least 0, got {low[row]:g} to {high[row]:g}"
             + ("" if is_number(pair[0]) and is_number(pair[1]) else f" for row {row}, counted from 0")
         )
     return low, high

@@ -27,7 +27,7 @@ def number_column(records: Any, values: Any) -> FloatArray:
         raise InvalidTableError(f"the value of row {row} (counted from 0) {what}")
 
     if not is_numeric(column):
-        raise InvalidTableError(f"values must be numbers, one a record, got {column.dtype}")
+        raise InvalidTableError(f"values must be numbers, one per record, got {column.dtype}")
     return numbers_of(column, fail)
 
 

@@ -70,7 +70,7 @@ def template(
     attributes = tuple(dict.fromkeys(name for control in controls for name in control.attributes))
     taken = [name for name in attributes if name in _OWN]
     if taken:
-        raise InvalidOptionError(f"{taken[0]!r} is a column of the template itself: rename that attribute first")
+        raise InvalidOptionError(f"{taken[0]!r} is the name of a column of templates: rename that attribute first")
     units = read_units(records, attributes, weights=weights, members=members, key=key)
     lines = [line for control in controls for line in _lines(control, units, empty=empty)]
     labels = [name for name in attributes if any(name in line for line in lines)]
@@ -102,10 +102,11 @@ def controls_of(frame: Any) -> tuple[Any, ...]:
     table = _as_pandas(frame)
     if not any(name in table for name in (TARGET, LOWER, UPPER)):
         raise InvalidTableError(
-            f"a frame of controls has a column 'target', or 'lower' and 'upper'; this has {listed(table.columns)}"
+            "a frame of controls must have a column 'target', or 'lower' and 'upper', got the columns "
+            f"{listed(table.columns)}"
         )
     if not len(table):
-        raise InvalidTableError("the frame of controls has no row")
+        raise InvalidTableError("the frame of controls must have at least one row, got none")
     if CONTROL not in table:
         table = table.assign(**{CONTROL: _names_by_attributes(table)})
     return tuple(_control(str(name), rows) for name, rows in table.groupby(CONTROL, sort=False, dropna=False))
@@ -132,7 +133,7 @@ def _lines(control: Any, units: Units, *, empty: bool) -> list[dict[str, Any]]:
     """Return one row of the frame for each row of a control."""
     inner = control.constraint if isinstance(control, Soft | Between) else control
     if not isinstance(inner, Marginal | Total) or getattr(inner, "selection", None) is not None:
-        raise InvalidOptionError(f"a template is of totals and marginals over all records, and {control!r} is none")
+        raise InvalidOptionError(f"a template supports totals and marginals over all records, got {control!r}")
     block: RowBlock = control.rows(units.cells_for(control.attributes))
     sums = block.coefficients @ units.weights
     value = None if isinstance(inner, Marginal) or inner.values.counts else str(inner.values)
@@ -176,7 +177,7 @@ def _as_pandas(frame: Any) -> pd.DataFrame:
     if isinstance(native, nw.LazyFrame):
         native = native.collect()
     if not isinstance(native, nw.DataFrame):
-        raise InvalidTableError(f"a frame of controls is a data frame, got {type(frame).__qualname__}")
+        raise InvalidTableError(f"controls must be a data frame, got {type(frame).__qualname__}")
     return pd.DataFrame({name: pd.Series(native[name].to_list(), dtype=object) for name in native.columns})
 
 
@@ -198,11 +199,14 @@ def _control(name: str, rows: pd.DataFrame) -> Total | Soft:
     gaps = [column for column in about if rows[column].isna().any()]
     if gaps:
         raise InvalidTableError(
-            f"the control {name!r} has rows with and without {gaps[0]!r}; give rows about other attributes another name"
+            f"the control {name!r} has rows with and without {gaps[0]!r}; use different names for rows over different "
+            "attributes"
         )
     values: list[Any] = list(rows[VALUE].dropna().unique()) if VALUE in rows else []
     if len(values) > 1:
-        raise InvalidTableError(f"the control {name!r} adds up {listed(values)}; give each a name of its own")
+        raise InvalidTableError(
+            f"the control {name!r} sums the different columns {listed(values)}; use a different name for each"
+        )
     keys = list(zip(*(rows[column] for column in about), strict=True)) if about else [()] * len(rows)
     again = pd.Series(keys).duplicated().to_numpy()
     if again.any():
@@ -210,7 +214,9 @@ def _control(name: str, rows: pd.DataFrame) -> Total | Soft:
         raise InvalidTableError(f"the control {name!r} has {label or 'its only row'} twice")
     ends = {end: _numbers(rows, end, name) for end in (TARGET, LOWER, UPPER, SD)}
     if ends[TARGET] is not None and (ends[LOWER] is not None or ends[UPPER] is not None):
-        raise InvalidTableError(f"the control {name!r} has targets and lower or upper ends; give one or the other")
+        raise InvalidTableError(
+            f"the control {name!r} has both targets and lower or upper limits; give only one of them"
+        )
     made = total(
         values[0] if len(values) else 1,
         by=tuple(map(str, about)),
@@ -223,7 +229,7 @@ def _control(name: str, rows: pd.DataFrame) -> Total | Soft:
 def _numbers(rows: pd.DataFrame, end: str, name: str) -> FloatArray | None:
     if end not in rows or rows[end].isna().all():
         if end == TARGET and not any(other in rows and rows[other].notna().any() for other in (LOWER, UPPER)):
-            raise InvalidTableError(f"the control {name!r} has no target yet: fill the column in")
+            raise InvalidTableError(f"the control {name!r} has no target: fill in the column")
         return None
 
     def fail(row: int, what: str) -> Any:
@@ -231,7 +237,7 @@ def _numbers(rows: pd.DataFrame, end: str, name: str) -> FloatArray | None:
 
     column = nw.from_native(rows[end].reset_index(drop=True), series_only=True)
     if column.is_null().any():
-        fail(int(np.flatnonzero(column.is_null().to_numpy())[0]), "is empty; fill it in, or take the row out")
+        fail(int(np.flatnonzero(column.is_null().to_numpy())[0]), "is empty; fill it in, or remove the row")
     if not is_numeric(column):
         fail(0, f"must be a number, got {rows[end].iloc[0]!r}")
     return numbers_of(column, fail)

@@ -60,11 +60,11 @@ def refuse_kinks(controls: pd.DataFrame, blocks: Sequence[RowBlock], at_bound: i
     elif any(block.softness is not None for block in blocks):
         what = "some controls are soft"
     elif controls["state"].isin(["lower", "upper"]).any():
-        what = "an interval is met at its end"
+        what = "an interval is active"
     elif (controls["state"] == "inside").any():
         what = "some controls are intervals"
     if what:
         raise InvalidOptionError(
-            f"{what}, so that the weights are no smooth function of the sample and have no linearised standard "
-            "errors; take replicate weights, such as those of bootstrap(count, seed=...)"
+            f"{what}, so the weights are not a smooth function of the sample and have no linearised standard "
+            "errors; use replicate weights, such as those of bootstrap(count, seed=...)"
         )

@@ -86,7 +86,7 @@ def _variance(sums: FloatArray, stratum: IntArray) -> float:
     counts = np.bincount(stratum)
     lonely = np.flatnonzero(counts == 1)
     if len(lonely):
-        raise InvalidTableError("a stratum has a single cluster, which tells no variance; merge it with another")
+        raise InvalidTableError("a stratum has a single cluster, so its variance is unknown; merge it with another")
     present = np.maximum(counts, 1)
     means = np.bincount(stratum, weights=sums) / present
     squares = np.bincount(stratum, weights=(sums - means[stratum]) ** 2)

@@ -31,7 +31,9 @@ def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, fi
         A replicate with which the controls cannot be met.
     """
     if asked.limited:
-        raise InvalidOptionError("replicates need not keep weight_bounds; give bounds on the ratios instead")
+        raise InvalidOptionError(
+            "replicate weights cannot be calibrated with weight_bounds; use bounds on the ratios instead"
+        )
     found = np.zeros_like(replicates)
     count = len(merged.weights)
     group = merged.group[units.records]
@@ -42,7 +44,7 @@ def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, fi
         masses = np.bincount(group[inside], weights=own[inside], minlength=count).astype(np.float64)
         kept = np.flatnonzero(masses > 0)
         if not len(kept):
-            raise InvalidTableError(f"replicate {r} (counted from 0) has no weight")
+            raise InvalidTableError(f"replicate {r} (counted from 0) has no positive weight")
         weights = None if same is None else _refitted_at_once(asked, same, merged.limits, masses)
         if weights is None:
             try:

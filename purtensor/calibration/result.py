@@ -84,7 +84,9 @@ class Calibration(Shown):
     def member_weights(self) -> Any:
         """The weights of the members, each that of its household, in their order and the library of their frame."""
         if self.members is None:
-            raise InvalidOptionError("this calibration has no members: its weights are those of the records")
+            raise InvalidOptionError(
+                "this calibration has no members; its weights are those of the records: use weights"
+            )
         return in_flavour(self.members, self.array[homes_of(self.units)], "weight")
 
     @property
@@ -139,7 +141,7 @@ class Calibration(Shown):
         given_up = len(self.given_up)
         d = self.units.per_record
         return {
-            "records": f"{len(d):,}, in {len(self.merged.weights):,} groups that no control tells apart",
+            "records": f"{len(d):,}, in {len(self.merged.weights):,} groups that no control distinguishes",
             "ending": self.result.termination.value,
             "distance": f"{self.asked.options.distance}, summed over {self.units.distance_over}",
             "sum of weights": f"{d.sum():,.10g} before, {self.array.sum():,.10g} after",

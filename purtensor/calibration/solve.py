@@ -86,8 +86,8 @@ def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bo
         message = message.replace(generic, f"with {asked.bounds}, ")
     beyond = _beyond_all(merged.blocks)
     if beyond:
-        empty = message.startswith("targets and bounds of 0 leave no profile")  # which says no more
-        message = f"{beyond} is beyond what any record has" + ("" if empty else f": {message}")
+        empty = message.startswith("targets and bounds of 0 exclude every profile")  # adds no information
+        message = f"{beyond} exceeds the value of every record" + ("" if empty else f": {message}")
     given, wanted = float(merged.weights.sum()), wanted_total(merged.blocks)
     far = wanted is not None and abs(wanted - given) > _FAR * given
     if asked.bounded and asked.relative_to == "given" and far:
@@ -96,7 +96,7 @@ def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bo
             "scaled to the controls' total give relative_to='scaled'"
         )
     elif asked.bounded:
-        message += "; a calibration without bounds tells the tightest ones that can be met: its tightest_bounds()"
+        message += "; for the tightest bounds that can be met, call tightest_bounds() of a calibration without bounds"
     return message
 
 

@@ -59,10 +59,10 @@ def tightest_bounds(asked: Asked, merged: Merged, *, lower: float | None, upper:
         No bounds will do.
     """
     if lower is not None and upper is not None:
-        raise InvalidOptionError("give lower or upper, and the other end is found; got both")
+        raise InvalidOptionError("give either lower or upper, and the other limit is computed; got both")
     for name, value in (("lower", lower), ("upper", upper)):
         if value is not None and not (is_number(value) and 0 <= value < np.inf):
-            raise InvalidOptionError(f"{name} must be a finite ratio from 0 on, got {value!r}")
+            raise InvalidOptionError(f"{name} must be a finite ratio of at least 0, got {value!r}")
     program = _program(asked, merged)
     if lower is not None:
         return program.least_upper(float(lower))[0]
@@ -78,7 +78,8 @@ def tightest_bounds(asked: Asked, merged: Merged, *, lower: float | None, upper:
         high *= 4.0
         if high > _WIDEST:
             raise InfeasibleError(
-                f"no bounds 1/s and s up to s = {_WIDEST:g} can be met: the controls leave some record no weight"
+                f"no bounds 1/s and s up to s = {_WIDEST:g} can be met: the controls force the weight of some record "
+                "to 0"
             )
     s = float(brentq(lambda s: s * program.largest_lower(s)[0].lower - 1.0, low, high, xtol=1e-13, rtol=1e-14))
     found, proved = program.largest_lower(s)
@@ -119,12 +120,12 @@ class _Program:
         )
         if solved.status == 2:
             raise InfeasibleError(
-                f"no weights with ratios between {low:g} and {high:g} meet the controls, whatever the other end"
+                f"no weights with ratios between {low:g} and {high:g} meet the controls, for any other limit"
                 if low > 0 or np.isfinite(high)
-                else "no weights meet the controls, whatever the bounds"
+                else "no weights meet the controls, for any bounds"
             )
         if solved.status != 0:
-            raise NotConvergedError(f"no tightest bounds were found: {solved.message}")
+            raise NotConvergedError(f"the tightest bounds could not be computed: {solved.message}")
         potentials = np.zeros(self.rows.shape[0])
         potentials[above] += solved.ineqlin.marginals[n : n + len(above)]
         potentials[below] -= solved.ineqlin.marginals[n + len(above) :]
@@ -138,7 +139,7 @@ class _Program:
 def _program(asked: Asked, merged: Merged) -> _Program:
     hard = [block for block in merged.blocks if block.softness is None]
     if not hard:
-        raise InvalidOptionError("all controls are soft, so that any bounds can be met")
+        raise InvalidOptionError("all controls are soft, so any bounds can be met")
     f = merged.weights
     if asked.relative_to == "scaled":
         total = wanted_total(hard)

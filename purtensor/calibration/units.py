@@ -96,13 +96,15 @@ def read_units(records: Any, attributes: Sequence[str], *, weights: Any, members
     require_aligned(records, weights)
     for name in attributes:
         if name == key or (isinstance(weights, str) and name == weights):
-            raise InvalidOptionError(f"column {name!r} is {'the key' if name == key else 'the weights'}, no attribute")
+            raise InvalidOptionError(
+                f"column {name!r} is {'the key' if name == key else 'the weights'}, not an attribute"
+            )
     here = [name for name in attributes if name in source.names]
     own, count = _cells(source, here, "the records")
     given = _weights(source, weights, count)
     if key is None:
         if members is not None:
-            raise InvalidOptionError("members need key=, the column that says which record each of them belongs to")
+            raise InvalidOptionError("members need key=, the column with the record that each member belongs to")
         return Units(own, None, np.arange(count), given, given, "records")
     labels = _column(source, key, "the records")
     if members is None:
@@ -133,7 +135,9 @@ def _households(
     distinct, first = np.unique(homes, return_index=True)
     if len(distinct) < len(homes):
         again = int(np.setdiff1d(np.arange(len(homes)), first)[0])
-        raise InvalidTableError(f"the key {key!r} has {homes[again]!r} twice among the records; each household is one")
+        raise InvalidTableError(
+            f"the key {key!r} has {homes[again]!r} twice among the records; each household must be one record"
+        )
     persons = read_records(members)
     wanted = [name for name in attributes if name in persons.names and name not in here]
     theirs, count = _cells(persons, wanted, "the members")
@@ -145,7 +149,8 @@ def _households(
         unknown = np.arange(1)
     if len(unknown):
         raise InvalidTableError(
-            f"member {unknown[0]} (counted from 0) belongs to {key}={of_person[unknown[0]]!r}, which is no record"
+            f"member {unknown[0]} (counted from 0) belongs to {key}={of_person[unknown[0]]!r}, which is not among the "
+            "records"
         )
     home = first[at]
     aggregate = sparse.csr_array((np.ones(count), (home, np.arange(count))), shape=(len(homes), count))
@@ -183,7 +188,7 @@ def _cells(source: Records, names: Sequence[str], whose: str) -> tuple[Cells, in
     columns = source.select(list(names) or list(source.names[:1]))
     count = len(next(iter(columns.values()))) if columns else 0
     if not count:
-        raise InvalidTableError(f"{whose} are empty: there is nothing to give a weight")
+        raise InvalidTableError(f"{whose} are empty: there is nothing to calibrate")
     for name in names:
         column = columns[name]
         if is_numeric(column):
@@ -195,7 +200,7 @@ def _cells(source: Records, names: Sequence[str], whose: str) -> tuple[Cells, in
         if len(missing):
             raise InvalidTableError(
                 f"column {name!r} of {whose} is missing in {len(missing)} of {count} rows ({listed(missing, 5)}), "
-                "counted from 0; fill them in, or leave such rows out, before weights are made"
+                "counted from 0; fill them in or drop such rows first"
             )
         attributes.append(name)
         categories.append(factor.categories)
@@ -208,7 +213,7 @@ def _cells(source: Records, names: Sequence[str], whose: str) -> tuple[Cells, in
 def _numbers(column: nw.Series[Any], name: str, whose: str) -> FloatArray:
     def fail(row: int, what: str) -> NoReturn:
         raise InvalidTableError(
-            f"column {name!r} of {whose} {what} in row {row} (counted from 0); its total needs every number"
+            f"column {name!r} of {whose} {what} in row {row} (counted from 0); its total needs all values"
         )
 
     return numbers_of(column, fail)
@@ -221,7 +226,7 @@ def _weights(source: Records, weights: Any, count: int) -> FloatArray:
     if len(column) != count:
         raise InvalidTableError(f"there are {len(column)} weights for {count} records")
     if not is_numeric(column):
-        raise InvalidTableError(f"weights must be numbers, one a record, got {column.dtype}")
+        raise InvalidTableError(f"weights must be numbers, one per record, got {column.dtype}")
 
     def fail(row: int, what: str) -> NoReturn:
         raise InvalidTableError(f"the weight of row {row} (counted from 0) {what}")
@@ -241,5 +246,5 @@ def _require_equal_weights(given: FloatArray, unit: IntArray, key: str, labels: 
         row = int(differs[0])
         raise InvalidTableError(
             f"the records with {key}={labels[row]!r} have different weights ({first[unit[row]]:g} and {given[row]:g}); "
-            "records that share a weight begin with one"
+            "records that share a weight must have the same initial weight"
         )

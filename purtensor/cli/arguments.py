@@ -15,19 +15,19 @@ from purtensor.cli.usage import Parser
 from purtensor.solving.solvers import SOLVERS
 
 EXIT_CODES = """\
-exit codes: 0 done, 2 usage or bad input, 3 infeasible, 4 not converged, 5 too large for the memory, 130 interrupted"""
+exit codes: 0 success, 2 wrong usage or invalid input, 3 infeasible, 4 not converged, 5 too large, 130 interrupted"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; `command` in its result names the module of purtensor.cli to run."""
     parser = Parser(
         prog="purtensor",
-        description="Information projections of categorical data: labelled, sparse, fast, and proved.",
+        description="Information projections of categorical data, with labels, sparse tables and certificates.",
         epilog=EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"purtensor {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.add_argument("--json", action="store_true", help="print one object of JSON, also for errors")
+    parser.add_argument("--debug", action="store_true", help="print the traceback of an error")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, also for errors")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_inspect(commands)
@@ -46,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_info(commands)
     _add_warmup(commands)
     for command in commands.choices.values():  # before or after the command
-        command.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one object of JSON")
+        command.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON object")
         command.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help="print errors only")
     return parser
 
@@ -54,16 +54,19 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_inspect(commands: Any) -> None:
     parser = commands.add_parser(
         "inspect",
-        help="look at the columns of a file before anything is solved",
-        description="Tell of each column its categories, gaps and type, and whether it looks like a weight, an "
-        "identifier, a number to be binned, or a proxy of what is protected; then what to type next.",
+        help="report the columns of a file",
+        description="Report the categories, missing values and type of each column, and whether it looks like a "
+        "weight, an "
+        "identifier, a number to bin, or a proxy of the protected columns; then suggest the next command.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument("file", metavar="FILE", help="records, of any kind that is read; - for what is piped in")
-    data = parser.add_argument_group("the data, where it is known")
-    data.add_argument("--response", metavar="Y", help="the column that is decided")
-    data.add_argument("--protected", nargs="+", metavar="S", help="columns it must not depend on (default: by name)")
-    data.add_argument("--weights", metavar="COLUMN", help="a weight or count for each row (default: by name)")
+    parser.add_argument("file", metavar="FILE", help="records in a supported format; - for standard input")
+    data = parser.add_argument_group("the data (optional)")
+    data.add_argument("--response", metavar="Y", help="the response, a column")
+    data.add_argument(
+        "--protected", nargs="+", metavar="S", help="columns that the response must not depend on (default: by name)"
+    )
+    data.add_argument("--weights", metavar="COLUMN", help="column of weights or counts of the rows (default: by name)")
     add_missing_values(data)
     parser.set_defaults(bins=[], missing="raise")  # what `project` takes, and messages name
 
@@ -71,7 +74,7 @@ def _add_inspect(commands: Any) -> None:
 def _add_project(commands: Any) -> None:
     parser = commands.add_parser(
         "project",
-        help="make a fair version of your own data",
+        help="compute the fair version of a data set",
         description="Project a data set onto demographic parity (P), utility (U) and realism (R), and write the "
         "projection: the fair distribution that is closest to the data.",
         epilog=EXIT_CODES,
@@ -91,73 +94,76 @@ def _add_project(commands: Any) -> None:
         "--stop-on",
         default="residual",
         choices=("residual", "tv_bound", "log_ratio"),
-        help="what the tolerance is of: the largest miss, the proved distance in total variation, or the proved bound "
-        "on the logarithm of the factor that any profile is off, for odds ratios and rare groups (default: residual)",
+        help="quantity compared with the tolerance: the largest miss, the proved total variation distance, or the "
+        "proved bound "
+        "on the log ratio of every profile, for odds ratios and rare groups (default: residual)",
     )
-    solution.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
-    solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after so many seconds")
+    solution.add_argument("--max-iterations", type=int, metavar="N", help="stop after N iterations")
+    solution.add_argument("--max-seconds", type=float, metavar="T", help="stop after T seconds")
     solution.add_argument(
         "--out",
         type=Path,
         required=True,
         metavar="PATH",
-        help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table; of "
-        "a stored table .zarr for the table, any other new folder for the whole result",
+        help="output: .nc for the complete result with its certificate, .csv, .csv.gz or .parquet for the table; for "
+        "a stored table, .zarr for the table or any other new folder for the complete result",
     )
     _add_people(solution)
     solution.add_argument(
         "--report",
         type=Path,
         metavar="DIR",
-        help="write a page on what was reached into a folder",
+        help="write a report into a folder",
     )
 
 
 def _add_diagnose(commands: Any) -> None:
     parser = commands.add_parser(
         "diagnose",
-        help="tell whether your own data has a fair version, and why not",
-        description="Tell whether demographic parity (P), utility (U) and realism (R) can be met together on the "
-        "profiles of a data set, with a proof that is checked, and explain it in the data's own labels.",
-        epilog="exit codes: 0 they can be met, 2 usage or bad input, 3 they cannot, 4 not decided, 5 too large for the "
+        help="prove whether a fair version of a data set exists",
+        description="Decide whether demographic parity (P), utility (U) and realism (R) can be met together on the "
+        "profiles of a data set, with a checked proof, and explain the result in the labels of the data.",
+        epilog="exit codes: 0 feasible, 2 wrong usage or invalid input, 3 infeasible, 4 undecided, 5 too large for the "
         "memory",
     )
     _add_data(parser)
     _add_question(parser)
     _add_bounds(parser)
-    parser.add_argument("--proof", action="store_true", help="print the whole proof, however long")
+    parser.add_argument("--proof", action="store_true", help="print the complete proof")
 
 
 def _add_relax(commands: Any) -> None:
     parser = commands.add_parser(
         "relax",
-        help="make your own data as fair as it can be where not all can hold",
-        description="Find the distribution that keeps the hard conditions and comes as close to the soft ones as it is "
-        "worth: divergence from the data plus a penalty for what the soft ones miss.",
+        help="find the nearest distribution when not all conditions can hold",
+        description="Find the distribution that meets the hard conditions and minimises the "
+        "divergence from the data plus a penalty for violations of the soft conditions.",
         epilog=EXIT_CODES,
     )
     _add_data(parser)
     _add_question(parser)
     relaxed = parser.add_argument_group("the relaxation")
-    relaxed.add_argument("--soft", default="P", metavar="P", help="letters of conditions that may miss (default: P)")
+    relaxed.add_argument("--soft", default="P", metavar="P", help="letters of the soft conditions (default: P)")
     relaxed.add_argument(
-        "--penalty", choices=("kl", "l1", "quadratic"), default="kl", help="of what they miss (default: kl)"
+        "--penalty", choices=("kl", "l1", "quadratic"), default="kl", help="penalty for violations (default: kl)"
     )
     relaxed.add_argument(
         "--penalty-strength",
         type=float,
         default=1.0,
         metavar="NATS",
-        help="what one unit of penalty is worth, in nats of divergence (default: 1)",
+        help="weight of the penalty, in nats of divergence per unit (default: 1)",
     )
-    relaxed.add_argument("--tolerance", type=float, default=1e-10, help="of the hard conditions (default: 1e-10)")
-    relaxed.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many iterations")
+    relaxed.add_argument(
+        "--tolerance", type=float, default=1e-10, help="tolerance of the hard conditions (default: 1e-10)"
+    )
+    relaxed.add_argument("--max-iterations", type=int, metavar="N", help="stop after N iterations")
     relaxed.add_argument(
         "--out",
         type=Path,
         required=True,
         metavar="PATH",
-        help="where to write: .nc for the whole result with its evidence, .csv, .csv.gz or .parquet for the table",
+        help="output: .nc for the complete result with its certificate, .csv, .csv.gz or .parquet for the table",
     )
     _add_people(relaxed)
 
@@ -165,9 +171,9 @@ def _add_relax(commands: Any) -> None:
 def _add_curve(commands: Any) -> None:
     parser = commands.add_parser(
         "curve",
-        help="trace what parity costs on your own data, from none of it to all",
-        description="Trace the price of parity: the least divergence from the data for each violation of parity that "
-        "is allowed, utility and realism kept, with the disparity ratios along the way.",
+        help="trace the divergence against the allowed violation of parity",
+        description="Trace the cost of parity: the least divergence from the data for each allowed violation of "
+        "parity, subject to utility and realism, with the disparity ratios.",
         epilog=EXIT_CODES,
     )
     _add_data(parser)
@@ -179,15 +185,18 @@ def _add_curve(commands: Any) -> None:
         type=float,
         nargs="+",
         metavar="E",
-        help="violations to allow, sum of |p(y, s) - f(y) f(s)| (default: from the smallest there is to the data's)",
+        help="allowed violations, sum of |p(y, s) - f(y) f(s)| (default: from the smallest possible to that of the "
+        "data)",
     )
-    traced.add_argument("--points", type=int, default=21, metavar="N", help="how many, without --slacks (default: 21)")
+    traced.add_argument(
+        "--points", type=int, default=21, metavar="N", help="number of violations without --slacks (default: 21)"
+    )
     traced.add_argument(
         "--out",
         type=Path,
         required=True,
         metavar="PATH",
-        help="where to write: .csv, .parquet or .nc; pictures go beside it as .svg and .png",
+        help="output: .csv, .parquet or .nc; figures are written beside it as .svg and .png",
     )
 
 
@@ -196,15 +205,15 @@ def _add_people(group: Any) -> None:
         "--weights-out",
         type=Path,
         metavar="PATH",
-        help="write the records as well, with a weight for each in the column 'weight', .csv or .parquet",
+        help="also write the records with their weights in a column 'weight', .csv or .parquet",
     )
     group.add_argument(
         "--rows",
         type=int,
         metavar="N",
-        help="write to --out, in place of the table, N rows drawn from the result, with the columns of the file",
+        help="write N rows drawn from the result to --out instead of the table, with the columns of the file",
     )
-    group.add_argument("--seed", type=int, default=0, help="of --rows (default: 0)")
+    group.add_argument("--seed", type=int, default=0, help="seed of --rows (default: 0)")
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
@@ -213,21 +222,25 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help=".csv, .tsv (also .gz) or .parquet: records, or counts; for project and diagnose also a stored table "
-        "(.zarr), which is taken as it is",
+        "(.zarr), which is used unchanged",
     )
     data = parser.add_argument_group("the data")
-    data.add_argument("--response", required=True, metavar="Y", help="the column that is decided")
-    data.add_argument("--protected", required=True, nargs="+", metavar="S", help="columns it must not depend on")
-    data.add_argument("--unprotected", nargs="+", metavar="X", help="all other columns to use (default: all others)")
+    data.add_argument("--response", required=True, metavar="Y", help="the response, a column")
     data.add_argument(
-        "--weights", metavar="COLUMN", help="a weight or count for each row (default: the column 'count', if any)"
+        "--protected", required=True, nargs="+", metavar="S", help="columns that the response must not depend on"
+    )
+    data.add_argument("--unprotected", nargs="+", metavar="X", help="other columns to use (default: all)")
+    data.add_argument(
+        "--weights", metavar="COLUMN", help="column of weights or counts of the rows (default: 'count', if any)"
     )
     add_missing(data)
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
     question = parser.add_argument_group("the question")
-    question.add_argument("--conditions", default="PUR", metavar="PUR", help="letters of P, U, R (default: PUR)")
+    question.add_argument(
+        "--conditions", default="PUR", metavar="PUR", help="conditions, letters among P, U, R (default: PUR)"
+    )
     question.add_argument(
         "--reference",
         default="empirical",
@@ -244,7 +257,8 @@ def _add_bounds(parser: argparse.ArgumentParser) -> None:
         type=float,
         nargs=2,
         metavar=("LOW", "HIGH"),
-        help="what each profile may have at least and at most, times what it has in the reference (default: no bounds)",
+        help="lower and upper bound on the mass of each profile, as multiples of its reference mass (default: no "
+        "bounds)",
     )
 
 
@@ -254,7 +268,7 @@ def _add_strength(group: Any) -> None:
         type=float,
         default=1e-4,
         metavar="LAMBDA",
-        help="pseudo-count of each profile on Y x observed (S, X) (default: 1e-4)",
+        help="pseudo-count of each profile of Y x observed (S, X) (default: 1e-4)",
     )
 
 
@@ -267,22 +281,26 @@ def _add_reproduce(commands: Any) -> None:
     parser.add_argument(
         "study",
         choices=("adult", "wage"),
-        help="adult: income in the UCI Adult data, embedded; wage: five wage ranges in the Current Population Survey",
+        help="adult: income in the embedded UCI Adult data; wage: five wage ranges in the Current Population Survey",
     )
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="FOLDER", help="default: out")
     parser.add_argument(
-        "--strength", type=float, default=1e-4, metavar="LAMBDA", help="of the regularization (default: 1e-4)"
+        "--strength",
+        type=float,
+        default=1e-4,
+        metavar="LAMBDA",
+        help="pseudo-count of the regularization (default: 1e-4)",
     )
     parser.add_argument(
         "--data-sets", type=int, default=100, metavar="N", help="adult: data sets to generate (default: 100)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random draws (default: 0)")
     parser.add_argument(
         "--drawn-from",
         choices=("empirical", "regularized"),
         default="empirical",
-        help="what simulated sets are drawn from: the data as they are, as in the paper, or f, which has profiles that "
-        "nobody has (default: empirical)",
+        help="distribution of simulated sets: the data, as in the paper, or f, which has profiles without "
+        "observations (default: empirical)",
     )
     parser.add_argument(
         "--unseen",
@@ -291,65 +309,71 @@ def _add_reproduce(commands: Any) -> None:
         help="test people whose profile is not in the training set: predicted by q(y), or left out (default: marginal)",
     )
     parser.add_argument(
-        "--workers", type=int, default=2, metavar="N", help="threads; the numbers do not depend on them (default: 2)"
+        "--workers",
+        type=int,
+        default=2,
+        metavar="N",
+        help="number of threads; does not affect the results (default: 2)",
     )
     wage = parser.add_argument_group("wage")
     wage.add_argument(
         "--cps",
         type=Path,
         metavar="FILE",
-        help="the gender-pay-gap file (.csv or .dta), all its years; without it an embedded survey of 1994-95",
+        help="the gender-pay-gap file (.csv or .dta) with all its years (default: an embedded survey of 1994-95)",
     )
     wage.add_argument(
         "--sets",
         type=int,
         default=1000,
         metavar="N",
-        help="simulated training and test sets, three projections each (default: 1000)",
+        help="number of simulated training and test sets, with three projections each (default: 1000)",
     )
     wage.add_argument(
         "--wage-edges",
         type=float,
         nargs="+",
         metavar="DOLLARS",
-        help="where a wage range begins, in dollars an hour (default: 10 20 30 40 with --cps, else 5 7.5 10 15)",
+        help="lower ends of the wage ranges, in dollars per hour (default: 10 20 30 40 with --cps, else 5 7.5 10 15)",
     )
     wage.add_argument(
-        "--age-edges", type=float, nargs="+", metavar="YEARS", help="where an age group begins (default: 30 50)"
+        "--age-edges", type=float, nargs="+", metavar="YEARS", help="lower ends of the age groups (default: 30 50)"
     )
     wage.add_argument(
         "--education-edges",
         type=float,
         nargs="+",
         metavar="YEARS",
-        help="with --cps: where a group of years of schooling begins (default: 12 13 16)",
+        help="with --cps: lower ends of the groups of years of schooling (default: 12 13 16)",
     )
     wage.add_argument(
         "--education-map",
         type=Path,
         metavar="CSV",
-        help="without --cps: category,group of each of the 16 categories of education (default: no diploma, high "
+        help="without --cps: file with columns category,group for the 16 categories of education (default: no "
+        "diploma, high "
         "school, some college, degree)",
     )
     wage.add_argument(
         "--sector-map",
         type=Path,
         metavar="CSV",
-        help="category,group of each industry (default: the paper's seven sectors, and manufacturing)",
+        help="file with columns category,group for the industries (default: the seven sectors of the paper, and "
+        "manufacturing)",
     )
 
 
 def _add_info(commands: Any) -> None:
     commands.add_parser(
         "info",
-        help="versions, threads, cache, memory, embedded data",
-        description="Print what a bug report should say: versions, threads, cache, memory, embedded data.",
+        help="print versions, threads, cache, memory and embedded data",
+        description="Print the information for a bug report: versions, threads, cache, memory, embedded data.",
     )
 
 
 def _add_warmup(commands: Any) -> None:
     commands.add_parser(
         "warmup",
-        help="compile every kernel now, so that later runs compute at once",
-        description="Compile every kernel and keep it in the cache: for those who build images, or install for others.",
+        help="compile all kernels now, so that later runs need not",
+        description="Compile all kernels and cache them, for example in an image or an installation for other users.",
     )

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
         return _write_template(arguments, records, members)
     for path, frame in ((arguments.file, records), (arguments.members, members)):
         if frame is not None and arguments.name in frame:
-            raise InvalidOptionError(f"{path.name} has a column {arguments.name!r}: give another --name")
+            raise InvalidOptionError(f"{path.name} already has a column {arguments.name!r}: choose another --name")
     controls = read_frame(arguments.controls, arguments)
     found = calibrate(
         records,
@@ -75,30 +75,30 @@ def _check_written(arguments: argparse.Namespace) -> None:
     """Refuse what could not be written, or makes no sense together, before anything is read."""
     if arguments.template is not None:
         if not arguments.scopes:
-            raise InvalidOptionError("--template needs --scopes, the columns that are to be controlled")
+            raise InvalidOptionError("--template needs --scopes, the columns to control")
         if arguments.controls is not None or arguments.report is not None:
-            raise InvalidOptionError("--template writes the controls to fill in: leave out --controls and --report")
+            raise InvalidOptionError("--template writes the controls to fill in: remove --controls and --report")
     elif arguments.controls is None:
-        raise InvalidOptionError("give --controls FILE, or --template FILE with --scopes to make one to fill in")
+        raise InvalidOptionError("give --controls FILE, or --template FILE with --scopes to create one to fill in")
     elif arguments.scopes:
-        raise InvalidOptionError("--scopes are for --template: the controls say themselves what they are about")
+        raise InvalidOptionError("--scopes applies to --template only: the controls contain their scopes")
     path = arguments.out if arguments.template is None else arguments.template
     if path is None:
-        raise InvalidOptionError("give --out FILE, where the records are to be written with their weights")
+        raise InvalidOptionError("give --out FILE, to which the records are written with their weights")
     _require_frame(path, "--out" if arguments.template is None else "--template")
     if arguments.members_out is not None:
         if arguments.members is None:
-            raise InvalidOptionError("--members-out needs --members: without them all weights are in --out")
+            raise InvalidOptionError("--members-out needs --members: without members, all weights are written to --out")
         _require_frame(arguments.members_out, "--members-out")
     if arguments.report is not None:
         if arguments.report.suffix.lower() not in (".html", ".htm"):
-            raise InvalidOptionError(f"--report is written as .html, got {arguments.report.name}")
+            raise InvalidOptionError(f"--report must end in .html, got {arguments.report.name}")
         require_writable(arguments.report, "--report")
 
 
 def _require_frame(path: Path, option: str) -> None:
     if ending(path) == NETCDF:
-        raise InvalidOptionError(f"frames are written as .csv, .csv.gz or .parquet, got {path.name}")
+        raise InvalidOptionError(f"the output must end in .csv, .csv.gz or .parquet, got {path.name}")
     require_writable(path, option)
 
 

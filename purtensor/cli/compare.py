@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _compare(arguments: argparse.Namespace, executor: Any) -> int:
     if not arguments.problems:
-        raise InvalidOptionError("nothing to compare on: name a problem, such as b")
+        raise InvalidOptionError("no problem was given: name one, such as b")
     solvers = [_solver(name) for name in arguments.solvers]
     names = [name_of(solver) for solver in solvers]
     baseline = arguments.baseline or names[0]
@@ -99,7 +99,9 @@ def _written(compared: Comparison, arguments: argparse.Namespace, baseline: str)
 
 
 def _show(compared: Comparison) -> None:
-    title = "runs: residual of the returned table for total mass 1, KL of the certified answer from it in nats"
+    title = (
+        "runs: residual of the returned table at total mass 1; KL divergence of the certified answer from it in nats"
+    )
     show_table(title, *_rows(compared.table()))
 
 

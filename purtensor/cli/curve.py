@@ -28,7 +28,7 @@ _ENDINGS = (".nc", ".csv", ".parquet")
 def run(arguments: argparse.Namespace) -> int:
     """Read the file, trace the curve, write numbers and pictures, print them, and return the exit code."""
     if arguments.out.suffix not in _ENDINGS:
-        raise InvalidOptionError(f"--out ends in {', '.join(_ENDINGS)}, which say the kind of file: {arguments.out}")
+        raise InvalidOptionError(f"--out must end in one of {', '.join(_ENDINGS)}, got {arguments.out}")
     require_writable(arguments.out)
     if arguments.points < 2:
         raise InvalidOptionError(f"--points must be 2 or more, the two ends, got {arguments.points}")

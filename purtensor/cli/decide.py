@@ -30,7 +30,7 @@ from purtensor.tables.io.files import ending
 def run(arguments: argparse.Namespace) -> None:
     """Read the files, decide, write the people with their decisions, and print the rates of each group."""
     if ending(arguments.out) == NETCDF:
-        raise InvalidOptionError(f"people are written as .csv, .csv.gz or .parquet, got {arguments.out.name}")
+        raise InvalidOptionError(f"--out must end in .csv, .csv.gz or .parquet, got {arguments.out.name}")
     require_writable(arguments.out)
     records = _read(arguments.file, arguments)
     people = records if arguments.people is None else _read(arguments.people, arguments)
@@ -74,10 +74,10 @@ def _read(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
     frame = read_frame(path, arguments)
     if COUNT in frame and arguments.weights != COUNT:
         raise InvalidOptionError(
-            f"{path.name} has a column {COUNT!r}: a row must be one person to be decided for, not several"
+            f"{path.name} has a column {COUNT!r}: each row must be one person to decide about, not several"
         )
     if not len(frame):
-        raise InvalidTableError(f"{path.name} has no row: there is nobody to learn from, or to decide for")
+        raise InvalidTableError(f"{path.name} has no row: there is nobody to fit to or to decide about")
     return frame
 
 
@@ -119,7 +119,7 @@ def _predictors(records: pd.DataFrame, people: pd.DataFrame, arguments: argparse
                 name, list(people.columns), where=(arguments.people or arguments.file).name
             )
     if arguments.name in people:
-        raise InvalidOptionError(f"the people have a column {arguments.name!r}: give another --name")
+        raise InvalidOptionError(f"the people already have a column {arguments.name!r}: choose another --name")
     return predictors
 
 
@@ -132,7 +132,7 @@ def _rates(words: Sequence[str] | None, responses: pd.Series) -> Mapping[object,
     for word in words:
         name, equals, share = word.rpartition("=")
         if not equals:
-            raise InvalidOptionError(f"--rate is written as no=0.8 yes=0.2, not {word!r}")
+            raise InvalidOptionError(f"--rate must be written as no=0.8 yes=0.2, got {word!r}")
         if name not in categories:
             raise UnknownCategoryError(
                 f"no category {name!r} in {responses.name}; it has {listed(sorted(categories), 20)}"
@@ -140,7 +140,7 @@ def _rates(words: Sequence[str] | None, responses: pd.Series) -> Mapping[object,
         try:
             rates[categories[name]] = float(share)
         except ValueError:
-            raise InvalidOptionError(f"--rate is written as no=0.8 yes=0.2, not {word!r}") from None
+            raise InvalidOptionError(f"--rate must be written as no=0.8 yes=0.2, got {word!r}") from None
     return rates
 
 

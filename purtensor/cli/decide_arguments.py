@@ -12,21 +12,25 @@ def add_decide(commands: Any, epilog: str) -> None:
     """Add the command to a parser's commands."""
     parser = commands.add_parser(
         "decide",
-        help="take decisions about people that are fair, and say what they cost",
+        help="make fair decisions about people, and report their cost",
         description="Project the records of a file onto demographic parity, and decide for each record, or for other "
-        "people, by a rule; then show how often each group gets each decision, and how often that is right. A row that "
+        "people; then show the rate of each decision in each group, and the accuracy. A row that "
         "is dropped for a missing value is not learned from, and gets no decision.",
         epilog=epilog,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="records to learn from, a row a person")
+    parser.add_argument("file", type=Path, metavar="FILE", help="records to fit to, one row per person")
     data = parser.add_argument_group("the data")
-    data.add_argument("--response", required=True, metavar="Y", help="the column that is decided")
-    data.add_argument("--protected", required=True, nargs="+", metavar="S", help="columns it must not depend on")
-    data.add_argument("--unprotected", nargs="+", metavar="X", help="all other columns to use (default: all others)")
-    data.add_argument("--weights", metavar="COLUMN", help="a weight for each row to learn from")
+    data.add_argument("--response", required=True, metavar="Y", help="the response, a column")
+    data.add_argument(
+        "--protected", required=True, nargs="+", metavar="S", help="columns that the response must not depend on"
+    )
+    data.add_argument("--unprotected", nargs="+", metavar="X", help="other columns to use (default: all)")
+    data.add_argument("--weights", metavar="COLUMN", help="column of weights of the rows to fit to")
     add_missing(data)
     question = parser.add_argument_group("the question")
-    question.add_argument("--conditions", default="PUR", metavar="PUR", help="letters of P, U, R (default: PUR)")
+    question.add_argument(
+        "--conditions", default="PUR", metavar="PUR", help="conditions, letters among P, U, R (default: PUR)"
+    )
     question.add_argument(
         "--reference",
         default="empirical",
@@ -46,36 +50,38 @@ def add_decide(commands: Any, epilog: str) -> None:
         "--decision",
         choices=("fair", "draw", "likeliest"),
         default="fair",
-        help="fair: the least loss at one rate for all groups; draw: from the probabilities; likeliest: the category "
+        help="fair: least loss with the same rates for all groups; draw: draw from the probabilities; likeliest: "
+        "the category "
         "of largest probability, which is not fair (default: fair)",
     )
     decisions.add_argument(
         "--rate",
         nargs="+",
         metavar="CATEGORY=SHARE",
-        help="of fair: how often each category is decided, such as no=0.8 yes=0.2 (default: as often as in the data)",
+        help="rates of the fair decisions, such as no=0.8 yes=0.2 (default: those of the data)",
     )
     decisions.add_argument(
-        "--people", type=Path, metavar="FILE", help="records to decide for, with the same columns (default: FILE)"
+        "--people", type=Path, metavar="FILE", help="records to decide about, with the same columns (default: FILE)"
     )
     decisions.add_argument(
         "--ids",
         metavar="COLUMN",
-        help="what identifies a person: what is drawn depends on it and on the seed alone (default: the row's number)",
+        help="column that identifies a person; draws depend only on it and on the seed (default: the row number)",
     )
-    decisions.add_argument("--seed", type=int, default=0, help="of what is drawn (default: 0)")
+    decisions.add_argument("--seed", type=int, default=0, help="seed of the draws (default: 0)")
     decisions.add_argument(
         "--unseen",
         choices=("marginal", "raise"),
         default="marginal",
-        help="people of a profile that FILE has not: at the rate of the whole, or refused (default: marginal)",
+        help="people with a profile that is not in FILE: decide by the overall rates, or raise an error (default: "
+        "marginal)",
     )
     decisions.add_argument(
         "--name",
         default="decision",
         metavar="COLUMN",
-        help="the column of decisions (default: decision)",
+        help="column of the decisions (default: decision)",
     )
     decisions.add_argument(
-        "--out", type=Path, required=True, metavar="PATH", help="where the people are written with their decisions"
+        "--out", type=Path, required=True, metavar="PATH", help="write the people with their decisions"
     )

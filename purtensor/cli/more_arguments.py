@@ -13,21 +13,30 @@ def add_rake(commands: Any, exit_codes: str) -> None:
     """Add the command that weights a sample to marginals in files."""
     parser = commands.add_parser(
         "rake",
-        help="weight a sample so that it has the marginals in your files",
-        description="Give each record of a sample the weight, nearest to its own, with which the sample has the "
-        "marginals of the files: each has columns of labels and one of counts, shares or per cent. For bounds, "
-        "intervals and totals of numbers see calibrate.",
+        help="compute weights with which a sample has the marginals given in files",
+        description="Compute the weights nearest to the design weights with which a sample has the "
+        "marginals in the files; each file has columns of labels and one of counts, shares or per cent. For bounds, "
+        "intervals and totals of numeric columns see calibrate.",
         epilog=exit_codes,
     )
-    parser.add_argument("file", type=Path, metavar="SAMPLE", help="records, of any kind that is read")
+    parser.add_argument("file", type=Path, metavar="SAMPLE", help="records in a supported format")
     parser.add_argument(
-        "--targets", nargs="+", type=Path, required=True, metavar="FILE", help="one marginal each, such as sex.csv"
+        "--targets",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="files with one marginal each, such as sex.csv",
     )
-    parser.add_argument("--weights", metavar="COLUMN", help="the design weights (default: 'count', if any, else 1)")
-    parser.add_argument("--total", type=float, metavar="N", help="what the weights sum to, where targets are shares")
+    parser.add_argument(
+        "--weights", metavar="COLUMN", help="column of design weights (default: 'count', if any, else 1)"
+    )
+    parser.add_argument("--total", type=float, metavar="N", help="sum of the weights, if targets are shares")
     parser.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
-    parser.add_argument("--name", default="weight", metavar="COLUMN", help="of the weights in --out (default: weight)")
-    parser.add_argument("--out", type=Path, required=True, metavar="PATH", help="the sample with its weights")
+    parser.add_argument(
+        "--name", default="weight", metavar="COLUMN", help="column of the weights in --out (default: weight)"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="PATH", help="write the sample with its weights")
     add_missing_values(parser.add_argument_group("the files"))
     parser.set_defaults(bins=[], missing="raise")
 
@@ -36,16 +45,18 @@ def add_sample(commands: Any, exit_codes: str) -> None:
     """Add the command that draws individuals from a table or a result."""
     parser = commands.add_parser(
         "sample",
-        help="draw people from a table or a result",
+        help="draw records from a table or a result",
         description="Draw individuals from a table of counts or probabilities, or from a saved projection, and write "
-        "one row each.",
+        "one row per individual.",
         epilog=exit_codes,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="a table (.csv, .parquet, .nc) or a saved result (.nc)")
-    parser.add_argument("--rows", type=int, required=True, metavar="N", help="how many to draw")
-    parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same people (default: 0)")
-    parser.add_argument("--without-replacement", action="store_true", help="of counts: each individual at most once")
-    parser.add_argument("--counts", action="store_true", help="write the counts of the profiles, not one row each")
+    parser.add_argument("--rows", type=int, required=True, metavar="N", help="number of rows to draw")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draws (default: 0)")
+    parser.add_argument(
+        "--without-replacement", action="store_true", help="for counts: draw each individual at most once"
+    )
+    parser.add_argument("--counts", action="store_true", help="write the counts of the profiles instead of rows")
     parser.add_argument("--out", type=Path, required=True, metavar="PATH", help=".csv, .csv.gz or .parquet")
 
 
@@ -53,16 +64,18 @@ def add_proxies(commands: Any, exit_codes: str, add_data: Callable[[Any], None],
     """Add the command that ranks predictors by what parity costs with them."""
     parser = commands.add_parser(
         "proxies",
-        help="tell which columns give the protected ones away, and what parity costs with them",
-        description="Rank the columns, alone and together, by what parity costs with them: whether the conditions can "
+        help="find the columns that reveal the protected ones, and what parity costs with them",
+        description="Rank columns and sets of columns by the cost of parity with them: whether the conditions can "
         "be met, the smallest violation, and the divergence in nats.",
         epilog=exit_codes,
     )
     add_data(parser)
     question = parser.add_argument_group("the question")
     add_strength(question)
-    question.add_argument("--largest", type=int, default=2, metavar="N", help="the most columns together (default: 2)")
-    question.add_argument("--out", type=Path, metavar="PATH", help="write the numbers, .csv or .parquet")
+    question.add_argument(
+        "--largest", type=int, default=2, metavar="N", help="largest number of columns in a set (default: 2)"
+    )
+    question.add_argument("--out", type=Path, metavar="PATH", help="write the results, .csv or .parquet")
     parser.set_defaults(conditions="PUR", reference="empirical")
 
 
@@ -70,14 +83,16 @@ def add_path(commands: Any, exit_codes: str, add_data: Callable[[Any], None], ad
     """Add the command that varies the pseudo-count of the reference."""
     parser = commands.add_parser(
         "path",
-        help="trace what the pseudo-count does to the answer, from the data to maximum entropy",
+        help="show how the answer depends on the pseudo-count, from the data to maximum entropy",
         description="Project references of several pseudo-counts onto the same conditions; inf is the distribution of "
-        "largest entropy.",
+        "maximum entropy.",
         epilog=exit_codes,
     )
     add_data(parser)
     question = parser.add_argument_group("the question")
-    question.add_argument("--conditions", default="PUR", metavar="PUR", help="letters of P, U, R (default: PUR)")
+    question.add_argument(
+        "--conditions", default="PUR", metavar="PUR", help="conditions, letters among P, U, R (default: PUR)"
+    )
     question.add_argument(
         "--strengths",
         type=float,
@@ -86,5 +101,5 @@ def add_path(commands: Any, exit_codes: str, add_data: Callable[[Any], None], ad
         metavar="LAMBDA",
         help="pseudo-counts (default: 1e-6 1e-4 0.01 1 inf)",
     )
-    question.add_argument("--out", type=Path, metavar="PATH", help="write the numbers, .csv or .parquet")
+    question.add_argument("--out", type=Path, metavar="PATH", help="write the results, .csv or .parquet")
     parser.set_defaults(reference="empirical", strength=1e-4)

@@ -53,7 +53,9 @@ def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None)
     records = read_frame(arguments.file, arguments, attributes)
     design = weight_column(list(records.columns), arguments.weights, arguments.file.name)
     if arguments.weights_out is not None and NAME in records and design != NAME:
-        raise InvalidOptionError(f"the file has a column {NAME!r}, which --weights-out would write: rename it")
+        raise InvalidOptionError(
+            f"the file has a column {NAME!r}, the name of the column that --weights-out writes: rename it"
+        )
     return People(records, design, arguments.missing)
 
 
@@ -93,5 +95,5 @@ def _write_weights(people: People, result: Any, path: Path) -> dict[str, str]:
 def require_frame(path: Path, option: str) -> None:
     """Refuse a path to write a frame to that is of another kind, or whose folder is not there."""
     if ending(path) == NETCDF:
-        raise InvalidOptionError(f"{option} is written as .csv, .csv.gz or .parquet, got {path.name}")
+        raise InvalidOptionError(f"{option} must end in .csv, .csv.gz or .parquet, got {path.name}")
     require_writable(path, option)

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     require_writable(arguments.out)
     if on_disk and (arguments.weights_out or arguments.rows is not None or arguments.report):
         raise InvalidOptionError(
-            f"{arguments.file.name} is a stored table: --weights-out, --rows and --report are for records"
+            f"{arguments.file.name} is a stored table: --weights-out, --rows and --report need records"
         )
     if arguments.report is not None:
         require_report(arguments.report)
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
 def require_report(folder: Path) -> None:
     """Refuse a report, before anything is solved, into a folder that cannot be made, or without its packages."""
     if folder.exists() and not folder.is_dir():
-        raise InvalidOptionError(f"--report is a folder, and {folder} is a file")
+        raise InvalidOptionError(f"--report must be a folder, got the file {folder}")
     require_writable(folder, "--report")
     missing = next((name for name in ("matplotlib", "jinja2") if find_spec(name) is None), None)
     if missing is not None:

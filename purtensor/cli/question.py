@@ -100,7 +100,7 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
     except InvalidTableError as error:
         if error.code != "missing-values":
             raise
-        told = f"take such rows out of {path.name}, or fill them"  # there is no option for them
+        told = f"remove such rows from {path.name}, or fill them"  # there is no option for them
         raise InvalidTableError(f"{error.where}; {told}", code=error.code, where=error.where, hint=told) from None
 
 

@@ -27,7 +27,9 @@ def run(arguments: argparse.Namespace) -> None:
     require_frame(arguments.out, "--out")
     sample = read_frame(arguments.file, arguments)
     if arguments.name in sample:
-        raise InvalidOptionError(f"{arguments.file.name} has a column {arguments.name!r}: give another --name")
+        raise InvalidOptionError(
+            f"{arguments.file.name} already has a column {arguments.name!r}: choose another --name"
+        )
     design = weight_column(list(sample.columns), arguments.weights, arguments.file.name)
     targets = {path: as_table(read_frame(path, arguments)) for path in arguments.targets}
     for path, target in targets.items():
@@ -84,7 +86,7 @@ def _total(
     if wholes and not all(math.isclose(whole, wholes[0], rel_tol=1e-9) for whole in wholes):
         told = ", ".join(f"{path.name} sums to {whole:,.10g}" for path, whole in counted.items())
         raise InconsistentTargetsError(
-            f"{told}: targets of one population have one total; numbers that sum to 1 are shares, to 100 per cent"
+            f"{told}: all targets must have the same total; numbers that sum to 1 are shares, to 100 per cent"
         )
     if wholes and arguments.total is not None and not math.isclose(wholes[0], arguments.total, rel_tol=1e-9):
         raise InvalidOptionError(f"--total is {arguments.total:,.10g}, but the counts sum to {wholes[0]:,.10g}")

@@ -94,7 +94,7 @@ def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
     """
     if not (arguments.response and arguments.protected):
         raise InvalidOptionError(
-            f"{path} holds records: say what is decided and what is protected, with --response and --protected"
+            f"{path} contains records: name the response and the protected attributes with --response and --protected"
         )
     return read_counts(path, columns_asked(arguments, None, (arguments.response, *arguments.protected)))
 
@@ -168,6 +168,6 @@ def weight_column(names: Sequence[str], asked: str | None, file: str) -> str | N
     """Return the column with the weights: the one that was asked for, or else the one called `count`, if any."""
     if asked is not None and asked != COUNT and COUNT in names:
         raise InvalidOptionError(
-            f"{file} has a column {COUNT!r} and the weights are {asked!r}; rename {COUNT!r} if it is no count"
+            f"{file} has a column {COUNT!r} and the weights are {asked!r}; rename {COUNT!r} if it is not a count"
         )
     return asked if asked is not None else (COUNT if COUNT in names else None)

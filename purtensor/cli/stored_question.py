@@ -57,7 +57,9 @@ def stored_question(arguments: argparse.Namespace) -> Question:
     }
     for word, given in changing.items():
         if given:
-            raise InvalidOptionError(f"{arguments.file.name} is a stored table, taken as it is: {word} is for records")
+            raise InvalidOptionError(
+                f"{arguments.file.name} is a stored table, which is used unchanged: {word} needs records"
+            )
     f = open_table(arguments.file)
     constraints = pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
     return Question(f, _reference(arguments.reference, f), constraints, _facts(arguments.file, f))
@@ -68,7 +70,7 @@ def _reference(name: str, f: StoredTable) -> StoredTable:
         return f
     if Path(name).is_dir() or name.lower().endswith(STORE):
         return open_table(name)
-    raise InvalidOptionError(f"the reference of a stored table is empirical or another stored table, not {name!r}")
+    raise InvalidOptionError(f"the reference of a stored table must be empirical or another stored table, got {name!r}")
 
 
 def _facts(path: Path, f: StoredTable) -> dict[str, str]:

@@ -34,13 +34,13 @@ def binning(arguments: argparse.Namespace) -> dict[str, Any]:
     """
     if arguments.cps is None and arguments.education_edges is not None:
         raise InvalidOptionError(
-            "--education-edges are of years of schooling, in the file of --cps; the embedded "
-            "survey has categories: give --education-map"
+            "--education-edges applies to years of schooling, in the file of --cps; the embedded "
+            "survey has categories: use --education-map"
         )
     if arguments.cps is not None and arguments.education_map is not None:
         raise InvalidOptionError(
-            "--education-map is of the embedded survey's categories; the file of --cps has years "
-            "of schooling: give --education-edges"
+            "--education-map applies to the categories of the embedded survey; the file of --cps has years "
+            "of schooling: use --education-edges"
         )
     asked: dict[str, Any] = {
         name: None if edges is None else tuple(edges)
@@ -68,9 +68,11 @@ def read_map(path: Path) -> dict[str, str]:
     with reading(path):
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     if list(frame.columns) != _MAP_COLUMNS:
-        raise FileFormatError(f"{path.name} has the columns {', '.join(frame.columns)}; a map has category, group")
+        raise FileFormatError(
+            f"{path.name} has the columns {', '.join(frame.columns)}; a map must have the columns category, group"
+        )
     if (frame == "").to_numpy().any():
-        raise FileFormatError(f"{path.name} has an empty field; every category has a group")
+        raise FileFormatError(f"{path.name} has an empty field; every category must have a group")
     repeated = frame["category"][frame["category"].duplicated()]
     if len(repeated):
         raise FileFormatError(f"{path.name} has the category {repeated.iloc[0]!r} twice")
@@ -119,5 +121,5 @@ def _survey(file: Path, **asked: Any) -> Table:
     try:
         return gender_pay_gap(file, **asked)
     except InvalidTableError as error:
-        remedy = f"take such rows out of {file.name} first"
-        raise InvalidTableError(str(error).replace("say missing='drop' or missing='category'", remedy)) from None
+        remedy = f"remove such rows from {file.name} first"
+        raise InvalidTableError(str(error).replace("give missing='drop' or missing='category'", remedy)) from None

@@ -84,10 +84,10 @@ def contenders(solvers: Solvers) -> list[Contender]:
         names = [name_of(solver) for solver in listed]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise InvalidOptionError(f"two solvers are named {twice!r}; give them as a mapping of names")
+            raise InvalidOptionError(f"two solvers are named {twice!r}; pass a mapping to name them")
         named = dict(zip(names, listed, strict=True))
     if not named:
-        raise InvalidOptionError("there is nobody to compare: no solver was given")
+        raise InvalidOptionError("no solver was given: name at least one")
     return [_contender(name, solver) for name, solver in named.items()]
 
 

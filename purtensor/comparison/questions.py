@@ -163,10 +163,10 @@ def questions(problems: Problems, max_seconds: float) -> list[Question]:
         for number, item in enumerate(_several(problems), start=1):
             name = _name_of(item, number)
             if name in named:
-                raise InvalidOptionError(f"two problems are named {name!r}; give them as a mapping of names")
+                raise InvalidOptionError(f"two problems are named {name!r}; pass a mapping to name them")
             named[name] = item
     if not named:
-        raise InvalidOptionError("there is nothing to compare on: no problem was given")
+        raise InvalidOptionError("no problem was given: name at least one")
     return [_question(name, item, max_seconds) for name, item in named.items()]
 
 
@@ -214,7 +214,9 @@ def _found(item: str | Path) -> ProblemLike:
     if isinstance(item, Path) or text.endswith(".nc"):
         saved = load_result(text)
         if not isinstance(saved, Projection):
-            raise InvalidOptionError(f"{text} holds a table; a problem is a projection with its constraints")
+            raise InvalidOptionError(
+                f"{text} contains a table; a problem must be a saved projection, which has constraints"
+            )
         return saved
     if text.partition("(")[0] not in families() or not text.endswith(")"):
         return load(text)

@@ -45,7 +45,9 @@ def array_target(values: Any, axes: Any, shape: Sequence[int]) -> Marginal:
     target = _unmask(values, "a target")
     wanted = tuple(shape[axis] for axis in along)
     if target.shape != wanted:
-        raise InvalidTableError(f"the target over axes {along} has shape {target.shape}, the table's is {wanted} there")
+        raise InvalidTableError(
+            f"the target over axes {along} must have the shape {wanted} of the table, got {target.shape}"
+        )
     return Marginal(dense_table(_domain(along, wanted), target, name="target"))
 
 
@@ -72,7 +74,9 @@ def with_ratio(table: Table, before: Table, after: Table) -> FloatArray:
 def _unmask(values: Any, what: str) -> Any:
     """Return an array, refused where cells of it are masked: what lies under the mask would count."""
     if np.ma.is_masked(values):
-        raise InvalidTableError(f"{what} has masked cells; give each a number, 0 where nothing can be, with filled(0)")
+        raise InvalidTableError(
+            f"{what} has masked cells; give each a number with filled(...), 0 for cells that must be empty"
+        )
     return np.asarray(values)
 
 
@@ -84,7 +88,5 @@ def _checked_axes(axes: Any, count: int) -> tuple[int, ...]:
     along = tuple(np.atleast_1d(axes).tolist())
     fine = all(is_count(axis) and 0 <= axis < count for axis in along) and len(set(along)) == len(along)
     if not (along and fine):
-        raise InvalidOptionError(
-            f"the axes of a target are distinct numbers from 0 to {count - 1}, as Python counts, these are {along}"
-        )
+        raise InvalidOptionError(f"the axes of a target must be distinct integers from 0 to {count - 1}, got {along}")
     return along

@@ -97,8 +97,8 @@ def series_target(target: Any, columns: Sequence[Any], table: FrameTable) -> Mar
         target = target.iloc[:, 0]
     if not isinstance(target, pd.Series) or target.index.nlevels != len(columns):
         raise InvalidOptionError(
-            f"the target over {', '.join(map(str, columns))} is a Series with {len(columns)} index levels, "
-            f"this is {type(target).__name__} with {getattr(getattr(target, 'index', None), 'nlevels', 0)}"
+            f"the target over {', '.join(map(str, columns))} must be a Series with {len(columns)} index levels, "
+            f"got {type(target).__name__} with {getattr(getattr(target, 'index', None), 'nlevels', 0)}"
         )
     index = target.index
     names = list(index.names) if set(index.names) == set(columns) else list(columns)

@@ -90,7 +90,7 @@ class ipfn:  # noqa: N801 - the name that users know
         targets, entries = (len(items_of(given) or ()) for given in (aggregates, dimensions))
         if targets != entries or not targets:
             raise InvalidOptionError(
-                f"each target has its dimensions; there are {targets} targets and {entries} entries"
+                f"each target must have its dimensions, got {targets} targets and {entries} entries"
             )
         if not (is_number(convergence_rate) and convergence_rate > 0):
             raise InvalidOptionError(f"convergence_rate must be a positive relative miss, got {convergence_rate!r}")

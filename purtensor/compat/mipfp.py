@@ -113,12 +113,13 @@ def Ipfp(  # noqa: N802 - the name that users know
     """
     if na_target:
         raise InvalidOptionError(
-            "na_target: a target with missing cells is no marginal; give the cells, or leave it out"
+            "na_target is not supported: a target with missing cells is not a marginal; give the cells, or omit the "
+            "target"
         )
     targets_given, lists_given = (len(items_of(given) or ()) for given in (target_data, target_list))
     if targets_given != lists_given or not targets_given:
         raise InvalidOptionError(
-            f"each target has its axes; there are {targets_given} targets and {lists_given} lists of axes"
+            f"each target must have its axes, got {targets_given} targets and {lists_given} lists of axes"
         )
     table = array_table(seed)
     targets = [array_target(data, axes, table.shape) for axes, data in zip(target_list, target_data, strict=True)]
@@ -144,7 +145,8 @@ def _project(
         return project(reference, targets, tolerance=tolerance, max_iterations=limit, progress=progress)
     except InconsistentTargetsError as error:
         raise InconsistentTargetsError(
-            f"{error}; mipfp would turn all into probabilities: to do so, divide the seed and each target by its total"
+            f"{error}; mipfp converts all to probabilities: to do the same, divide the seed and each target by its "
+            "total"
         ) from None
     except NotConvergedError as error:
         if not isinstance(error.projection, Projection):

@@ -117,11 +117,10 @@ def between(
 def _between(constraint: AnyConstraint, absolute: Any, relative: Any, rate: float | None) -> Between | Ratio:
     if isinstance(constraint, Soft):
         raise InvalidOptionError(
-            "an interval around a soft constraint has no meaning; for a dead zone take "
-            "soft(between(constraint), sd=...)"
+            "an interval around a soft constraint is not defined; for a dead zone use soft(between(constraint), sd=...)"
         )
     if isinstance(constraint, Between):
-        raise InvalidOptionError(f"{constraint.name} is an interval already")
+        raise InvalidOptionError(f"{constraint.name} is already an interval")
     if not isinstance(constraint, Marginal) and not hasattr(constraint, "rows"):
         raise InvalidOptionError(f"between takes constraints, got {type(constraint).__qualname__}")
     for option, width in (("absolute", absolute), ("relative", relative), ("rate", rate)):
@@ -132,7 +131,7 @@ def _between(constraint: AnyConstraint, absolute: Any, relative: Any, rate: floa
     if isinstance(constraint, Ratio):
         return _ratio_between(constraint, absolute, relative, rate)
     if isinstance(constraint, Marginal) and constraint.target is None:
-        raise InvalidOptionError(f"{constraint!r} is an interval already")
+        raise InvalidOptionError(f"{constraint!r} is already an interval")
     if rate is None:
         return Between(constraint, absolute, relative)
     if not is_number(rate):
@@ -142,7 +141,7 @@ def _between(constraint: AnyConstraint, absolute: Any, relative: Any, rate: floa
     if isinstance(constraint, Marginal) and constraint.groups:
         return rates_within(constraint.target, constraint.groups, float(rate), constraint.name)
     raise InvalidOptionError(
-        f"rate is for shares within groups (parity, share, mean), and {constraint.name} has none; give absolute or "
+        f"rate applies to shares within groups (parity, share, mean), and {constraint.name} has none; use absolute or "
         "relative"
     )
 
@@ -154,7 +153,7 @@ def _ratio_between(constraint: Ratio, absolute: Any, relative: Any, rate: float 
     width = next(value for value in (absolute, relative, rate) if value is not None)
     read = read_labelled(width, ends.attributes, f"the width of {constraint.name}")
     if isinstance(read, Labelled):
-        raise InvalidOptionError(f"the width of {constraint.name} must be one number; make a constraint for each group")
+        raise InvalidOptionError(f"the width of {constraint.name} must be one number; create one constraint per group")
     return constraint.widened(read if relative is None else np.abs(ends.lower) * read)
 
 
@@ -183,7 +182,7 @@ def _within_rate(block: RowBlock, base: sparse.csr_array, rate: float) -> RowBlo
 
 def _require_target(lower: FloatArray, upper: FloatArray, name: str) -> None:
     if not (lower == upper).all():
-        raise InvalidOptionError(f"{name} is an interval already; give between a constraint with a target")
+        raise InvalidOptionError(f"{name} is already an interval; between needs a constraint with a target")
 
 
 def _require_widths(width: FloatArray, name: str) -> None:

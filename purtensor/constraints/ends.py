@@ -114,10 +114,10 @@ def read_ends(
         None of the three, a target together with ends, a lower end above the upper one, NaN, or other labels.
     """
     if target is None and lower is None and upper is None:
-        raise InvalidTableError(f"{what} needs a target, or lower= or upper=, got NoneType for all three")
+        raise InvalidTableError(f"{what} needs target=, lower= or upper=, got NoneType")
     if target is not None:
         if lower is not None or upper is not None:
-            raise InvalidTableError(f"{what} has a target together with lower or upper; give one or the other")
+            raise InvalidTableError(f"{what} has both a target and lower or upper; give only one of them")
         read = read_labelled(target, attributes, f"the target of {what}")
         _refuse_infinite(read, what)
         return _of_parts(attributes, what, read, read, unlisted)
@@ -134,8 +134,8 @@ def _same(one: Labelled, other: Labelled) -> bool:
 
 def _refuse_attributes(one: Labelled, other: Labelled, what: str) -> Labelled:
     raise InvalidTableError(
-        f"the lower end of {what} is over {listed(one.domain.attributes)}, the upper one over "
-        f"{listed(other.domain.attributes)}; both have the same attributes"
+        f"the lower limit of {what} is over {listed(one.domain.attributes)}, the upper limit over "
+        f"{listed(other.domain.attributes)}; both must have the same attributes"
     )
 
 
@@ -174,7 +174,7 @@ def _checked(ends: Ends, what: str) -> Ends:
         row = int(wrong[0])
         where = "" if ends.listed is None else f" at {ends.listed.label(row)}"
         raise InvalidTableError(
-            f"the lower end of {what}{where} is {ends.lower[row]:g}, above the upper end {ends.upper[row]:g}"
+            f"the lower limit of {what}{where} is {ends.lower[row]:g}, above the upper limit {ends.upper[row]:g}"
         )
     return ends
 
@@ -220,7 +220,7 @@ def place_rows(
     if len(lost) and (unlisted is None or not _all_known(ends, domain, [column[lost] for column in columns])):
         raise UnknownCategoryError(
             f"the reference has mass in ({described(domain, [column[lost[0]] for column in columns])}), for which "
-            f"{what} gives no number; give one, or leave such profiles out with of="
+            f"{what} has no number; give one, or exclude such profiles with of="
         )
     if len(lost) and unlisted is not None:
         group, more = group_profiles([column[lost] for column in columns], domain.sizes)
@@ -263,7 +263,7 @@ def _refuse_unknown(ends: Ends, known: BoolArray, mapped: tuple[IntArray, ...], 
     name = ends.attributes[level]
     label = ends.listed.domain.categories[level][int(ends.listed.codes[level][row])]
     raise UnknownCategoryError(
-        f"{what} is given for {name}={label!r}, and the reference has no such category of {name!r}; it has "
+        f"{what} is given for {name}={label!r}, but the reference has no such category of {name!r}; it has "
         f"{listed(map(repr, domain.categories[level]))}"
     )
 

@@ -81,7 +81,9 @@ def read_labelled(value: Any, attributes: Sequence[str] | None, what: str) -> fl
         value = dict(zip(_keys_of_series(value, attributes, what), value.tolist(), strict=True))
     if isinstance(value, Mapping):
         if attributes is None:
-            raise InvalidTableError(f"{what} is a mapping, whose labels could be of any attribute; give a table")
+            raise InvalidTableError(
+                f"{what} is a mapping, which does not name the attribute of its labels; give a table"
+            )
         return _of_mapping(value, tuple(attributes), what)
     if not isinstance(value, Table):
         raise InvalidTableError(
@@ -119,7 +121,7 @@ def labelled_of_table(table: Table, what: str) -> Labelled:
     values = as_float64(np.asarray(table.values).reshape(-1), fail)
     unknown = np.flatnonzero(np.isnan(values))
     if len(unknown):
-        fail(int(unknown[0]), "is NaN; leave out a label that has no number, or give it one")
+        fail(int(unknown[0]), "is NaN; give it a number, or remove the label")
     return Labelled(domain, codes, values)
 
 
@@ -138,15 +140,15 @@ def _keys_of_series(series: pd.Series[Any], attributes: Sequence[str] | None, wh
 
 def _of_mapping(mapping: Mapping[Any, Any], attributes: tuple[str, ...], what: str) -> Labelled:
     if not attributes:
-        raise InvalidTableError(f"{what} is a mapping, but its rows have no labels; give a number, or by=")
+        raise InvalidTableError(f"{what} is a mapping, but the rows have no labels; give a number, or by=")
     keys = [(key,) if len(attributes) == 1 else key for key in mapping]
     for key, value in zip(keys, mapping.values(), strict=True):
         if not isinstance(key, tuple) or len(key) != len(attributes):
-            raise InvalidTableError(f"{what} has the label {key!r}; labels are of ({', '.join(attributes)})")
+            raise InvalidTableError(f"{what} has the label {key!r}; labels must be of ({', '.join(attributes)})")
         if not is_number(value):
             raise InvalidTableError(f"{what} at {listed(key)} must be a number, got {value!r}")
     if not keys:
-        raise InvalidTableError(f"{what} is an empty mapping; give one number a label")
+        raise InvalidTableError(f"{what} is an empty mapping; give one number per label")
     columns = list(zip(*keys, strict=True))
     categories = tuple(plain_index(dict.fromkeys(column)) for column in columns)
     codes = tuple(index.get_indexer(pd.Index(column)) for index, column in zip(categories, columns, strict=True))

@@ -73,12 +73,12 @@ class Linear:
         missing = [name for name in ends.attributes if name not in entries.domain.attributes]
         if missing:
             raise InvalidTableError(
-                f"the target of {what} has the dimension {missing[0]!r}, which its coefficients lack; they have "
+                f"the target of {what} has the dimension {missing[0]!r}, which its coefficients do not have; they have "
                 f"{listed(entries.domain.attributes)}"
             )
         if len(ends.attributes) == len(entries.domain.attributes):
             raise InvalidTableError(
-                f"the coefficients of {what} have no attribute of their own: every dimension is one of the target; "
+                f"the coefficients of {what} have no attribute to sum over: every dimension is one of the target; "
                 "name the rows differently from the attributes"
             )
         object.__setattr__(self, "ends", ends)
@@ -163,7 +163,7 @@ class Linear:
             lost = np.flatnonzero((mapped[level] < 0) & (own.values != 0))
             if len(lost):
                 raise UnknownCategoryError(
-                    f"{self.name} has a coefficient for ({own.label(int(lost[0]))}), and the reference has no such "
+                    f"{self.name} has a coefficient for ({own.label(int(lost[0]))}), but the reference has no such "
                     f"category of {name!r}; it has {listed(map(repr, domain.categories[level]))}"
                 )
             reached = np.zeros(len(domain.categories[level]), dtype=bool)
@@ -174,7 +174,7 @@ class Linear:
             if len(missing):
                 raise UnknownCategoryError(
                     f"the reference has mass in {described(domain.select([name]), [columns[level][missing[0]]])}, "
-                    f"which the coefficients of {self.name} do not know"
+                    f"which the coefficients of {self.name} do not cover"
                 )
 
     def __repr__(self) -> str:

@@ -85,7 +85,8 @@ class Marginal:
         """
         if self.target is None:
             raise InvalidOptionError(
-                f"this takes Marginals with a target, got {self!r}; intervals are for purtensor.project and diagnose"
+                f"this function takes Marginals with targets, got {self!r}; intervals are accepted by "
+                "purtensor.project and diagnose"
             )
         if self.coded_target is None:
             return encode(self.target)  # which refuses it, naming the profile
@@ -186,11 +187,13 @@ class StoredMarginal:
         if not isinstance(self.table, StoredTable):
             raise InvalidOptionError(
                 f"a StoredMarginal must be of a stored table, as store_table makes one, got "
-                f"{type(self.table).__qualname__}; of a table in memory take marginals_of"
+                f"{type(self.table).__qualname__}; for a table in memory use marginals_of"
             )
         object.__setattr__(self, "scope", named_attributes(self.scope, self.table.domain))
         if not self.scope:
-            raise InvalidOptionError("a constraint over no attribute is the total, which every projection has")
+            raise InvalidOptionError(
+                "a constraint must be over at least one attribute, got none: the total is kept by every projection"
+            )
 
     @property
     def total(self) -> float:
@@ -270,7 +273,7 @@ def flattened(constraints: Any, kinds: Any) -> tuple[Any, ...]:
     if wrong:
         raise _not_a_constraint(wrong[0])
     if not flat:
-        raise InvalidOptionError("no constraint was given; the projection would be the reference itself")
+        raise InvalidOptionError("no constraint was given: give at least one")
     return tuple(flat)
 
 
@@ -289,8 +292,8 @@ def _not_a_constraint(item: Any) -> InvalidOptionError:
         )
     if isinstance(item, RowConstraint):
         return InvalidOptionError(
-            f"only Marginals with a target are taken here, as for tables on disk, not {item!r}, which goes into "
-            "purtensor.project of a table in memory"
+            f"constraints must be Marginals with a target here and for tables on disk, got {item!r}; pass it to "
+            "purtensor.project with a table in memory"
         )
     return InvalidOptionError(
         f"a constraint must be a purtensor.Marginal, got {type(item).__qualname__}; wrap a table as Marginal(table)"

@@ -29,10 +29,10 @@ def numbers_on_rows(value: Any, block: RowBlock, what: str) -> FloatArray:
     if not isinstance(read, Labelled):
         return np.full(count, read)
     if block.index is None:
-        raise UnknownCategoryError(f"{what} is by label, and the rows have none: give a number")
+        raise UnknownCategoryError(f"{what} is by label, but the rows have no labels: give a number")
     known = {label_of(read.domain, codes): k for k, codes in enumerate(zip(*read.codes, strict=True))}
     labels = [tuple(label) for label in block.index]
     lost = [label for label in labels if label not in known]
     if lost:
-        raise UnknownCategoryError(f"{what} has no number for ({', '.join(map(str, lost[0]))}), which is a row")
+        raise UnknownCategoryError(f"{what} has no number for the row ({', '.join(map(str, lost[0]))})")
     return np.array([read.values[known[label]] for label in labels])

@@ -24,7 +24,7 @@ def soft_positions(constraints: Sequence[Marginal], soft: Any) -> tuple[int, ...
     positions = {_position(constraints, item) for item in named}
     if not positions:
         raise InvalidOptionError(
-            f"soft names no constraint; it takes them by themselves or by position from 0 to {len(constraints) - 1}"
+            f"soft names no constraint; give constraints or their positions from 0 to {len(constraints) - 1}"
         )
     return tuple(sorted(positions))
 
@@ -33,7 +33,7 @@ def _position(constraints: Sequence[Marginal], item: Any) -> int:
     if isinstance(item, Marginal):
         found = [k for k, constraint in enumerate(constraints) if constraint is item]
         if not found:
-            raise InvalidOptionError(f"{item!r} is soft but none of the constraints; name the object itself")
+            raise InvalidOptionError(f"{item!r} in soft is not one of the constraints; pass the same object")
         return found[0]
     try:
         position = index(item)

@@ -71,7 +71,7 @@ class Ratio:
         empty = np.flatnonzero(np.diff(denominators.indptr) == 0)
         if len(empty):
             raise InfeasibleError(
-                f"{self.name}{_at(placed.labels[empty[0]])} has no profile in its base, so that it cannot be met"
+                f"{self.name}{_at(placed.labels[empty[0]])} has no profile in its base, so it cannot be met"
             )
         values = self.values.on(cells)
         if self.counted is not None:
@@ -163,7 +163,7 @@ def mean(values: Any, *, by: Attributes = (), target: Any = None, of: Any = None
     """
     if target is None:
         raise InvalidTableError(
-            "mean builds a constraint and needs a target; the means of a table come from purtensor.marginal, or of "
+            "mean creates a constraint and needs a target; for the means of a table use purtensor.marginal or "
             "purtensor.to_records"
         )
     names = group_names(by)
@@ -223,7 +223,7 @@ def rates_within(target: Table, groups: tuple[str, ...], rate: float, name: str)
     attributes = tuple(str(name) for name in read_ends(None, name, target=target).attributes)
     ends = read_ends(attributes, name, target=target)
     if ends.listed is None:
-        raise InvalidOptionError(f"{name} has no labels, so that it has no rates")
+        raise InvalidOptionError(f"{name} has no labels, and therefore no rates")
     codes = [ends.listed.codes[attributes.index(group)] for group in groups]
     group, _ = group_profiles(codes, ends.listed.domain.select(groups).sizes)
     sums = np.bincount(group, weights=ends.lower)

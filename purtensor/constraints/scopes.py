@@ -46,7 +46,7 @@ def _read_scope(scope: str | Iterable[str]) -> tuple[str, ...]:
     names = tuple(sorted(given, key=str) if isinstance(scope, set | frozenset) else given)
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
-        raise InvalidOptionError(f"a scope holds attribute names, this has {wrong[0]!r}; {_NOTHING_ELSE}")
+        raise InvalidOptionError(f"a scope must contain attribute names, got {wrong[0]!r}; {_NOTHING_ELSE}")
     return names
 
 
@@ -64,6 +64,6 @@ def _read_formula(text: str) -> tuple[tuple[str, ...], ...]:
     names = tuple(tuple(name.strip() for name in term) for term in terms)
     broken = [name for term in names for name in term if not name or re.search(r"\s", name)]
     if broken:
-        what = f"no sign stands between the names {broken[0]!r}" if broken[0] else "a name is missing"
+        what = f"there is no operator between the names {broken[0]!r}" if broken[0] else "a name is missing"
         raise InvalidOptionError(f"{what} in the formula {text!r}; {_NOTHING_ELSE}")
     return names

@@ -73,5 +73,5 @@ def read_selection(of: Any, option: str) -> Selection | None:
 def _labels(value: Any, name: str, option: str) -> tuple[Any, ...]:
     several = items_of(value) if isinstance(value, list | tuple | set | frozenset | np.ndarray) else [value]
     if not several:
-        raise InvalidOptionError(f"{option} must name a category of {name!r}, got none")
+        raise InvalidOptionError(f"{option} must name at least one category of {name!r}, got none")
     return tuple(several)

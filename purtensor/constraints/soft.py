@@ -138,14 +138,14 @@ def soft(
     (<sex: soft, quadratic>, <age: soft, l1>)
     """
     if isinstance(constraint, Table):
-        raise InvalidOptionError("soft takes constraints, got a table; wrap it as Marginal(table)")
+        raise InvalidOptionError("soft must be given constraints, got a table; wrap it as Marginal(table)")
     if not isinstance(constraint, Marginal) and not hasattr(constraint, "rows"):
         return tuple(
             soft(one, penalty=penalty, strength=strength, sd=sd, covariance=covariance, k=k)
             for one in several_constraints(constraint, "soft")
         )
     if isinstance(constraint, Soft):
-        raise InvalidOptionError(f"{constraint.name} is soft already")
+        raise InvalidOptionError(f"{constraint.name} is already soft")
     errors = sd is not None or covariance is not None
     word = penalty if penalty is not None else "quadratic" if errors else "kl"
     check_choice("penalty", word, PENALTIES)
@@ -161,7 +161,7 @@ def _check_prices(word: str, strength: Any, sd: Any, covariance: Any) -> None:
     options = (("strength", strength), ("sd", sd), ("covariance", covariance))
     given = [name for name, value in options if value is not None]
     if len(given) > 1:
-        raise InvalidOptionError(f"give one of strength, sd and covariance, got {' and '.join(given)}")
+        raise InvalidOptionError(f"give only one of strength, sd and covariance, got {' and '.join(given)}")
     if word == "huber" and sd is None:
         raise InvalidOptionError("penalty='huber' needs sd=, the standard error of the targets")
     if word in ("kl", "l1") and given and given != ["strength"]:
@@ -189,9 +189,9 @@ def _covariance(covariance: Any) -> FloatArray:
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
-        raise InvalidTableError("covariance must be positive definite; drop rows that the others imply") from None
+        raise InvalidTableError("covariance must be positive definite; remove rows that the others imply") from None
     return (matrix + matrix.T) / 2
 
 
 def _not_positive(what: str, value: Any) -> str:
-    return f"{what} must be positive and finite, got {value!r}; leave out soft for what must hold exactly"
+    return f"{what} must be positive and finite, got {value!r}; without soft the constraint holds exactly"

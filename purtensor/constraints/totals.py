@@ -102,8 +102,8 @@ def total(
     names = group_names(by)
     if isinstance(values, Table) and target is None and lower is None and upper is None:
         raise InvalidTableError(
-            "total builds a constraint and needs a target, or lower= or upper=; for the sums of a table take "
-            "purtensor.marginal, for its records purtensor.to_records"
+            "total creates a constraint and needs target=, lower= or upper=; for the sums of a table use "
+            "purtensor.marginal, for records purtensor.to_records"
         )
     read = read_values(values, "total")
     selection = read_selection(of, "of")

@@ -47,7 +47,7 @@ class Values:
         Raises
         ------
         UnknownAttributeError
-            The reference lacks an attribute.
+            The reference has no category for an attribute.
         UnknownCategoryError
             A profile of the reference has no number in the table.
         InvalidTableError
@@ -65,8 +65,8 @@ class Values:
         lost = np.flatnonzero(place < 0)
         if len(lost):
             raise UnknownCategoryError(
-                f"the reference has {described(domain, [column[lost[0]] for column in columns])}, for which the table "
-                "of values has no number"
+                f"the reference has {described(domain, [column[lost[0]] for column in columns])}, but the table "
+                "of values has no number for it"
             )
         return table.values[place]
 
@@ -104,7 +104,7 @@ def _of_labels(name: str, cells: Cells) -> FloatArray:
         label = categories[code]
         if is_boolean(label) or not isinstance(label, Real) or not np.isfinite(float(label)):
             raise InvalidTableError(
-                f"the labels of {name!r} must all be numbers to be added up, got {label!r}; count profiles with "
+                f"the labels of {name!r} must all be numbers to be summed, got {label!r}; to count profiles use "
                 f"values 1 and of={{{name!r}: {label!r}}}, or give a table with a number for each label"
             )
         numbers[code] = float(label)

@@ -62,11 +62,15 @@ class Forecast(Shown):
         if self.sweeps == 0.0:
             return f"The residual is within {self.tolerance:g}."
         if math.isinf(self.sweeps):
-            return "The residual does not fall: no number of sweeps is in sight."
+            return "The residual does not decrease, so no number of sweeps can be predicted."
         ends = f"{number_text(self.lower)} to {number_text(self.upper)}"
         newton = "" if self.newton_steps is None else f", or {self.newton_steps} steps of Newton's method"
         about = f"About {number_text(self.sweeps)} more sweeps to {self.tolerance:g} ({ends}){newton}."
-        return about if self.by == "answer" else f"{about} From residuals alone: two in ten runs end outside."
+        return (
+            about
+            if self.by == "answer"
+            else f"{about} Extrapolated from residuals: two in ten runs end outside of this range."
+        )
 
 
 def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
@@ -130,7 +134,9 @@ def require_marginals(result: Projection) -> None:
     """
     require_projection(result)
     if result.is_general:
-        raise InvalidOptionError("sweeps are those of marginals with targets: this projection has other rows or bounds")
+        raise InvalidOptionError(
+            "sweeps are defined for marginals with targets only: this projection has other rows or bounds"
+        )
 
 
 def _state_of(result: Projection) -> tuple[LabelledProblem, FloatArray]:

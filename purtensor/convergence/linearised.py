@@ -132,13 +132,13 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
         end = "" if by_sweeps.settled else ", and had not settled"
         found.notes.append(
             f"Newton's equations are too large to be factorised: the rate comes from {by_sweeps.steps} sweeps{end}; "
-            "bounds, and the rate with the two as one block, were left out"
+            "bounds, and the rate with the two as one block, are not computed"
         )
         return
     lead = leading_eigenvalue(sweep)
     found.rate, found.settled = _sweeps(decay_of(lead.gap)), lead.settled
     if not lead.settled:
-        found.notes.append("The leading eigenvalue had not settled: its rate is an estimate")
+        found.notes.append("The leading eigenvalue has not converged: the rate is an estimate")
     gap = gap_by_trace(problem, masses, len(sweep.independent), found.known_distance)
     found.lower = 0.0 if gap is None else _sweeps_of_gap(gap)
     if pair is None:
@@ -167,7 +167,9 @@ def _linearised_at(
     coded = encode(reference)
     values = looked_up(at.transpose(*_dims(at)), coded.domain, coded.codes)[labelled.profiles]
     if not (values > 0).all():
-        raise InvalidTableError("at must have mass wherever the reference has it, got a table that lacks some profiles")
+        raise InvalidTableError(
+            "at must have mass wherever the reference has mass, got a table without some of its profiles"
+        )
     return labelled, values / values.sum(), None
 
 
@@ -183,7 +185,9 @@ def _closest(problem: Problem, masses: FloatArray, notes: list[str]) -> PairSpec
     found = [spectrum for spectrum in spectra if spectrum is not None]
     if len(found) < len(pairs):
         left = len(pairs) - len(found)
-        notes.append(f"How close constraints are was left out for {left} of {len(pairs)} pairs: they are too large")
+        notes.append(
+            f"The closeness of constraints was not computed for {left} of {len(pairs)} pairs, which are too large"
+        )
     return min(found, key=lambda spectrum: spectrum.gap, default=None)
 
 

@@ -105,7 +105,7 @@ class Prediction(Shown):
 
 def _rate_text(found: Prediction) -> str:
     if found.sweeps_per_decade == 0.0:
-        return "A few sweeps of iterative proportional fitting leave nothing."
+        return "Iterative proportional fitting converges in a few sweeps."
     return f"Iterative proportional fitting takes {number_text(found.sweeps_per_decade)} sweeps for a factor of ten."
 
 

@@ -25,10 +25,12 @@ def grouped(raw: pd.Categorical[Any], groups: Mapping[Any, Any], option: str) ->
         A raw label that the mapping does not have, or the mapping one that the data do not have.
     """
     if not isinstance(groups, Mapping):
-        raise InvalidOptionError(f"{option} is a mapping from raw labels to groups, not {type(groups).__qualname__}")
+        raise InvalidOptionError(
+            f"{option} must be a mapping from raw labels to groups, got {type(groups).__qualname__}"
+        )
     without = [label for label in raw.categories if label not in groups]
     if without:
-        raise UnknownCategoryError(f"{option} gives no group to {listed(map(repr, without))}; give each label one")
+        raise UnknownCategoryError(f"{option} has no group for {listed(map(repr, without))}; give each label a group")
     strange = [label for label in groups if label not in raw.categories]
     if strange:
         raise UnknownCategoryError(f"no label {strange[0]!r} for {option}; the data have {listed(raw.categories, 30)}")

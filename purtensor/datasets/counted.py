@@ -53,7 +53,7 @@ def chosen_attributes(
         if name not in vocabulary:
             raise UnknownAttributeError.among(name, vocabulary, where)
     if not names:
-        raise InvalidOptionError(f"attributes is empty; {where} has {', '.join(vocabulary)}")
+        raise InvalidOptionError(f"attributes must not be empty; {where} has {', '.join(vocabulary)}")
     return names
 
 

@@ -115,7 +115,7 @@ def gender_pay_gap(
     names = chosen_attributes(attributes, WAGE_STUDY, ATTRIBUTES, "the gender-pay-gap data")
     checked_choice(missing, "missing", ("raise", "drop", "category"))
     if not isinstance(sectors, Mapping) or not sectors:
-        raise InvalidOptionError(f"sectors is a mapping from industry indicators to sectors, not {sectors!r}")
+        raise InvalidOptionError(f"sectors must be a mapping from industry indicators to sectors, got {sectors!r}")
     binning = _binning(wage_edges, age_edges, education_edges, sectors)
     industries = tuple(sectors) if "sector" in names else ()
     needed = tuple(dict.fromkeys(("year", *(_COLUMNS[name] for name in names if name != "sector"), *industries)))
@@ -163,7 +163,7 @@ def _chunks(path: Path, needed: Sequence[str]) -> Iterator[pd.DataFrame]:
     """Yield the needed columns of the file, some rows at a time, numbered through."""
     stata = path.suffix == ".dta"
     if not stata and ".csv" not in path.suffixes[-2:]:
-        raise FileFormatError(f"{path} is neither .csv nor .dta; give the file as it was published")
+        raise FileFormatError(f"{path} must be a .csv or .dta file; give the file as published")
     require_file(path, "the survey as it was published")
     with reading(path, "the survey as it was published"):
         if stata:
@@ -193,7 +193,9 @@ def _check_numbers(chunk: pd.DataFrame) -> None:
     for name, column in chunk.items():
         if column.dtype.kind not in "iuf" and not column.isna().all():
             found = column.dropna().iloc[0]
-            raise FileFormatError(f"column {name!r} holds {found!r}; its numeric codes are needed, as published")
+            raise FileFormatError(
+                f"column {name!r} holds {found!r}; it must have the numeric codes of the published file"
+            )
 
 
 def _codes(rows: pd.DataFrame, name: str, binning: _Binning) -> IntArray:
@@ -243,7 +245,7 @@ def _tabulated(
         if lost.any() and missing == "raise":
             raise InvalidTableError(
                 f"attribute {name!r} is missing in {lost.sum()} rows: {listed(codes['row'][lost])}; "
-                "say missing='drop' or missing='category'"
+                "give missing='drop' or missing='category'"
             )
         if lost.any() and missing == "category":
             column, labels = np.where(lost, len(labels), column), [*labels, MISSING]
@@ -251,6 +253,6 @@ def _tabulated(
             keep &= ~lost
         columns[name] = pd.Categorical.from_codes(column, categories=pd.Index(labels))
     if not keep.any():
-        raise InvalidTableError("each row has a missing value: dropping them leaves nothing")
+        raise InvalidTableError("every row has a missing value: missing='drop' leaves nothing")
     table = counted({name: column[keep] for name, column in columns.items()}, np.ones(int(keep.sum())))
     return table.assign_attrs(dropped_rows=len(keep) - int(keep.sum())) if missing == "drop" else table

@@ -53,22 +53,21 @@ class Advice:
     def sentences(self) -> tuple[str, ...]:
         """The advice in words: the reason first, then what to do."""
         told = [
-            f"{name!r} gives the protected attributes away: with it alone the conditions contradict each other, and "
+            f"{name!r} reveals the protected attributes: with it alone the conditions contradict each other, and "
             f"parity is missed by at least {violation:.3g}{_merging(categories)}"
             for name, violation, categories in zip(self.culprits, self.violations, self.telling, strict=True)
         ][:_SHOWN]
         if len(self.culprits) > _SHOWN:
-            told.append(f"so do {len(self.culprits) - _SHOWN} more columns")
+            told.append(f"{len(self.culprits) - _SHOWN} more columns do so too")
         if not self.culprits:
-            told.append("no column alone makes the conditions contradict each other: several do together")
+            told.append("no single column makes the conditions contradict each other, but several together do")
         names = " and ".join(map(repr, self.left_out))
         if self.left_out:
             told.append(
-                f"without {names} they can be met, at {self.divergence:.4g} nats: leave {names} out, or merge"
-                " categories"
+                f"without {names} they can be met, at {self.divergence:.4g} nats: remove {names}, or merge categories"
             )
         else:
-            told.append(f"leaving out {_MOST_LEFT_OUT} more columns does not help: merge categories, or relax parity")
+            told.append(f"removing {_MOST_LEFT_OUT} more columns does not help: merge categories, or relax parity")
         return tuple(told)
 
 

@@ -115,7 +115,7 @@ class _Flow:
                 self._move(step, amount)
             surplus[path[0]] -= amount
             surplus[path[-1]] += amount
-        raise NotConvergedError("the fair decisions could not be found: masses of too different sizes")
+        raise NotConvergedError("the fair decisions could not be computed: the masses differ too much in size")
 
     def _most_moves(self) -> int:
         profiles, categories = self.gains.shape

@@ -48,7 +48,7 @@ def strata_of(roles: Roles, given: Attributes | None, domain: Domain) -> tuple[s
     taken = [name for name in names if name == roles.response or name in roles.protected]
     if taken:
         raise InvalidOptionError(
-            f"{taken[0]!r} is in given, and the response or protected too; an attribute has one role"
+            f"{taken[0]!r} is in given and is also the response or protected; an attribute must have one role"
         )
     return names
 

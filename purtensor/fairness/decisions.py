@@ -188,7 +188,9 @@ def stated_rates(rate: Mapping[Any, float], domain: Domain, response: str) -> Fl
     for category, share in rate.items():
         rates[domain.code(response, category)] = share
     if np.isnan(rates).any():
-        raise UnknownCategoryError(f"no rate for {response} {listed(categories[np.isnan(rates)])}; give one for each")
+        raise UnknownCategoryError(
+            f"rate has no share for {response} {listed(categories[np.isnan(rates)])}; give one per category"
+        )
     if abs(rates.sum() - 1.0) > 1e-9:
         raise InvalidOptionError(f"the rates must sum to 1, got {rates.sum():g}")
     return np.asarray(rates / rates.sum())

@@ -147,7 +147,7 @@ def _compared(
     at = np.flatnonzero(np.all([column == code for column, code in zip(s, chosen, strict=True)], axis=0))
     if not len(at):
         raise UnknownCategoryError(
-            f"the reference profile ({described(domain, chosen)}) has no mass in this table; choose one that has"
+            f"the reference profile ({described(domain, chosen)}) has no mass in this table; choose another one"
         )
     conditional = _conditionals(coded, roles, y, s, of_s)
     compared = compare(conditional, conditional[:, at])
@@ -170,7 +170,8 @@ def _ratio(conditional: FloatArray, reference: FloatArray) -> FloatArray:
     undefined = reference == 0
     if undefined.any():
         warnings.warn(
-            f"p(y | s0) is 0 for {int(undefined.sum())} of {len(reference)} responses: their disparity ratio is NaN; "
+            f"p(y | s0) is 0 for {int(undefined.sum())} of {len(reference)} responses, so their disparity ratio is "
+            "NaN; "
             "attributable_disparity is defined there",
             UndefinedRatioWarning,
             stacklevel=4,
@@ -191,7 +192,7 @@ def reference_codes(domain: Domain, reference: Mapping[str, Any]) -> list[int]:
     missing = [name for name in domain.attributes if name not in reference]
     if missing:
         raise UnknownAttributeError(
-            f"reference lacks {listed(missing)}; it names a category for each protected attribute"
+            f"reference has no category for {listed(missing)}; it must have one for each protected attribute"
         )
     return [domain.code(name, reference[name]) for name in domain.attributes]
 

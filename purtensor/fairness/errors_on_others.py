@@ -97,7 +97,7 @@ def errors_on_others(
     """
     total = float(np.asarray(people.values).sum()) if size is None else size
     if not (is_number(total) and total > 0):
-        raise InvalidOptionError(f"size must be a number of people, 1 or more, got {size!r}")
+        raise InvalidOptionError(f"size must be a number of people of at least 1, got {size!r}")
     prediction = _Prediction.of(errors, people, response, protected, float(total))
     base = prediction.group(reference)
     responses, groups = len(prediction.responses), len(prediction.groups[0])

@@ -24,7 +24,7 @@ def steps_given(name: str, values: Iterable[float]) -> FloatArray:
             raise TypeError
         steps = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidOptionError(f"{name} are numbers, these are {values!r}") from None
+        raise InvalidOptionError(f"{name} must be numbers, got {values!r}") from None
     if steps.ndim != 1 or not len(steps):
-        raise InvalidOptionError(f"{name} are one or more numbers in a row")
+        raise InvalidOptionError(f"{name} must be a one-dimensional sequence of at least one number")
     return steps

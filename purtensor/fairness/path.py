@@ -146,6 +146,6 @@ def _checked(strengths: Iterable[float]) -> FloatArray:
     if len(wrong):
         raise InvalidOptionError(
             f"a strength must be a positive pseudo-count, or inf for the uniform reference, got {wrong[0]}; for the "
-            "limit at 0 take a small one, such as 1e-9"
+            "limit at 0 use a small one, such as 1e-9"
         )
     return asked

@@ -132,7 +132,7 @@ def _predictors(model: Domain, population: Domain, response: str) -> tuple[str, 
     named_attributes(response, model)
     predictors = tuple(name for name in model.attributes if name != response)
     if not predictors:
-        raise InvalidOptionError(f"q is over {response!r} alone; a prediction needs a predictor")
+        raise InvalidOptionError(f"q is over {response!r} only; a prediction needs at least one predictor")
     for name in predictors:
         if name not in population.attributes:
             raise UnknownAttributeError.among(name, population.attributes, "test")
@@ -201,7 +201,7 @@ def _refuse(pairing: _Pairing, model: CodedTable) -> NoReturn:
     extent = (
         f"{len(unseen)} of {len(pairing.masses)} predictor profiles of test, {share:.3g} of its mass, are unknown to q"
     )
-    advice = "take unseen='marginal' to predict them by q(y), or unseen='drop' to leave them out"
+    advice = "use unseen='marginal' to predict them by q(y), or unseen='drop' to drop them"
     for name, categories, column in zip(
         pairing.domain.attributes, pairing.domain.categories, pairing.codes, strict=True
     ):

@@ -108,14 +108,14 @@ def _sets(f: Table, roles: Roles, most: int) -> Iterator[_Costs]:
 
 def _check(predictors: tuple[str, ...], most: int) -> None:
     if not predictors:
-        raise InvalidOptionError("there is no predictor: all attributes are response or protected")
+        raise InvalidOptionError("there is no predictor: every attribute is the response or protected")
     if not (is_count(most) and most >= 1):
         raise InvalidOptionError(f"largest must be a number of predictors, 1 or more, got {most!r}")
     pairs = math.comb(len(predictors), 2)
     if most > 1 and pairs > _MOST_PAIRS:
         raise InvalidOptionError(
-            f"{len(predictors)} predictors make {pairs} pairs, more than {_MOST_PAIRS}: take largest=1, then the "
-            "marginal over those that matter"
+            f"{len(predictors)} predictors make {pairs} pairs, more than {_MOST_PAIRS}: use largest=1, then the "
+            "marginal over the relevant predictors"
         )
 
 

@@ -111,7 +111,7 @@ def ratio_parity(
     base = int(at[0])
     others = np.flatnonzero(np.arange(len(of_s)) != base)
     if not len(others):
-        raise InvalidTableError("there is one group only, and nothing to compare it with")
+        raise InvalidTableError("there is only one group: nothing to compare it with")
     ys = _responses(coded, name, wanted)
     rows: list[_Row] = []
     for y in ys.tolist():
@@ -175,7 +175,9 @@ def monotone(
             label = f"{response}>={categories[cut]}, {described(domain, [column[low + 1] for column in a])}"
             rows.append(_Row(label, (ys, low + 1, sign * ratio), (ys, low, -sign)))
     if not rows:
-        raise InvalidOptionError(f"no two categories of {along!r} have mass, or {response!r} has one category only")
+        raise InvalidOptionError(
+            f"fewer than two categories of {along!r} have mass, or {response!r} has only one category"
+        )
     what = f"{response} {'falling' if decreasing else 'rising'} along {along}"
     return _comparison(what, coded, roles, groups, a, rows)
 

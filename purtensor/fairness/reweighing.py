@@ -53,8 +53,8 @@ def reweigh(f: Table, *, response: str, protected: Attributes) -> Table:
     if not met.all():
         i, j = np.argwhere(~met)[0]
         raise InfeasibleError(
-            f"({described(domain, [y[i], *(column[j] for column in s)])}) has no mass, and parity asks for "
-            f"{of_y[i] * of_s[j] / exact_sum(coded.values):g}: give it some, for instance with purtensor.regularize"
+            f"({described(domain, [y[i], *(column[j] for column in s)])}) has no mass, but parity requires "
+            f"{of_y[i] * of_s[j] / exact_sum(coded.values):g}: give it mass, for example with purtensor.regularize"
         )
     factor = (of_y[y_of_pair] / of_pair) * (of_s[s_of_pair] / exact_sum(coded.values))
     return coded.rebuild(coded.values * factor[pair], name="reweighed")

@@ -34,9 +34,9 @@ def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
     named_attributes(response, domain)
     names = named_attributes(protected, domain)
     if not names:
-        raise InvalidOptionError("protected names no attribute; give one or more")
+        raise InvalidOptionError("protected must name at least one attribute, got none")
     if response in names:
-        raise InvalidOptionError(f"{response!r} is the response and protected too; an attribute has one role")
+        raise InvalidOptionError(f"{response!r} is both the response and protected; an attribute must have one role")
     rest = tuple(name for name in domain.attributes if name != response and name not in names)
     return Roles(response, names, rest)
 

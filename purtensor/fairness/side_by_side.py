@@ -31,7 +31,7 @@ def roles_beside(f: Table, response: str, protected: Attributes, names: Sequence
     roles = roles_of(encode(f).domain, response, protected)
     taken = [name for name in (roles.response, *roles.protected) if name in (*names, RATIO)]
     if taken:
-        raise InvalidOptionError(f"the result has a variable {taken[0]!r} of its own: give that attribute another name")
+        raise InvalidOptionError(f"the result has a variable of the name {taken[0]!r}: rename that attribute")
     return roles
 
 

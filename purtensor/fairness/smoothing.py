@@ -121,9 +121,9 @@ def smooth(
     roles = roles_of(domain_of(counts), response, protected)
     candidates = _candidates(orders, strengths, len(roles.protected) + len(roles.unprotected))
     if not (is_count(folds) and folds >= 2):
-        raise InvalidOptionError(f"folds must be a number of parts, 2 or more, got {folds!r}")
+        raise InvalidOptionError(f"folds must be an integer of at least 2, got {folds!r}")
     if not is_count(seed):
-        raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
+        raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
     divided = _divided(counts, folds, seed)
     rows = []
     for order, strength in candidates:
@@ -133,7 +133,8 @@ def smooth(
     told = pd.DataFrame(rows, columns=["order", "strength", "log_loss", "standard_error"]).astype({"order": "Int64"})
     if not np.isfinite(told["log_loss"]).any():
         raise InfeasibleError(
-            f"the conditions {conditions} exclude each other for every candidate; ask for fewer, or for more strength"
+            f"the conditions {conditions} exclude each other for every candidate; use fewer conditions or a larger "
+            "strength"
         )
     order, strength = candidates[int(told["log_loss"].argmin())]
     return Smoothed(smoothed(counts, roles, order, strength), order, strength, told)
@@ -185,5 +186,5 @@ def _candidates(orders: Any, strengths: Any, predictors: int) -> list[tuple[int 
         if not (is_number(strength) and 0 < strength < float("inf")):
             raise InvalidOptionError(f"a strength must be a positive number, got {strength!r}")
     if not tried or not wanted:
-        raise InvalidOptionError("orders and strengths must each have one or more, got none")
+        raise InvalidOptionError("orders and strengths must each have at least one entry, got none")
     return [(order, float(strength)) for order in tried for strength in wanted]

@@ -215,4 +215,4 @@ class Diagnosis(Generic[TableT]):
 
 def refuse_stored(what: str) -> InvalidOptionError:
     """Return why something is not known of a stored table."""
-    return InvalidOptionError(f"{what} is worked out in memory: diagnose the to_table() of the reference")
+    return InvalidOptionError(f"{what} is only computed in memory: diagnose the to_table() of the reference")

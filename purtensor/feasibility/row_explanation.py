@@ -76,5 +76,5 @@ def _largest(coefficients: FloatArray, question: Question) -> float:
 def say_reach(name: str, reached: float, asked: float) -> str:
     """Return in words how far a row reaches of what is asked."""
     if reached < asked:
-        return f"{name} can reach {reached:.6g} of the {asked:.6g} asked"
-    return f"{name} cannot come below {reached:.6g}, asked is {asked:.6g}"
+        return f"{name} can reach {reached:.6g}, target {asked:.6g}"
+    return f"{name} cannot be less than {reached:.6g}, target {asked:.6g}"

@@ -98,8 +98,9 @@ class StandardErrors(Shown):
         profiles = len(self.influence.q)
         if profiles > LARGEST_TABLE:
             raise TooLargeError(
-                f"standard errors of {profiles} profiles take as many solves, {LARGEST_TABLE} are allowed; ask for the "
-                "numbers that you need with of(gradient)",
+                f"standard errors of {profiles} profiles need as many solves, at most {LARGEST_TABLE} are allowed; "
+                "compute the "
+                "statistics that you need with of(gradient)",
                 8 * profiles**2,
                 available_memory(),
             )
@@ -140,7 +141,9 @@ class StandardErrors(Shown):
         coded = self.coded
         names = named_attributes(protected, coded.domain)
         if not isinstance(response, str) or response in names or not names:
-            raise InvalidOptionError(f"response is one attribute and protected are others, not {response!r}, {names}")
+            raise InvalidOptionError(
+                f"response must be one attribute and protected must be others, got {response!r} and {names}"
+            )
         if not isinstance(reference, Mapping) or set(reference) != set(names):
             raise InvalidOptionError(
                 f"reference must name a category for each of {', '.join(names)}, got {reference!r}"
@@ -178,12 +181,12 @@ class StandardErrors(Shown):
         own = self.coded
         if set(domain.attributes) != set(own.domain.attributes):
             raise InvalidTableError(
-                f"the gradient is over ({', '.join(domain.attributes)}), and the projection over "
+                f"the gradient is over ({', '.join(domain.attributes)}), but the projection is over "
                 f"({', '.join(own.domain.attributes)})"
             )
         values = np.asarray(gradient.values, dtype=np.float64).reshape(-1)
         if not np.isfinite(values).all():
-            raise InvalidTableError("the gradient has a value that is not finite")
+            raise InvalidTableError("the gradient must be finite")
         codes = (
             stored_codes(gradient, domain)
             if is_sparse(gradient)
@@ -248,9 +251,13 @@ def standard_errors(
     if not (is_count(size) and size >= 1):
         raise InvalidOptionError(f"size must be the number of individuals, 1 or more, got {size!r}")
     if not result.converged:
-        raise InvalidOptionError(f"the projection has not converged ({result.termination.value}); it has no derivative")
+        raise InvalidOptionError(
+            f"the projection has not converged ({result.termination.value}), so it has no derivative"
+        )
     if not isinstance(result.evidence, SolverEvidence):
-        raise InvalidOptionError("the projection was loaded from a file, without the solver's arrays; project again")
+        raise InvalidOptionError(
+            "the projection was loaded from a file, without the arrays of the solver; project again"
+        )
     require_masses(result, "standard_errors")
     labelled = result.evidence.labelled
     sample = encode(result.reference if data is None else data)

@@ -186,7 +186,7 @@ def compare_log_linear(fits: Sequence[LogLinearFit]) -> pd.DataFrame:
         raise InvalidOptionError(f"fits must be at least one fit by fit_log_linear, got {fits!r}")
     first = fits[0].counts
     if not all(first.equals(fit.counts) for fit in fits):
-        raise InvalidOptionError("fits must be of the same counts to be compared, got fits of different ones")
+        raise InvalidOptionError("fits must be of the same counts, got fits of different counts")
     ordered = sorted(fits, key=lambda fit: fit.parameters)
     steps = [(math.nan, math.nan, math.nan), *(_step(one, other) for one, other in pairwise(ordered))]
     return pd.DataFrame(
@@ -236,5 +236,5 @@ def _require_counts(counts: Table) -> None:
     total = float(counts.sum())
     if total <= 1.0 + 1e-9:
         raise InvalidTableError(
-            f"counts of individuals are wanted, got a table of total {total:g}: the deviance is proportional to it"
+            f"the table must have counts of individuals, got total {total:g}: the deviance is proportional to the total"
         )

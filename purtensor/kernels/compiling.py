@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-ANNOUNCEMENT = "compiling kernels, once: later runs find them in the cache (`purtensor warmup` compiles all)"
+ANNOUNCEMENT = "compiling kernels once; later runs load them from the cache (`purtensor warmup` compiles all)"
 
 
 class _Stopwatch:

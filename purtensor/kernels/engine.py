@@ -72,7 +72,7 @@ def engine_for(reads: int) -> Iterator[str]:
     why = (
         f"as {VARIABLE} asks"
         if _pinned()
-        else "since no compiled kernels are kept here (`purtensor warmup` makes them)"
+        else "because no compiled kernels are cached (`purtensor warmup` compiles them)"
     )
     note = f"plain numpy, {why}" if plain else ""
     with engine(plain=plain):

@@ -29,7 +29,7 @@ class Held(dict[str, Any]):
         self._path = path
 
     def __missing__(self, name: str) -> NoReturn:
-        raise StoreError(f"{self._path} does not say {name!r}: it is another file than was expected there")
+        raise StoreError(f"{self._path} has no entry {name!r}: it is not the expected file")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Held, (self._path, dict(self))
@@ -123,15 +123,15 @@ def read_packed(path: Path, piece: tuple[int, int] | None = None) -> Packed:
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror or error}") from error
     if got != size or size % _WORD or not content[: len(_MAGIC)].tobytes() == _MAGIC:
-        raise StoreError(f"{path} is cut off, or another program wrote it")
+        raise StoreError(f"{path} is truncated, or was written by another program")
     words = content[:-_WORD].view(np.uint64)
     proof = int.from_bytes(content[-_WORD:].tobytes(), "little")
     if checksum(words) & (2**64 - 1) != proof:
-        raise StoreError(f"{path} is damaged: its bytes do not have the checksum that they were written with")
+        raise StoreError(f"{path} is damaged: its checksum does not match its content")
     try:
         return _unpack(path, content, proof)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{path} is whole, but another program or version wrote it: {error}") from error
+        raise StoreError(f"{path} is complete, but was written by another program or version: {error}") from error
 
 
 def read_own(path: Path) -> Packed:
@@ -144,7 +144,7 @@ def read_own(path: Path) -> Packed:
     """
     packed = read_packed(path)
     if packed.name != path.name:
-        raise StoreError(f"{path} is another file than was expected there: it was written as {packed.name!r}")
+        raise StoreError(f"{path} is not the expected file: it was written as {packed.name!r}")
     return packed
 
 

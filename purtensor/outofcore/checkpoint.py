@@ -80,19 +80,19 @@ def recalled(store: SlabStore) -> tuple[State[PartsPoint], dict[str, Any]]:
     """
     path = store.checkpoint
     if not path.exists():
-        raise StoreError(f"{store.folder} holds no checkpoint: no iteration was ended there; project again")
+        raise StoreError(f"{store.folder} has no checkpoint: no iteration was completed there; project again")
     packed = read_own(path)
     try:
         state, options = _state_of(packed.arrays, packed.facts)
         token = state.point.token
         leads_elsewhere = Path(token).name != token or token.startswith(".")
     except (ValueError, TypeError, IndexError, AttributeError) as error:
-        raise StoreError(f"{path} does not say where a run stands: {error}") from error
+        raise StoreError(f"{path} has no valid state of a run: {error}") from error
     if leads_elsewhere:
-        raise StoreError(f"{path} does not say where a run stands: {token!r} names no state")
+        raise StoreError(f"{path} has no valid state of a run: unknown state {token!r}")
     missing = [n for n in store.parts if token != START and not store.state(token, n).exists()]
     if missing:
-        raise StoreError(f"{store.folder} lacks the potentials of part {missing[0]} that its checkpoint names")
+        raise StoreError(f"{store.folder} has no potentials for part {missing[0]}, which its checkpoint needs")
     return state, options
 
 

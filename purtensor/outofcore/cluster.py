@@ -82,8 +82,9 @@ def _since_when_alone(client: Any, before: float | None) -> float | None:
     since, patience = now if before is None else before, seconds_without_workers()
     if now - since > patience:
         raise StoreError(
-            f"the scheduler at {client.scheduler.address} has had no worker for {patience:g} seconds: they died, and "
-            f"none came in their place; start workers, then resume, or let dask's option {WAIT_OPTION} wait longer"
+            f"the scheduler at {client.scheduler.address} has had no worker for {patience:g} seconds: the workers "
+            "died, and "
+            f"were not replaced; start workers, then resume, or increase dask's option {WAIT_OPTION}"
         )
     return since
 
@@ -134,5 +135,7 @@ def lost_call(error: Exception) -> str | None:
     gone = (CancelledError, scheduler.NoWorkerError, scheduler.NoValidWorkerError, distributed.client.ClosedClientError)
     if isinstance(error, gone):
         first = str(error).strip().partition("\n")[0]
-        raise StoreError(f"the workers' scheduler is gone, or gave up: {first}; start it again, then resume") from error
+        raise StoreError(
+            f"the scheduler of the workers is gone, or failed: {first}; start it again, then resume"
+        ) from error
     return None

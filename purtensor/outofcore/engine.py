@@ -91,9 +91,11 @@ def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
             losses[lost] += 1
             if losses[lost] == _MOST_LOSSES:
                 raise StoreError(
-                    f"{lost} was lost {_MOST_LOSSES} times in one pass, because every worker that made it died, maybe "
-                    "for want of memory (their logs tell); resume with workers that have more, or begin anew with "
-                    f"fewer profiles a part, dask's option {PART_OPTION}"
+                    f"{lost} was lost {_MOST_LOSSES} times in one pass, because every worker that computed it died, "
+                    "possibly "
+                    "for lack of memory (see their logs); resume with workers that have more memory, or start again "
+                    "with "
+                    f"fewer profiles per part (dask's option {PART_OPTION})"
                 ) from error
 
 

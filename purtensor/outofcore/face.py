@@ -115,7 +115,7 @@ def face_named(store: SlabStore, name: Any) -> SlabStore:
     if name == "":
         return store
     if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
-        raise StoreError(f"{store.folder} does not say on which face it goes on: {name!r} names none")
+        raise StoreError(f"{store.folder} has no valid face to continue on: {name!r} is unknown")
     return read_store(store.face(name))
 
 

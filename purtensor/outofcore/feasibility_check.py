@@ -30,9 +30,10 @@ def verdict_on_rows(reference: StoredTable, constraints: tuple[Constraint, ...])
             return diagnose_stored(reference, constraints)
         except NoSlabsError:
             reason = (
-                f"no attributes cut these constraints into slabs, {reference.profiles} profiles are more than are "
-                f"diagnosed in memory unasked ({IN_MEMORY}), and no coarser question refutes the constraints; where "
-                "memory holds the table, diagnose its to_table()"
+                f"no attributes divide these constraints into slabs, {reference.profiles} profiles are more than can "
+                "be "
+                f"diagnosed in memory by default ({IN_MEMORY}), and no coarser problem refutes the constraints; if "
+                "the table fits into memory, diagnose its to_table()"
             )
             return open_for(reference, constraints, reason)
         except (TooLargeError, StoreError) as error:

@@ -68,8 +68,9 @@ def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict
     best = min(candidates, key=lambda key: (outside(key), -math.prod(sizes[name] for name in key)))
     if outside(best) > LARGEST_DENSE:
         raise NoSlabsError(
-            f"no attributes cut these constraints into slabs: even ({', '.join(sorted(best))}) leaves {outside(best)} "
-            f"target rows that couple the slabs, and at most {LARGEST_DENSE} can be; take solver=LBFGS(), hold the "
+            f"no attributes divide these constraints into slabs: even ({', '.join(sorted(best))}) leaves "
+            f"{outside(best)} "
+            f"target rows that couple the slabs, at most {LARGEST_DENSE} are possible; use solver=LBFGS(), load the "
             "table in memory (to_table), where conjugate gradients serve, or ask for marginals that share a large "
             "attribute"
         )
@@ -140,7 +141,7 @@ def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
     advice = f"set dask's num_workers to fewer threads, or its {PART_OPTION} to fewer profiles"
     if who.memory is not None and making > who.memory:
         raise TooLargeError(
-            f"{who.at_once} parts of {part} profiles at once need {making} bytes ({readable(making)}) of a worker, and "
+            f"{who.at_once} parts of {part} profiles at once need {making} bytes ({readable(making)}) of a worker, but "
             f"it has {readable(who.memory)}; {advice}",
             making,
             who.memory,
@@ -154,7 +155,7 @@ def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
     if disk > free:
         raise StoreError(
             f"the slabs of {reference.profiles} profiles need {disk} bytes ({readable(disk)}) on the disk of {place}, "
-            f"and {readable(free)} are free; open the table with another workspace"
+            f"but {readable(free)} are free; open the table with another workspace"
         )
 
 
@@ -172,7 +173,7 @@ def _cut(
     key_sizes = [domain.sizes[k] for k in where]
     census = map_reduce(take_census, added_census, reference.bounds, reference.path, where, key_sizes)
     if not census.positive:
-        raise InvalidTableError("the table is empty: no profile has positive mass")
+        raise InvalidTableError("the table is empty: at least one profile must have positive mass")
     part_of = parts_of_buckets(census.buckets, most)
     write_packed(folder / "cut", {"part_of": part_of}, {})
     everything = list(range(len(domain.attributes)))
@@ -237,7 +238,7 @@ def _finish(
 ) -> SlabStore:
     parts = tuple(n for n, one in enumerate(made) if one.profiles)
     if not parts:
-        raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
+        raise InfeasibleError("no distribution meets the constraints: targets of 0 exclude every profile")
     outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
     targets = [targets for targets in recipe.outer_targets if targets is not None]
     kept_mass = math.fsum(one.mass for one in made)
@@ -287,7 +288,7 @@ def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> 
     for one in made:
         if one.repeated is not None:
             profile = described(domain, one.repeated)
-            raise InvalidTableError(f"profile ({profile}) is stored twice; sum its values into one")
+            raise InvalidTableError(f"profile ({profile}) is stored twice; sum its values")
         if one.bare is not None:
             k, codes = one.bare
             raise BareRowError(domain, recipe.scopes[k], k, codes)

@@ -191,7 +191,7 @@ def _run_folder(path: Path) -> Path:
         return path
     found = sorted(one.parent for one in path.glob("*/checkpoint"))
     if len(found) != 1:
-        raise StoreError(f"{path} holds {len(found)} runs with a checkpoint; give the folder of one, result.path")
+        raise StoreError(f"{path} has {len(found)} runs with a checkpoint; give the folder of one run, result.path")
     return found[0]
 
 
@@ -202,12 +202,12 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
         solver = Newton()
     if isinstance(solver, IPF):
         if solver.relaxation != 1.0 or solver.acceleration is not None:
-            raise InvalidOptionError("a stored table is swept by plain IPF: no relaxation, no acceleration")
+            raise InvalidOptionError("stored tables support plain IPF only, without relaxation or acceleration")
         order = [int(k) for k in solver.order] if solver.order is not None else order
         if sorted(order) != list(range(constraints)):
             raise InvalidOptionError(f"order must be a permutation of 0 .. {constraints - 1}, got {tuple(order)}")
     elif not isinstance(solver, Newton):
-        raise InvalidOptionError(f"a stored table is projected by Newton(), IPF() or LBFGS(), not by {solver!r}")
+        raise InvalidOptionError(f"a stored table must be projected by Newton(), IPF() or LBFGS(), got {solver!r}")
     newton = isinstance(solver, Newton)
     run = hashlib.sha256(repr((solver, order)).encode()).hexdigest()[:8]
     return {

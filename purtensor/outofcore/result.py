@@ -116,7 +116,7 @@ class SlabEvidence:
             codes, count, left_out = labelled_codes(self.store, number)
             read, masses = read_profiles(table.path, begin, begin + len(codes[0]))
             if any(not np.array_equal(own, other) for own, other in zip(codes, read, strict=True)):
-                raise StoreError(f"{table.path} is not the table of this run: its profiles are others")
+                raise StoreError(f"{table.path} is not the table of this run: it has other profiles")
             begin += len(codes[0])
             reference, rows = left_out, [_no_rows(len(scope)) for scope in self.store.scopes]
             if count:

@@ -147,7 +147,7 @@ def _make_chunks(
     numbers = list(range(len(reference.bounds)))
     made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
     if not any(count for count, _, _ in made):
-        raise InfeasibleError("no distribution meets the constraints: zero targets empty every profile")
+        raise InfeasibleError("no distribution meets the constraints: targets of 0 exclude every profile")
     wanted = exponent_of((extent for _, _, extent in made), exponent)
     if wanted != exponent:
         exponent = wanted
@@ -163,8 +163,8 @@ def _require_few_rows(reference: StoredTable, constraints: Sequence[Constraint])
     ]
     if sum(bounds) > MOST_ROWS:
         raise TooLargeError(
-            f"these constraints may have {sum(bounds)} rows, and L-BFGS on disk holds {MOST_ROWS} of them in memory; "
-            "ask for marginals that share a large attribute, which cuts the problem into slabs",
+            f"these constraints may have {sum(bounds)} rows, but L-BFGS on disk holds at most {MOST_ROWS} in memory; "
+            "use marginals that share a large attribute, which divides the problem into slabs",
             8 * sum(bounds),
             8 * MOST_ROWS,
         )

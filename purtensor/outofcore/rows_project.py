@@ -38,7 +38,7 @@ from purtensor.tables.store.open_store import StoredTable, open_table, read_prof
 from purtensor.tables.values_at import looked_up
 from purtensor.verification.stored_sums import Piece
 
-_NOTE = "L-BFGS on the dual, whose rows the driver holds; no bound is proved"
+_NOTE = "L-BFGS on the dual, with all rows in memory; no bound is proved"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ class RowEvidence:
 
     def _profiles(self) -> Iterator[Profiles]:
         if identity_of(self.reference) != self.problem.identity:
-            raise StoreError(f"{self.reference.path} is another table than was projected: it was written anew")
+            raise StoreError(f"{self.reference.path} is not the table that was projected: it has been written again")
         for number, bounds in enumerate(self.reference.bounds):
             codes, values = read_profiles(self.reference.path, *bounds)
             masses = np.zeros(len(values))
@@ -147,7 +147,7 @@ def project_by_rows(
         A positive target without a profile.
     """
     if stopping.stop_on != "residual":
-        raise InvalidOptionError("L-BFGS on disk proves no bound: it stops on the residual")
+        raise InvalidOptionError("L-BFGS on disk proves no bound: stop_on must be 'residual'")
     folder = reference.workspace / f"rows-{problem_name(reference, constraints, 'rows')}"
     problem = row_problem_of(reference, constraints, folder)
     space, potentials = RowsSpace(problem), np.zeros(int(problem.offsets[-1]))

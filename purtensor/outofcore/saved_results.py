@@ -66,7 +66,7 @@ def load_stored(path: str | os.PathLike[str]) -> Projection[StoredTable]:
             **_facts(packed),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StoreError(f"{folder / 'result'} does not say how a run ended: {error}") from error
+        raise StoreError(f"{folder / 'result'} has no valid ending of a run: {error}") from error
 
 
 def _numbers(packed: Packed) -> tuple[str, FloatArray, xr.Dataset]:
@@ -115,12 +115,13 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
     evidence = result.evidence
     if not isinstance(evidence, SlabEvidence):
         raise InvalidOptionError(
-            "a projection by L-BFGS on disk is not saved whole: save its table, save(result.table, 'new.zarr'), "
-            "or where memory holds it save(result.table.to_table(), 'new.nc')"
+            "a projection by L-BFGS on disk cannot be saved completely: save its table, save(result.table, "
+            "'new.zarr'), "
+            "or, if it fits into memory, save(result.table.to_table(), 'new.nc')"
         )
     target = Path(path)
     if is_there(target):
-        raise StoreError(f"{target} exists already: give a new folder, or remove it first")
+        raise StoreError(f"{target} already exists: give a new folder, or remove it first")
     keep_result(result, evidence)
     places = _list_needed(evidence)
     partial = begun_beside(target)
@@ -147,7 +148,7 @@ def _list_needed(result: SlabEvidence) -> Sequence[Path]:
     state = store.state(result.token, 0).parent
     table = table_place(store, result.token)
     if not table.exists() and result.token != START and not state.exists():
-        raise StoreError(f"{result.path} holds another run by now: save a result before the next run of its problem")
+        raise StoreError(f"{result.path} now has another run: save a result before the next run of its problem")
     of_run = [result.path / name for name in ("problem", "result", "cut", "targets")]
     of_slabs = [store.folder / name for name in ("problem", "parts", "labels", "proof")]
     return [*dict.fromkeys([*of_run, *of_slabs, *_checkpoints(result)]), state, store.witness(result.token), table]

@@ -176,7 +176,7 @@ def read_store(folder: Path) -> SlabStore:
     try:
         return _store_of(folder, packed.arrays, packed.facts)
     except (ValueError, TypeError, IndexError, AttributeError) as error:
-        raise StoreError(f"{path} does not say what a problem is made of: {error}") from error
+        raise StoreError(f"{path} has no valid description of a problem: {error}") from error
 
 
 def _store_of(folder: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any]) -> SlabStore:
@@ -227,4 +227,4 @@ def made_folders(folder: Path, names: Iterable[str]) -> None:
             (folder / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             advice = "; free the disk, then resume" if error.errno == errno.ENOSPC else ""
-            raise StoreError(f"{folder / name} cannot be made: {error.strerror or error}{advice}") from error
+            raise StoreError(f"{folder / name} cannot be created: {error.strerror or error}{advice}") from error

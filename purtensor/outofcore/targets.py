@@ -138,7 +138,9 @@ def outer_rows(
 ) -> tuple[tuple[IntArray, ...], IntArray, FloatArray]:
     """Return the codes, ascending keys and scaled targets of the rows of an outside constraint."""
     if math.prod(sizes) > 2**62:
-        raise NoSlabsError(f"a constraint with {math.prod(sizes)} combinations of categories cannot couple slabs")
+        raise NoSlabsError(
+            f"a constraint with {math.prod(sizes)} combinations of categories has too many rows to couple slabs"
+        )
     keys = np.zeros(len(targets), dtype=np.int64)
     for code, size in zip(codes, sizes, strict=True):
         keys = keys * size + code

@@ -40,7 +40,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
         What lies on disk is damaged, or of another run by now.
     """
     if exact:
-        raise InvalidOptionError("exact=True is for small problems: verify the projection of table.to_table()")
+        raise InvalidOptionError("exact=True supports small problems only: verify the projection of table.to_table()")
     evidence = result.evidence
     if not isinstance(evidence, SlabEvidence | RowEvidence):
         raise InvalidOptionError(f"result must be a Projection of a stored table, got one of {type(evidence)}")
@@ -107,9 +107,9 @@ def _check_support(result: Projection[StoredTable], sums: Sums) -> list[str]:
     for codes, values in source_of(result.reference).profiles():
         reference = joined(reference, fingerprint(codes, values))
     if reference != sums.reference:
-        failures.append("the run is not about the profiles and masses of the reference as it lies on disk")
+        failures.append("the run was made with other profiles or masses than those of the reference on disk")
     if sums.strays:
         failures.append(f"the table has mass on {sums.strays} profiles that a zero target excludes")
     if sums.lost:
-        failures.append(f"the table is empty on {sums.lost} profiles that the constraints were not found to empty")
+        failures.append(f"the table is empty on {sums.lost} profiles that are not proved to be implied zeros")
     return failures

@@ -57,7 +57,7 @@ def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
         mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
         if not 0.0 < mass < np.inf:
             raise InvalidOptionError(
-                f"the potentials to start from give a total mass of {mass}; start from the reference"
+                f"the potentials in start give a total mass of {mass}; start from the reference instead"
             )
         shift = float(np.log(store.total / mass))
         if 0 in store.outside:

@@ -8,6 +8,6 @@ from importlib.util import find_spec
 import lazy_loader
 
 if find_spec("matplotlib") is None:
-    raise ImportError("pictures need the package matplotlib: pip install 'purtensor[plot]'", name="matplotlib")
+    raise ImportError("figures need the package matplotlib: pip install 'purtensor[plot]'", name="matplotlib")
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

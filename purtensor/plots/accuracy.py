@@ -49,7 +49,7 @@ def plot_time_to_accuracy(
     """
     drawable = trace[trace["residual"].notna() & (trace["seconds"] > 0) & (trace["iteration"] > 0)]
     if not len(drawable):
-        raise InvalidTableError("there is no line of a trace to draw, with a time and a residual")
+        raise InvalidTableError("the trace must have at least one record with a time and a residual, got none")
     looks = looks_of(solvers or trace["solver"])
     axes = new_figure(8.6, 4.6).add_subplot()
     for solver, lines in drawable.groupby("solver", sort=False):

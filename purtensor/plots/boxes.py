@@ -43,7 +43,7 @@ def plot_boxes(
     'f (n = 2)'
     """
     if not len(values) or not np.isfinite(values["value"]).all():
-        raise InvalidTableError("boxes need at least one value, and finite ones")
+        raise InvalidTableError("boxes need at least one value, all finite")
     models = list(dict.fromkeys(values["model"]))
     samples = [values.loc[values["model"] == model, "value"].to_numpy() for model in models]
     axes = new_figure(7.6, 1.5 + 0.5 * len(models)).add_subplot()

@@ -62,7 +62,7 @@ def plot_by_response(
     """
     missing = [name for name in COLUMNS if name not in marks.columns]
     if missing or not len(marks) or not np.isfinite(marks["value"]).any():
-        raise InvalidTableError(f"marks have columns {', '.join(COLUMNS)} and at least one finite value")
+        raise InvalidTableError(f"marks must have columns {', '.join(COLUMNS)} and at least one finite value")
     responses, groups, models = (list(dict.fromkeys(marks[name])) for name in ("response", "group", "model"))
     spacing = min(0.19, 0.8 / len(models))
     height = 1.9 + len(groups) * (0.16 + 0.115 * len(models))

@@ -41,7 +41,7 @@ def plot_by_year(frame: pd.DataFrame, panels: Mapping[str, str], *, title: str =
     """
     missing = {"year", *panels, *(f"{name} error" for name in panels)} - set(frame.columns)
     if missing or not len(frame):
-        raise InvalidTableError(f"there is no year, or no column {', '.join(sorted(missing))}")
+        raise InvalidTableError(f"at least one year is needed, and the columns {', '.join(sorted(missing))}")
     figure = Figure(figsize=(4.9 * len(panels), 3.8), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     years = frame["year"].to_numpy()

@@ -58,7 +58,7 @@ def plot_disparity_ratios(
     """
     values = ratios.to_numpy(dtype=np.float64)
     if values.size == 0 or not (np.isfinite(values).all() and values.min() >= 0):
-        raise InvalidTableError("disparity ratios are finite and not negative, and there is at least one")
+        raise InvalidTableError("disparity ratios must be finite and not negative, at least one")
     axes = ax if ax is not None else _new_axes(*values.shape)
     lines = _line_positions(*values.shape)
     _draw_scale(axes, values, lines)

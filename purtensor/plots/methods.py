@@ -39,7 +39,7 @@ def plot_methods(summary: pd.DataFrame, measures: Mapping[str, str], *, title: s
     """
     missing = {"method", *measures, *(f"{name}_error" for name in measures)} - set(summary.columns)
     if missing or not len(summary):
-        raise InvalidTableError(f"there is no method, or no column {', '.join(sorted(missing))}")
+        raise InvalidTableError(f"at least one method is needed, and the columns {', '.join(sorted(missing))}")
     lines = np.arange(len(summary))
     figure = Figure(figsize=(3.2 + 2.1 * len(measures), 1.2 + 0.24 * len(lines)), layout="constrained")
     panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]

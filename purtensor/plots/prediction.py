@@ -39,7 +39,7 @@ def plot_prediction(found: Prediction, *, title: str = "") -> Axes:
     ['plain sweeps', 'the closest two alone', 'the weak link alone', 'the two as one block']
     """
     if not math.isfinite(found.sweeps_per_decade):
-        raise InvalidTableError(f"a picture needs a finite rate, got {found.sweeps_per_decade} sweeps per decade")
+        raise InvalidTableError(f"the rate must be finite to be drawn, got {found.sweeps_per_decade} sweeps per decade")
     link = math.nan if found.weakest is None else found.weakest.sweeps_per_decade
     values = {
         "plain sweeps": found.sweeps_per_decade,

@@ -41,7 +41,7 @@ def plot_prevalences(shares: pd.DataFrame, *, names: Mapping[str, str] = Mapping
     """
     values = shares["share"].to_numpy()
     if not len(values) or not ((values >= 0) & (values <= 1)).all():
-        raise InvalidTableError("shares are between 0 and 1, and there is at least one")
+        raise InvalidTableError("shares must be between 0 and 1, at least one")
     attributes = list(dict.fromkeys(shares["attribute"]))
     rows = -(-len(attributes) // _COLUMNS)
     sizes = [int((shares["attribute"] == attribute).sum()) for attribute in attributes]

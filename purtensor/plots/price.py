@@ -50,7 +50,7 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
     """
     missing = [name for name in _NUMBERS if name not in curve]
     if missing or not np.isfinite(curve["kl"].values).any():
-        raise InvalidTableError("a curve is what parity_curve returns, with at least one slack that can be reached")
+        raise InvalidTableError("curve must be a result of parity_curve with at least one feasible slack")
     curve = curve.sortby("slack")
     response, *protected = (str(name) for name in curve["disparity_ratio"].dims[1:])
     categories = curve[response].values.tolist()[:_MOST_PANELS]

@@ -67,7 +67,7 @@ def _masses(result: Projection) -> tuple[FloatArray, FloatArray]:
         np.asarray(table.values, dtype=np.float64).reshape(-1) for table in (result.reference, result.table)
     )
     if before.min() < 0:
-        raise InvalidTableError("factors of change are drawn where the reference has no negative entry")
+        raise InvalidTableError("factors of change can only be drawn for a reference without negative entries")
     return before / before.sum(), after / after.sum()
 
 

@@ -40,7 +40,7 @@ def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "", most: fl
     'sweeps'
     """
     if not len(study) or study["value"].min() < 0:
-        raise InvalidTableError("a study has at least one line, and no value below 0")
+        raise InvalidTableError("a study must have at least one row, and no negative value")
     places = _places(study["value"])
     axes = new_figure(7.2, 4.4).add_subplot()
     rates = study.drop_duplicates("value")

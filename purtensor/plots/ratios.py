@@ -41,7 +41,7 @@ def plot_time_ratios(ratios: pd.DataFrame, *, to: str = "the first", title: str 
     'times the seconds of mine (bars: all rounds; hollow: a tie)'
     """
     if not len(ratios):
-        raise InvalidTableError("there is no ratio to draw: on no problem did two solvers converge")
+        raise InvalidTableError("there is no ratio to draw: no problem was solved by two solvers")
     looks = looks_of(ratios["solver"])
     problems = list(dict.fromkeys(ratios["problem"]))
     height = 1.3 + 0.26 * len(ratios)

@@ -77,5 +77,5 @@ def _write(figure: Figure, vector: Path, pixels: Path, title: str, dots_per_inch
 def _root_figure(axes: Axes) -> Figure:
     figure: Figure | SubFigure | None = axes.get_figure(root=True)
     if not isinstance(figure, Figure):
-        raise InvalidOptionError("these axes belong to no figure")
+        raise InvalidOptionError("the axes must belong to a figure")
     return figure

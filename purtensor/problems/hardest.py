@@ -147,9 +147,9 @@ def _moved(rng: np.random.Generator, counts: Counts) -> Counts:
 def _check(shape: tuple[int, int, int], records: int, strength: float, moves: int) -> None:
     for name, value, least in zip(("responses", "protected", "unprotected"), shape, (2, 2, 1), strict=True):
         if not (is_count(value) and value >= least):
-            raise InvalidOptionError(f"{name} must be a whole number of at least {least}, got {value!r}")
+            raise InvalidOptionError(f"{name} must be an integer of at least {least}, got {value!r}")
     if not (is_count(records) and records >= shape[2]):
-        raise InvalidOptionError(f"records must be a whole number of at least {shape[2]}, got {records!r}")
+        raise InvalidOptionError(f"records must be an integer of at least {shape[2]}, got {records!r}")
     if not (is_number(strength) and 0.0 < strength < math.inf):
         raise InvalidOptionError(f"strength must be a positive number of pseudo-counts, got {strength!r}")
     if not is_count(moves):

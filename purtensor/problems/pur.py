@@ -108,7 +108,7 @@ def simulated_population(
         population = _drawn_population(rng, responses, protected, unprotected, effects)
         total = population.sum()
     if not np.isfinite(total):
-        raise InvalidOptionError(f"the effects are to stay within the range of floats, these do not: {effects}")
+        raise InvalidOptionError(f"the effects must be within the range of float64, got {effects}")
     population /= total
     return population
 

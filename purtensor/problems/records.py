@@ -34,7 +34,7 @@ def records_problem(
         More profiles, or larger marginals of pairs, than there is memory for.
     """
     if attributes % 2:
-        raise InvalidOptionError(f"attributes come in pairs, {attributes} is odd")
+        raise InvalidOptionError(f"attributes must be an even number, got {attributes}")
     sizes = [int(size) for size in (profiles, attributes, categories, classes)]
     require_room(_bytes_needed(*sizes), f"a problem of {profiles} profiles out of {categories}^{attributes}")
     codes = _distinct_profiles(rng, profiles, attributes, categories, classes)
@@ -73,7 +73,7 @@ def _distinct_profiles(
     if len(first) < profiles:
         raise InvalidOptionError(
             f"only {len(first)} of {drawn.size} draws out of {categories}^{attributes} profiles are distinct, "
-            f"{profiles} were asked for; take more attributes or categories, or fewer profiles"
+            f"{profiles} are needed; use more attributes or categories, or fewer profiles"
         )
     return np.ascontiguousarray(codes[np.sort(first)[:profiles]])
 

@@ -197,7 +197,7 @@ def _check_sizes(family: str, build: Callable[..., NamedProblem], sizes: dict[st
     }
     for option, value in sizes.items():
         if option not in known:
-            raise InvalidOptionError(f"no option {option!r} in family {family!r}; it has {', '.join(known)}")
+            raise InvalidOptionError(f"no option {option!r} in family {family!r}; its options are {', '.join(known)}")
         _check_size(option, value, annotation=str(known[option].annotation))
     lacking = [
         option

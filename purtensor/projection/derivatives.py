@@ -127,8 +127,8 @@ class Derivatives:
         fixed[rows] = False
         if values[fixed].any():
             raise InvalidOptionError(
-                "targets that are zero, or whose profiles the constraints force to zero, must not change: there the "
-                "projection has a derivative to one side only"
+                "targets that are 0, or whose profiles the constraints force to 0, must not change: there the "
+                "projection has one-sided derivatives only"
             )
         return values[rows]
 
@@ -138,8 +138,9 @@ class Derivatives:
             block = next(k for k, _ in enumerate(self.labelled.constraints) if self._is_in(int(missed.argmax()), k))
             scope = ", ".join(self.labelled.full.scopes[block])
             raise InconsistentTargetsError(
-                f"the changes of the targets contradict each other on what constraints share: by "
-                f"{missed.max() * self.labelled.total:.3g} in ({scope}); changes must agree there, and in their totals"
+                f"the changes of the targets contradict each other on shared marginals: by "
+                f"{missed.max() * self.labelled.total:.3g} in ({scope}); changes must agree on shared marginals and "
+                "in their totals"
             )
 
     def _is_in(self, row: int, k: int) -> bool:

@@ -70,14 +70,14 @@ def diagnose(
     >>> half = pt.total(1, by="sex", target={"f": 1.5, "m": 1.5})
     >>> bounded = pt.diagnose(people, half, ratio_bounds=(0.5, 1.2))
     >>> print(str(bounded.explanation).partition(";")[0])
-    with weights between 0.5 and 1.2 times, count by sex, sex=m can reach 1.2 of the 1.5 asked
+    with weights between 0.5 and 1.2 times, count by sex, sex=m can reach 1.2, target 1.5
     >>> bounded.explanation.conflict, bounded.explanation.bounds, bounded.verify()
     (('count by sex, sex=m',), ('sex=m, age=young at most 1.2',), True)
     """
     options = GeneralOptions(ratio_bounds, cell_bounds, "kl", total, None, signed)
     if isinstance(reference, StoredTable) or is_chunked(reference):
         if not options.plain:
-            raise InvalidOptionError("tables on disk are diagnosed with marginals only, without bounds or totals")
+            raise InvalidOptionError("tables on disk can be diagnosed with marginals only, without bounds or totals")
         return cast("Diagnosis[TableT]", outofcore.diagnose_stored(reference, constraints))
     table, given = cast(Table, reference), general_constraints(constraints)
     if not is_plain(given, options):

@@ -70,8 +70,8 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
     unknown = np.flatnonzero(~known)
     if len(unknown) and undefined == "raise":
         raise InvalidTableError(
-            f"the potentials do not determine {len(unknown)} profiles, {coded.label(int(unknown[0]))} first; "
-            'pass undefined="drop" to give them 0'
+            f"the potentials do not determine {len(unknown)} profiles, such as {coded.label(int(unknown[0]))}; "
+            'pass undefined="drop" to set them to 0'
         )
     values = np.zeros(len(coded.values))
     values[known] = coded.values[known] * np.exp(exponent[known])

@@ -73,7 +73,9 @@ def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, pa
     if isinstance(table_or_result, Projection | Relaxation):
         kind = type(table_or_result).__name__.lower()
         if ending(path) != ".nc":
-            raise InvalidOptionError(f"a {kind} is saved as .nc, not as {os.fspath(path)!r}; save its .table there")
+            raise InvalidOptionError(
+                f"a {kind} must be saved as .nc, got {os.fspath(path)!r}; its .table can be saved there"
+            )
         write_dataset(_dataset_of(table_or_result), path)
         return
     if isinstance(table_or_result, StoredTable):
@@ -82,8 +84,8 @@ def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, pa
     if not isinstance(table_or_result, xr.DataArray):
         told = type(table_or_result).__qualname__
         kept = isinstance(getattr(table_or_result, "result", None), Projection)
-        advice = "; save its .result, and write its .weights beside the records" if kept else ""
-        raise InvalidOptionError(f"what is saved is a table, a Projection or a Relaxation, not {told}{advice}")
+        advice = "; save its .result, and its .weights with the records" if kept else ""
+        raise InvalidOptionError(f"save needs a table, a Projection or a Relaxation, got {told}{advice}")
     save_table(table_or_result, path)
 
 
@@ -126,7 +128,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         return _RESULTS[kind](dataset)
     except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{os.fspath(path)}: not a whole {kind}: {error}") from error
+        raise FileFormatError(f"{os.fspath(path)}: not a complete {kind}: {error}") from error
 
 
 def _dataset_of(result: Projection | Relaxation) -> xr.Dataset:

@@ -145,7 +145,7 @@ def project_many(
     check_flag("certificate", certificate)
     check_flag("progress", progress)
     if seed is not None and not is_count(seed):
-        raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
+        raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
     members = _members(references, constraints, seed, options)
     results: list[Projection | None] = [None] * len(members)
     failures: list[Failure] = []
@@ -196,7 +196,7 @@ def _members(references: Any, constraints: Any, seed: int | None, options: dict[
         sets = sets * len(many)
     if len(many) != len(sets):
         raise InvalidOptionError(
-            f"there are {len(many)} references and {len(sets)} constraint sets: give one set a member"
+            f"there are {len(many)} references and {len(sets)} constraint sets: give one set per reference"
         )
     wrong = [one for one in many if not (isinstance(one, Table) or callable(one))]
     if wrong:
@@ -205,9 +205,7 @@ def _members(references: Any, constraints: Any, seed: int | None, options: dict[
         )
     draws = any(not isinstance(one, Table) for one in many)
     if draws and seed is None:
-        raise InvalidOptionError(
-            "some references are drawn by functions: give a seed, from which each member gets its own"
-        )
+        raise InvalidOptionError("some references are drawn by functions: give a seed")
     seeds: Sequence[np.random.SeedSequence | None] = (
         np.random.SeedSequence(seed).spawn(len(many)) if draws else [None] * len(many)
     )

@@ -191,7 +191,9 @@ def _check_scopes(tables: Sequence[Table], scopes: Sequence[tuple[str, ...]]) ->
     given = [domain_of(table).attributes for table in tables]
     if sorted(map(sorted, given)) != sorted(map(sorted, scopes)):
         came, wanted = (" | ".join(", ".join(scope) for scope in some) or "none" for some in (given, scopes))
-        raise InvalidOptionError(f"start is one table of potentials a constraint, over {wanted}, these are over {came}")
+        raise InvalidOptionError(
+            f"start must have one table of potentials per constraint, over {wanted}, got tables over {came}"
+        )
 
 
 def _check_potentials(tables: Sequence[Table]) -> None:
@@ -199,7 +201,7 @@ def _check_potentials(tables: Sequence[Table]) -> None:
     for table in tables:
         values = np.asarray(table.values)
         if values.dtype.kind not in "buif":
-            raise InvalidOptionError(f"the potentials of start are integers or floats, these are {values.dtype}")
+            raise InvalidOptionError(f"the potentials in start must be integers or floats, got {values.dtype}")
         if np.isnan(values).any() or np.isposinf(values).any():
             raise InvalidOptionError(
                 f"start has a potential over {', '.join(map(str, domain_of(table).attributes))} that is NaN or infinite"

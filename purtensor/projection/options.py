@@ -36,7 +36,7 @@ def stopping_of(tolerance: float, stop_on: str, max_iterations: int | None, max_
 def refuse_log_ratio(stop_on: str, what: str) -> None:
     """Refuse to stop on a bound of log ratios where none is proved."""
     if stop_on == "log_ratio":
-        raise InvalidOptionError(f"{what} have no bound of log ratios: stop_on is residual or tv_bound there")
+        raise InvalidOptionError(f"{what} have no bound of log ratios: stop_on must be 'residual' or 'tv_bound'")
 
 
 def iterations_of(limit: object) -> int:

@@ -96,7 +96,7 @@ def _whole_scope(potentials: Table) -> tuple[Domain, FloatArray]:
         bad = np.unravel_index(int(np.argmin(np.isfinite(kept))), kept.shape)
         raise InvalidTableError(
             f"the log-linear parameters over ({', '.join(domain.attributes)}) are not determined: profile "
-            f"({described(smaller, bad)}) has no potential, since it has no mass in the reference or a target of 0"
+            f"({described(smaller, bad)}) has no potential, because it has no mass in the reference or a target of 0"
         )
     return smaller, kept
 

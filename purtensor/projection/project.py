@@ -154,8 +154,8 @@ def project(
             )
         if not options.plain:
             raise InvalidOptionError(
-                "tables on disk are projected onto marginals with targets only, without bounds, other distances or "
-                "totals; where it fits in memory, give its to_table()"
+                "tables on disk can be projected onto marginals with targets only, without bounds, other distances or "
+                "totals; if the table fits into memory, give its to_table()"
             )
         stored = outofcore.project_stored(
             reference,
@@ -235,13 +235,13 @@ def _method_of(solver: object) -> str:
             if solver == known or method == "newton":  # sweeps before Newton's steps are of marginals
                 return method
             raise InvalidOptionError(
-                f"the options of {solver!r} are for marginals with targets; rows of other kinds, bounds, distances and "
-                f"totals take {known!r}"
+                f"the options of {solver!r} apply to marginals with targets; other rows, bounds, distances and "
+                f"totals accept {known!r}"
             )
     if solver is None or isinstance(solver, Automatic):
         return "newton"
     raise InvalidOptionError(
-        f"{solver!r} solves marginals with targets only; rows of other kinds, bounds, distances and totals take "
+        f"{solver!r} solves marginals with targets only; other rows, bounds, distances and totals need "
         "solver=Newton(), IPF(), GIS(), LBFGS(), or None"
     )
 

@@ -166,7 +166,7 @@ def _deliver(result: Relaxation, on_failure: str) -> Relaxation:
     if result.converged or on_failure == "return":
         return result
     if result.termination is Termination.INFEASIBLE and on_failure == "raise":
-        message = f"the hard constraints cannot be met: {explain(result.diagnosis)}; make another one soft"
+        message = f"the hard constraints cannot be met: {explain(result.diagnosis)}; relax another one"
         raise InfeasibleError(message, result.diagnosis)
     message = (
         f"not converged after {result.iterations} iterations: {result.termination.value}; residual of the hard "

@@ -220,7 +220,9 @@ class Projection(Shown, Generic[TableT]):
     def _derivatives(self) -> Derivatives:
         require_projection(self)
         if not self.converged:
-            raise InvalidOptionError(f"the projection has not converged ({self.termination.value}): no derivative")
+            raise InvalidOptionError(
+                f"the projection has not converged ({self.termination.value}), so it has no derivative"
+            )
         self._in_memory(self.reference)
         return Derivatives.at(*solved_arrays(self))
 
@@ -246,7 +248,8 @@ class Projection(Shown, Generic[TableT]):
         if isinstance(table, Table):
             return table
         raise InvalidOptionError(
-            "this is of projections in memory; that of a stored table is on disk: read result.table chunk by chunk, or "
+            "this is available for projections in memory only; the table is stored on disk: read result.table by "
+            "chunks, or "
             "project its to_table()"
         )
 
@@ -269,6 +272,7 @@ def require_projection(result: object) -> None:
         )
     if result.is_general:
         raise InvalidOptionError(
-            "this takes projections onto marginals with targets; with soft rows, intervals, bounds or another distance "
-            "the answer has kinks, where derivatives do not exist: resample the records and project again"
+            "this needs a projection onto marginals with targets; with soft rows, intervals, bounds or another "
+            "distance "
+            "the answer is not differentiable everywhere: resample the records and project again"
         )

@@ -46,7 +46,7 @@ class StoredRows:
     def rows(self, cells: Cells) -> RowBlock:
         """Return the rows, which fit tables with the support of the saved reference only."""
         if cells.count != self.block.coefficients.shape[1]:
-            raise ValueError(f"these rows are over {self.block.coefficients.shape[1]} profiles, got {cells.count}")
+            raise ValueError(f"the rows are over {self.block.coefficients.shape[1]} profiles, got {cells.count}")
         return self.block
 
     def __repr__(self) -> str:

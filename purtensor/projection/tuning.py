@@ -117,7 +117,7 @@ def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrde
     if not (is_count(most) and most >= 1):
         raise InvalidOptionError(f"most must be how many orders to compare, at least 1, got {most!r}")
     if not is_count(seed):
-        raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
+        raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
     _, sweep = sweep_of(result)
     count = len(result.constraints)
     orders = orders_up_to_rotation(count, most, seed)

@@ -47,6 +47,6 @@ def verify(result: Projection[Any] | Claims, *, exact: bool = False) -> Verifica
         raise InvalidOptionError(f"result must be the result of purtensor.project, got {type(result).__qualname__}")
     if isinstance(result, Projection) and result.is_general:
         if exact:
-            raise InvalidOptionError("exact=True takes projections onto marginals with targets, without bounds")
+            raise InvalidOptionError("exact=True needs a projection onto marginals with targets, without bounds")
         return verify_rows(result)
     return verify_tables(result, exact=exact)

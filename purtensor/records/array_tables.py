@@ -40,7 +40,7 @@ def of_pydata(data: Any, attributes: Any) -> Table:
     """Return the sparse table of an array of pydata/sparse."""
     listed = data if hasattr(data, "coords") else data.tocoo()
     if listed.fill_value != 0:
-        raise InvalidTableError(f"a sparse table has 0 where it lists nothing, this array has {listed.fill_value}")
+        raise InvalidTableError(f"the fill value of a sparse array must be 0, got {listed.fill_value}")
     return of_coordinates(tuple(listed.coords), listed.data, listed.shape, attributes)
 
 
@@ -71,10 +71,10 @@ def _domain(attributes: Any, shape: Sequence[int]) -> Domain:
 def names_given(attributes: Any, count: int) -> tuple[str, ...]:
     """Return so many names of attributes, or raise InvalidOptionError where they are missing or others."""
     if attributes is None:
-        raise InvalidOptionError(f"say what the labels are of: give attributes, {count} names")
+        raise InvalidOptionError(f"the labels need attribute names: give attributes, {count} names")
     names = named_attributes(tuple(attributes) if isinstance(attributes, Mapping) else attributes)
     if len(names) != count:
-        raise InvalidOptionError(f"there are {count} attributes here, and {len(names)} names: {', '.join(names)}")
+        raise InvalidOptionError(f"there are {count} attributes, but {len(names)} names: {', '.join(names)}")
     for name in names:
         check_attribute(name, pd.Index([]))
     return names
@@ -86,7 +86,7 @@ def numbers_given(values: Any) -> FloatArray:
         try:
             values = np.array([float(value) for value in values])
         except (TypeError, ValueError):
-            raise InvalidTableError("the counts of a table are numbers, these are not") from None
+            raise InvalidTableError("the counts of a table must be numbers") from None
 
     def fail(place: int, what: str) -> NoReturn:
         raise InvalidTableError(f"number {place} (counted from 0) {what}")
@@ -94,5 +94,5 @@ def numbers_given(values: Any) -> FloatArray:
     found = as_float64(values, fail)
     wrong = np.flatnonzero(~np.isfinite(found))
     if len(wrong):
-        fail(int(wrong[0]), f"is {found[wrong[0]]}: give 0, or leave the profile out")
+        fail(int(wrong[0]), f"is {found[wrong[0]]}: give 0, or remove the profile")
     return found

@@ -117,11 +117,12 @@ def _of_series(data: pd.Series[Any], attributes: Any) -> Table:
 def _of_mapping(data: Mapping[Any, Any], attributes: Any) -> Table:
     flat = dict(_flattened(data, ()))
     if not flat:
-        raise InvalidTableError("the dict is empty: there is no total")
+        raise InvalidTableError("the dict must have at least one total, got none")
     depth = {len(key) for key in flat}
     if len(depth) > 1:
         raise InvalidTableError(
-            f"the labels of a dict of totals have {' or '.join(map(str, sorted(depth)))} parts; give all as many"
+            f"the labels of a dict of totals have {' or '.join(map(str, sorted(depth)))} parts; give all the same "
+            "number"
         )
     names = names_given(attributes, depth.pop())
     columns = [
@@ -137,7 +138,7 @@ def _flattened(data: Mapping[Any, Any], before: tuple[Any, ...]) -> Iterable[tup
             yield from _flattened(value, labels)
         elif np.ndim(value):
             raise InvalidTableError(
-                f"a dict of totals has one number for each label, this has {type(value).__qualname__} at {key!r}; "
+                f"a dict of totals must have one number for each label, got {type(value).__qualname__} at {key!r}; "
                 "count a dict of columns with purtensor.tabulate"
             )
         else:
@@ -167,8 +168,8 @@ def _of_crosstab(data: pd.DataFrame, attributes: Any) -> Table:
             )
     if data.isna().to_numpy().any():
         raise InvalidTableError(
-            "the crosstab has a cell without a number; fill it with 0 where the combination may occur, or give the "
-            "Series that lists those that do (before unstack)"
+            "the crosstab has a cell without a number; set it to 0 if the combination may occur, or give the "
+            "Series (before unstack), which lists only combinations that occur"
         )
     levels = [(axis, k) for axis in (data.index, data.columns) for k in range(axis.nlevels)]
     found = [axis.names[k] for axis, k in levels]
@@ -183,7 +184,7 @@ def _of_crosstab(data: pd.DataFrame, attributes: Any) -> Table:
         _require_labels(names, [factor.codes for factor in factors])
         values = np.zeros([len(factor.categories) for factor in factors])
         if values.size != data.size:
-            raise InvalidTableError("the crosstab has a label twice, or declares categories that it has no row for")
+            raise InvalidTableError("the crosstab has a repeated label, or declares categories without a row")
         values[np.ix_(factors[0].codes, factors[1].codes)] = numbers_given(data.to_numpy().reshape(-1)).reshape(
             data.shape
         )
@@ -207,12 +208,12 @@ def _tuple(label: Any) -> tuple[Any, ...]:
 
 def _of_frame(frame: nw.DataFrame[Any], attributes: Any) -> Table:
     if isinstance(attributes, Mapping):
-        raise InvalidOptionError("the labels of a frame are in its columns: give their names alone as attributes")
+        raise InvalidOptionError("the labels of a frame are in its columns: give only their names as attributes")
     known = tuple(frame.columns)
     names = None if attributes is None else named_attributes(attributes)
     for name in names or ():
         if name not in known:
-            raise InvalidOptionError(f"no column {name!r}; this frame has {', '.join(known)}")
+            raise InvalidOptionError(f"no column {name!r}; the frame has {', '.join(known)}")
     rest = [name for name in known if names is None or name not in names]
     numeric = [name for name in rest if frame[name].dtype.is_numeric()]
     called = [name for name in rest if name.lower() in COUNTED]
@@ -221,7 +222,7 @@ def _of_frame(frame: nw.DataFrame[Any], attributes: Any) -> Table:
         counts = numeric[0]
     if counts is None:
         raise InvalidTableError(
-            f"a frame with a count for each profile has one column of numbers, or one called {COUNTED[0]!r}; this has "
+            f"a frame with a count for each profile must have one column of numbers, or one called {COUNTED[0]!r}, got "
             f"{', '.join(known)}: give the columns of labels as attributes, or count records with purtensor.tabulate"
         )
     names = tuple(name for name in known if name != counts) if names is None else names

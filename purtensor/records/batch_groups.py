@@ -149,8 +149,8 @@ def _encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
         return column.dictionary_encode()
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:  # lists, structures and the like
         raise InvalidTableError(
-            f"attribute {name!r} has {column.type} values; the labels of one attribute are all strings, integers, "
-            "booleans, intervals or dates: take one of their parts",
+            f"attribute {name!r} has {column.type} values; the labels of an attribute must all be strings, integers, "
+            "booleans, intervals or dates: use one of their parts",
             code="no-labels",
             where=name,
             got=str(column.type),
@@ -208,7 +208,7 @@ def require_exact(whole: int, told: str, hint: str) -> None:
     """
     if int(float(whole)) != whole:
         raise InvalidTableError(
-            f"{told} {whole}, an integer that float64 cannot hold exactly; {hint}",
+            f"{told} {whole}, an integer that float64 cannot represent exactly; {hint}",
             code="inexact-integer",
             expected=f"an integer up to {LARGEST_EXACT_INTEGER}, or one that is its own float64",
             got=whole,

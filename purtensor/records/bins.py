@@ -106,7 +106,9 @@ def make_bins(spec: BinSpec, attribute: str, numbers: FloatArray, masses: FloatA
         return spec
     known = ~np.isnan(numbers)
     if np.isinf(numbers).any():
-        raise InvalidTableError(f"attribute {attribute!r} has an infinite number, which is in no bin", where=attribute)
+        raise InvalidTableError(
+            f"attribute {attribute!r} has an infinite number, which belongs to no bin", where=attribute
+        )
     if isinstance(spec, str):
         edges = quantile_edges(numbers[known], masses[known], _quantiles(spec))
         if not edges:
@@ -159,7 +161,9 @@ def binned_numbers(column: nw.Series[Any], attribute: str) -> FloatArray:
 def _quantiles(spec: str) -> int:
     word, _, number = spec.partition(":")
     if word != "quantiles" or not number.isdecimal() or int(number) < 2:
-        raise InvalidOptionError(f"bins are increasing numbers, or quantiles:4 for four of equal weight, not {spec!r}")
+        raise InvalidOptionError(
+            f"bins must be increasing numbers, or 'quantiles:4' for four bins of equal weight, got {spec!r}"
+        )
     return int(number)
 
 
@@ -171,7 +175,9 @@ def checked_edges(edges: Iterable[float], option: str) -> tuple[float, ...]:
         values = ()
     numbers = all(isinstance(v, Real) and not isinstance(v, bool) and math.isfinite(v) for v in values)
     if not values or not numbers or any(a >= b for a, b in pairwise(values)):
-        raise InvalidOptionError(f"{option} is a sequence of increasing finite numbers, at least one, not {edges!r}")
+        raise InvalidOptionError(
+            f"{option} must be a sequence of at least one finite number, increasing, got {edges!r}"
+        )
     return values
 
 

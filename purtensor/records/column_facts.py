@@ -69,7 +69,7 @@ def column_facts(records: Any) -> dict[str, ColumnFacts]:
         lazy = lazy_frame(records)
         found = _of_lazy(lazy) if lazy is not None else _of_frame(records)
     if not found or not next(iter(found.values())).rows:
-        raise InvalidTableError("the records are empty: there is nothing to look at")
+        raise InvalidTableError("the records are empty: there is nothing to inspect")
     return found
 
 

@@ -122,7 +122,7 @@ class RecordFiles:
     def _masses(self, column: pa.Array, name: str, path: Path, row: int) -> FloatArray:
         absent = np.flatnonzero(np.asarray(column.is_null()))
         if len(absent):
-            hint = "take such rows out, or fill them"
+            hint = "remove such rows, or fill them"
             raise InvalidTableError(
                 f"the weight {name!r} of row {row + int(absent[0])} of {path.name} (counted from 0) is missing; {hint}",
                 code="missing-weight",
@@ -135,7 +135,8 @@ class RecordFiles:
             return np.asarray(arrow.cast(column, pa.float64()), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise FileFormatError(
-                f"weights are numbers that float64 holds, but column {name!r} of {path.name} has {column.type} values: "
+                f"weights must be numbers that float64 can hold, but column {name!r} of {path.name} has {column.type} "
+                "values: "
                 f"{error}",
                 code="weights-no-numbers",
                 where=str(path),
@@ -194,7 +195,9 @@ def open_records(
     paths = _files(paths_in(path) or [os.fspath(path)])
     kinds = {_kind(one) for one in paths}
     if len(kinds) > 1:
-        raise FileFormatError(f"records are read from files of one kind, not {', '.join(sorted(kinds))}")
+        raise FileFormatError(
+            f"the files of one set of records must have the same format, got {', '.join(sorted(kinds))}"
+        )
     kind = kinds.pop()
     if kind in FOREIGN:
         if len(paths) > 1:

@@ -63,7 +63,9 @@ def read_records(records: Any) -> Records:
 def series(values: Any, what: str) -> nw.Series[Any]:
     """Return one-dimensional values of any library or a list as a series; `what` names them in errors."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        raise InvalidTableError(f"{what} is a {type(values).__qualname__}; give an array or a list, one value a record")
+        raise InvalidTableError(
+            f"{what} must be an array or a list with one value per record, got {type(values).__qualname__}"
+        )
     if isinstance(values, pa.Array):
         values = pa.chunked_array([values])
     native = nw.from_native(values, series_only=True, pass_through=True)
@@ -78,7 +80,7 @@ def series(values: Any, what: str) -> nw.Series[Any]:
         return _of_pandas(filled, what)
     array = np.ma.asarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if array.ndim != 1:
-        raise InvalidTableError(f"{what} has {array.ndim} dimensions; give one value a record")
+        raise InvalidTableError(f"{what} has {array.ndim} dimensions; give one value per record")
     if not array.dtype.isnative:  # pandas cannot sort the bytes of another machine
         array = array.astype(array.dtype.newbyteorder("="))
     return _of_pandas(array, what)
@@ -144,18 +146,18 @@ def _require_one_index(columns: Mapping[Any, Any]) -> None:
 def _require_same_index(one: Any, other: pd.Series[Any], what: str, named: str) -> None:
     if len(one) == len(other) and not one.index.equals(other.index):
         raise InvalidTableError(
-            f"{what} and {named} have different indexes, so that their rows may not belong together; reindex one like "
-            "the other, or give to_numpy() of both to pair them by place"
+            f"{what} and {named} have different indexes, so their rows may not correspond; reindex one like "
+            "the other, or pass to_numpy() of both to pair them by position"
         )
 
 
 def _of_pandas(values: Any, what: str) -> nw.Series[Any]:
     if values.dtype.kind == "V":
-        raise InvalidTableError(f"{what} holds {values.dtype}; give one value a record")
+        raise InvalidTableError(f"{what} holds {values.dtype}; give one value per record")
     try:
         return nw.from_native(pd.Series(values), series_only=True)
     except UnicodeEncodeError as error:
-        raise InvalidTableError(f"{what} has text with half a surrogate pair: {error.object!r:.60}") from None
+        raise InvalidTableError(f"{what} has text with an unpaired surrogate: {error.object!r:.60}") from None
     except OverflowError:  # of pandas 2, of whole numbers that it tries as dates
         return nw.from_native(pd.Series(values, dtype=object), series_only=True)
 

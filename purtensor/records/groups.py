@@ -143,7 +143,7 @@ def _numbers(column: Column, name: str, files: RecordFiles) -> FloatArray:
             except ValueError:
                 raise InvalidTableError(
                     f"attribute {name!r} is binned, but has {text!r} in row {column.first_rows[k]} (counted from 0), "
-                    "which is no number",
+                    "which is not a number",
                     code="no-number-to-bin",
                     where=name,
                     got=text,
@@ -246,7 +246,7 @@ def _masses(frame: nw.DataFrame[Any], *, whole: bool) -> FloatArray:
                 "divide the weights by a constant",
             )
     if not (np.isfinite(masses).all() and (numbers(_LOWEST) >= 0).all()):
-        raise InvalidTableError("a weight is negative or no finite number; weights are masses", code="bad-weight")
+        raise InvalidTableError("weights must be finite and not negative", code="bad-weight")
     return masses
 
 

@@ -57,7 +57,7 @@ class Inspection(Shown):
     --------
     >>> import purtensor as pt
     >>> pt.inspect({"sex": ["f", "m", "m"], "Freq": [3, 1, 2]}).warnings[0].partition(",")[0]
-    "column 'Freq' is named like a weight or a count"
+    "column 'Freq' has the name of a weight or a count"
     """
 
     columns: pd.DataFrame
@@ -303,16 +303,17 @@ def _sentences(
             typed = [text.strip() for text in one.spelled]
             rows = sum(one.spelled.values())
             told.append(
-                f"column {name!r} has {texts} in {rows:,} rows, as other programs write missing values; give "
-                f"missing_values={typed} if that is meant"
+                f"column {name!r} has {texts} in {rows:,} rows, which other programs write for missing values; give "
+                f"missing_values={typed} if they are missing"
             )
         elif one.missing:
-            told.append(f"column {name!r} has no value in {one.missing:,} rows; give missing='drop' or 'category'")
+            told.append(f"column {name!r} is missing in {one.missing:,} rows; give missing='drop' or 'category'")
         if looks[name] == "constant":
-            told.append(f"column {name!r} has one category alone; leave it out")
+            told.append(f"column {name!r} has only one category; remove it")
         if looks[name] == "proxy":
             told.append(
-                f"column {name!r} tells {tells[name]:.0%} of {' and '.join(asked['protected'])}: parity may be costly "
+                f"column {name!r} reveals {tells[name]:.0%} of {' and '.join(asked['protected'])}: parity may be "
+                "costly "
                 "or impossible with it"
             )
     return told

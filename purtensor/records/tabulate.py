@@ -33,7 +33,7 @@ from purtensor.tables.suspects import suspect
 COUNT = "count"
 """The column that makes records counts, where neither attributes nor weights are named."""
 
-MISSING_REMEDY = "give missing='drop' to leave such rows out, or missing='category' to count them as a category"
+MISSING_REMEDY = "give missing='drop' to drop such rows, or missing='category' to count them as a category"
 
 
 def tabulate(
@@ -108,7 +108,7 @@ def tabulate(
     if lazy is not None:
         names, weights = _asked(tuple(lazy.collect_schema().names()), attributes, weights)
         if binned:
-            raise InvalidOptionError("bins are made of files and of frames in memory: collect this lazy frame first")
+            raise InvalidOptionError("bins support files and frames in memory: collect the lazy frame first")
         grouped = group_lazily(lazy, names, weights)
         _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes)
         return _of_groups(grouped, missing)
@@ -139,14 +139,16 @@ def tabulate(
         masses = masses if masses is None else masses[complete]
         attrs["dropped_rows"] = rows - int(complete.sum())
         if attrs["dropped_rows"] == rows:
-            raise InvalidTableError(f"each of the {rows} records has a missing value: dropping them leaves nothing")
+            raise InvalidTableError(f"all {rows} records have a missing value: missing='drop' leaves nothing")
     return _counted(names, factors, masses, attrs)
 
 
 def _asked(known: tuple[str, ...], attributes: Attributes | None, weights: Any) -> tuple[tuple[str, ...], str | None]:
     """Return the columns to tabulate and that of the weights, of records that are not in memory."""
     if weights is not None and not isinstance(weights, str):
-        raise InvalidOptionError("weights of records that are not in memory are one of their columns: give its name")
+        raise InvalidOptionError(
+            "the weights of records that are not in memory must be one of their columns: give its name"
+        )
     weights = _weights_or_count(known, attributes, weights)
     return _attribute_names(known, attributes, weights), weights
 
@@ -173,8 +175,8 @@ def _warn_of_suspects(
         labels = factor.categories.tolist()
         spelled = [repr(label) for label in labels if isinstance(label, str) and label.strip() in SPELLINGS]
         if spelled:
-            told = f"column {name!r} has the category {listed(spelled)}, as other programs write missing values"
-            warnings.warn(f"{told}; make it None if that is meant", SuspiciousColumnWarning, stacklevel=3)
+            told = f"column {name!r} has the category {listed(spelled)}, which other programs write for missing values"
+            warnings.warn(f"{told}; replace it by None if it is missing", SuspiciousColumnWarning, stacklevel=3)
     for name, factor in factors.items() if attributes is None else ():
         found = None if name in bins else suspect(name, factor.categories, int(rows))
         declared = factor.categories.dtype.kind == "f"  # fractions are categories where a categorical says so
@@ -200,7 +202,7 @@ def _of_groups(grouped: Grouped, missing: str) -> Table:
     elif missing == "drop":
         attrs["dropped_rows"] = int(grouped.counts[~complete].sum())
         if not complete.any():
-            raise InvalidTableError("each record has a missing value: dropping them leaves nothing")
+            raise InvalidTableError("every record has a missing value: missing='drop' leaves nothing")
         factors = [Factor(factor.codes[complete], factor.categories) for factor in factors]
         masses = masses[complete]
     elif grouped.missing:
@@ -242,9 +244,9 @@ def _attribute_names(known: tuple[str, ...], attributes: Attributes | None, weig
             raise UnknownAttributeError.among(name, known, "this set of records")
         check_attribute(name, pd.Index([]))
     if weight is not None and weight in names:
-        raise InvalidOptionError(f"column {weight!r} is named as an attribute and as the weights")
+        raise InvalidOptionError(f"column {weight!r} is named both as an attribute and as the weights")
     if not names:
-        raise InvalidOptionError("there is no attribute to tabulate")
+        raise InvalidOptionError("attributes must name at least one column, got none")
     return names
 
 
@@ -260,7 +262,7 @@ def _masses(weights: nw.Series[Any], rows: int) -> FloatArray:
 
     values = np.asarray(weights.to_numpy())
     if isinstance(weights.dtype, nw.Categorical | nw.Enum):
-        raise InvalidTableError("weights are numbers, one a record; these are a categorical")
+        raise InvalidTableError("weights must be numbers, one per record, got a categorical")
     if values.dtype.kind in "OUST":
         values = _as_numbers(values, fail)
     return as_masses(values, fail)
@@ -270,14 +272,14 @@ def _as_numbers(values: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) 
     """Return numbers of Python as float64; text is none, and a whole number that float64 does not hold is refused."""
     numbers = values.tolist()
     if any(isinstance(value, str | bytes) for value in numbers):
-        raise InvalidTableError("weights are numbers, one a record; these have text")
+        raise InvalidTableError("weights must be numbers, one per record, got text")
     try:
         found = np.array([float(value) for value in numbers])
     except (TypeError, ValueError, OverflowError):
-        raise InvalidTableError("weights are numbers that float64 holds, one a record; these are not") from None
+        raise InvalidTableError("weights must be numbers that float64 can hold, one per record") from None
     for row, value in enumerate(numbers):
         if _is_whole(value) and int(found[row]) != value:
-            fail(row, f"has {value}, an integer that float64 cannot hold exactly")
+            fail(row, f"has {value}, an integer that float64 cannot represent exactly")
     return found
 
 
@@ -302,7 +304,8 @@ def _missing_as_category(factor: Factor, attribute: str) -> Factor:
     labels = factor.categories.tolist()
     if MISSING_CATEGORY in [label for label in labels if isinstance(label, str)]:
         raise InvalidTableError(
-            f"attribute {attribute!r} has a category {MISSING_CATEGORY!r} beside missing values; rename it first"
+            f"attribute {attribute!r} has both a category {MISSING_CATEGORY!r} and missing values; rename the "
+            "category first"
         )
     codes = factor.codes.copy()
     codes[rows] = len(labels)

@@ -175,9 +175,10 @@ def numbers_of(column: pa.Array, name: str, path: Path, row: int, decimal: str) 
 def _no_number(column: pa.Array, name: str, path: Path, row: int) -> FileFormatError:
     for k, text in enumerate(column.to_pylist()):
         if not _NUMBER.fullmatch(text.strip()) and text.strip("+-").lower() not in ("nan", "inf", "infinity"):
-            hint = "; give decimal=',' if that is a comma before decimals" if _DECIMAL_COMMA.fullmatch(text) else ""
+            hint = "; give decimal=',' if the comma is a decimal separator" if _DECIMAL_COMMA.fullmatch(text) else ""
             return FileFormatError(
-                f"weights are numbers, but column {name!r} of {path.name} has {text!r} in row {row + k} (the first row "
+                f"weights must be numbers, but column {name!r} of {path.name} has {text!r} in row {row + k} (the "
+                "first row "
                 f"being 0){hint}",
                 code="weights-no-numbers",
                 where=str(path),
@@ -185,4 +186,6 @@ def _no_number(column: pa.Array, name: str, path: Path, row: int) -> FileFormatE
                 got=text,
                 hint=hint.removeprefix("; ") or None,
             )
-    return FileFormatError(f"weights are numbers, but column {name!r} of {path.name} has other cells", where=str(path))
+    return FileFormatError(
+        f"weights must be numbers, but column {name!r} of {path.name} has other cells", where=str(path)
+    )

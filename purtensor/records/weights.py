@@ -218,7 +218,7 @@ def _ratios(coded: CodedTable, rows: IntArray, design: FloatArray) -> tuple[Floa
     sums = group_sums(design[inside], rows[inside], len(coded.values))
     whole = float(design.sum())
     if not whole > 0:
-        raise InvalidTableError("all weights are 0: no record can be weighted")
+        raise InvalidTableError("all weights are 0: at least one must be positive")
     ratio = np.zeros(len(rows))
     with np.errstate(divide="ignore", invalid="ignore"):
         by_profile = np.where(sums > 0, coded.values / coded.total * whole / sums, 0.0)

@@ -63,7 +63,7 @@ def write_calibration_report(
     True
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise InvalidOptionError(f"a report is written as .html, got {Path(path).name!r}")
+        raise InvalidOptionError(f"the path of a report must end in .html, got {Path(path).name!r}")
     return write_report(calibration_report(calibration, title=title, curve=curve), Path(path), command=command)
 
 

@@ -166,11 +166,11 @@ def bootstrap(
     """
     tables = _tables(samples)
     if not callable(statistic):
-        raise InvalidOptionError(f"statistic must be a function of the drawn counts, got {statistic!r}")
+        raise InvalidOptionError(f"statistic must be a function of a table of counts, got {statistic!r}")
     if not (is_count(times) and times >= 2):
-        raise InvalidOptionError(f"times must be a number of draws, 2 or more, got {times!r}")
+        raise InvalidOptionError(f"times must be an integer of at least 2, got {times!r}")
     if not is_count(seed):
-        raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
+        raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
     check_choice("on_failure", on_failure, ("raise", "omit"))
     check_flag("progress", progress)
     estimate = _labelled(statistic(*tables))
@@ -194,8 +194,8 @@ def bootstrap(
         interrupted = True
     if len(rows) < 2:
         raise InvalidOptionError(
-            f"{len(failures)} of {times} draws have no answer, the first because: {failures[0].error}; "
-            "noise is known from two or more"
+            f"{len(failures)} of {times} draws failed, the first because: {failures[0].error}; "
+            "at least two successful draws are needed"
         )
     draws = pd.DataFrame({number: rows[number].reindex(estimate.index) for number in sorted(rows)}).T
     draws.index.name = "draw"

@@ -46,8 +46,8 @@ def whole_counts(coded: CodedTable) -> npt.NDArray[np.int64]:
         row = int(broken[0])
         profile = described(coded.domain, [code[row] for code in coded.codes])
         raise InvalidTableError(
-            f"profile ({profile}) has {coded.values[row]}, but counts are whole numbers; "
-            "draw some of probabilities with purtensor.sample"
+            f"profile ({profile}) has {coded.values[row]}, but counts must be whole numbers; "
+            "to draw counts from probabilities use purtensor.sample"
         )
     if coded.total > LARGEST_COUNT:
         raise InvalidTableError(f"the counts sum to {coded.total:g}, but sums are exact in float64 up to 2^53 only")

@@ -116,11 +116,13 @@ def sample_without_replacement(counts: Table, size: int, *, seed: int | np.rando
     coded = encode(counts)
     present = whole_counts(coded)
     if number > (there := int(present.sum())):
-        raise InvalidOptionError(f"size is {number}, but the counts have {there} individuals; sample draws any number")
+        raise InvalidOptionError(
+            f"size must be at most the number of individuals, {there}, got {number}; sample draws any number"
+        )
     if there >= MOST_INDIVIDUALS:
         raise InvalidOptionError(
             f"counts must have fewer than 10^9 individuals to be drawn from without replacement, got {there:,}; sample "
-            "draws with replacement, which differs by next to nothing where few of so many are drawn"
+            "draws with replacement, which is nearly the same for a small share of the individuals"
         )
     order = canonical_order(coded)
     return _restored(coded, order, multivariate_hypergeometric(present[order], number, rng))

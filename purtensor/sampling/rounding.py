@@ -96,7 +96,7 @@ def round_counts(p: Table, total: int, *, constraints: Constraints = (), seed: i
 def _checked_total(total: int) -> int:
     number = whole_size(total, "total")
     if number > LARGEST_TOTAL:
-        raise InvalidOptionError(f"total is {number}, beyond 2^42: fractions of one would be too coarse")
+        raise InvalidOptionError(f"total must be at most 2^42, got {number}: fractions would be too coarse")
     return number
 
 
@@ -132,7 +132,7 @@ def _check_agreement(coded: CodedTable, system: System) -> None:
     if abs(sums[worst] - targets[worst]) > _AGREE:
         raise InconsistentTargetsError(
             f"'{system.row_label(worst)}' is {sums[worst]:g} of p but {targets[worst]:g} of the target; "
-            "project p onto the constraints, or round its own marginals with purtensor.marginals_of"
+            "project p onto the constraints first, or use its own marginals, by purtensor.marginals_of"
         )
 
 

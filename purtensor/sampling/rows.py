@@ -112,7 +112,7 @@ def _donors(
         if not masses.sum() > 0:
             raise InvalidTableError(
                 f"no record is like the profile ({coded.describe(profile)}), of which {drawn[profile]} rows were "
-                "drawn: draw from the table alone with purtensor.sample and purtensor.to_records"
+                "drawn: draw without records by purtensor.sample and purtensor.to_records"
             )
         donors.append(rng.choice(members, drawn[profile], p=masses / masses.sum()))
         profiles.append(np.full(drawn[profile], profile))

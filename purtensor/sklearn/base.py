@@ -37,8 +37,8 @@ from purtensor.tables.probabilities import are_probabilities
 from purtensor.tables.regularize import regularize, uniform
 
 ADVICE = (
-    "ask for fewer conditions (conditions='PR' can always be met), leave out or merge the columns that give the "
-    "protected ones away (purtensor.proxies finds them), or soften a condition with purtensor.relax"
+    "use fewer conditions (conditions='PR' can always be met), remove or merge the columns that reveal the "
+    "protected ones (purtensor.proxies finds them), or relax a condition with purtensor.relax"
 )
 
 
@@ -91,7 +91,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         )
         counted = weights > 0
         if not counted.any():
-            raise InvalidOptionError("sample_weight is zero in every row: there is nothing to fit")
+            raise InvalidOptionError("sample_weight must be positive in at least one row, got 0 in all")
         self._attributes = attribute_names(names)
         self.protected_ = tuple(self._attributes[names.index(name)] for name in self._protected_names(names))
         self.response_ = free_name(_own_name(y), [*names, *self._attributes, PROFILE])
@@ -103,7 +103,8 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         counts = self._counts([code[counted] for code in codes], weights[counted])
         if are_probabilities(weights, float(weights.sum())):
             raise InvalidOptionError(
-                "sample_weight sums to 1: `strength` is a pseudo-count beside counted rows, so give weights that sum "
+                "sample_weight sums to 1, but `strength` is a pseudo-count relative to counted rows: give weights "
+                "that sum "
                 f"to the number of rows, sample_weight * {len(weights)}"
             )
         self.smoothed_ = self._smoothed(counts) if self.reference == "smooth" else None
@@ -127,7 +128,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         except InfeasibleError as error:
             raise InfeasibleError(f"{error.reason}; {ADVICE}", error.diagnosis, hint=ADVICE) from error
         except NotConvergedError as error:
-            error.add_note(f"where the conditions exclude each other, {ADVICE}")
+            error.add_note(f"if the conditions exclude each other, {ADVICE}")
             raise
 
     def _counts(self, codes: Sequence[IntArray], weights: FloatArray) -> Table:
@@ -156,7 +157,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         wanted = [self.protected] if several is None else several
         if self.protected is None or len(wanted) == 0:
             raise InvalidOptionError(
-                f"protected names no column: give the columns that {type(self).__name__} protects, by name or position"
+                f"protected must name at least one column that {type(self).__name__} protects, by name or position"
             )
         return tuple(named_columns(wanted, names, "protected"))
 

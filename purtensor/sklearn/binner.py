@@ -89,13 +89,15 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
             sample_weight, np.empty((len(columns[0]), 1)), dtype=np.float64, ensure_non_negative=True
         )
         if not weights.any():
-            raise InvalidOptionError("sample_weight is zero in every row: there is nothing to fit")
+            raise InvalidOptionError("sample_weight must be positive in at least one row, got 0 in all")
         given = self._given_edges(names)
         self.edges_ = {}
         for name, column in zip(names, columns, strict=True):
             if name in given:
                 if not is_numeric(column):
-                    raise InvalidTableError(f"column {name!r} has edges, but no numbers: it has {column.dtype} values")
+                    raise InvalidTableError(
+                        f"column {name!r} has edges, but its values are not numeric: {column.dtype}"
+                    )
                 self.edges_[name] = given[name]
             elif is_numeric(column):
                 values = numbers(column)
@@ -136,16 +138,16 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
                 continue
             values = numbers(column)
             if np.isinf(values).any():
-                raise InvalidTableError(f"Input X contains infinity: column {name!r}; every number has to be finite")
+                raise InvalidTableError(f"Input X contains infinity: column {name!r}; all numbers must be finite")
             if np.isnan(values).any() and self.missing == "raise":
                 raise InvalidTableError(
-                    f"Input X contains NaN: column {name!r}; missing='category' makes a category of missing values"
+                    f"Input X contains NaN: column {name!r}; missing='category' makes missing values a category"
                 )
         return names, columns
 
     def _codes(self, name: str, column: nw.Series[Any]) -> IntArray:
         if not is_numeric(column):
-            raise InvalidTableError(f"column {name!r} was fitted to numbers, and now has {column.dtype} values")
+            raise InvalidTableError(f"column {name!r} was fitted to numbers, but now has {column.dtype} values")
         values = numbers(column)
         codes = np.searchsorted(np.array(self.edges_[name]), values, side="right")
         codes[np.isnan(values)] = len(self.edges_[name]) + 1
@@ -209,7 +211,7 @@ def named_columns(wanted: Iterable[Any], names: list[str], what: str) -> list[st
         elif isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < len(names):
             found.append(names[int(column)])
         else:
-            raise UnknownAttributeError.among(column, names, f"{what} names columns of X, which")
+            raise UnknownAttributeError.among(column, names, f"{what} must name columns of X, which")
     return found
 
 

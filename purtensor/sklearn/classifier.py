@@ -171,9 +171,9 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
         if rates[worst].min() < FOUR_FIFTHS * rates[worst].max():
             low, high = rates[worst].idxmin(), rates[worst].idxmax()
             warnings.warn(
-                f"the likeliest classes do not keep the parity of the probabilities: {self.response_}={worst} for "
+                f"the most likely classes do not have the parity of the probabilities: {self.response_}={worst} for "
                 f"{100 * rates[worst][low]:.1f} % of ({low}) and {100 * rates[worst][high]:.1f} % of ({high}); "
-                "decision='fair' or decision='draw' keeps it",
+                "decision='fair' or decision='draw' preserves it",
                 UnfairDecisionsWarning,
                 stacklevel=3,
             )
@@ -224,7 +224,8 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
             names = [column.name for column in self.columns_]
             raise UnknownCategoryError(
                 f"{len(unseen)} of {len(place)} rows have a profile that was not in the training data; row {unseen[0]} "
-                f"(counted from 0) has {described_row(codes, unseen[0], names)}; unseen='marginal' predicts it by q(y)"
+                f"(counted from 0) has {described_row(codes, unseen[0], names)}; use unseen='marginal' to predict "
+                "such rows by q(y)"
             )
         return place
 

@@ -44,7 +44,9 @@ class Column:
         """Return the category code of each value, -1 where it is unknown."""
         if self.edges is not None:
             if not is_numeric(values):
-                raise InvalidTableError(f"column {self.name!r} has numbers in bins, and now has {values.dtype} values")
+                raise InvalidTableError(
+                    f"column {self.name!r} was fitted to numbers, but now has {values.dtype} values"
+                )
             return np.asarray(np.searchsorted(np.array(self.edges), numbers(values), side="right"))
         self._require_kind(values)
         if is_numeric(values) and not values.dtype.is_integer():  # between the known ones: unknown, no error
@@ -60,7 +62,7 @@ class Column:
         came = "numbers" if is_numeric(values) else _KINDS.get(type(values.dtype), "")
         if came and known and "" not in known and came not in known:
             raise InvalidTableError(
-                f"column {self.name!r} had {' and '.join(sorted(known))} when it was fitted, and now has {came}"
+                f"column {self.name!r} had {' and '.join(sorted(known))} when it was fitted, but now has {came}"
             )
 
 
@@ -94,7 +96,7 @@ def open_columns(
     try:
         frame = nw.from_native(rows, eager_only=True, pass_through=True)
     except DuplicateError as error:
-        raise InvalidTableError(f"X has two columns of one name, which names cannot tell apart: {error}") from None
+        raise InvalidTableError(f"X must not have two columns of the same name: {error}") from None
     if isinstance(frame, nw.DataFrame):
         validate_data(estimator, rows, "no_validation", reset=reset, skip_check_array=True)
         if len(frame) == 0:
@@ -157,7 +159,7 @@ def refuse_missing(name: str, values: nw.Series[Any]) -> None:
     if len(where):
         raise InvalidTableError(
             f"Input X contains NaN or infinity: column {name!r} in row {where[0]} (counted from 0), and {len(where)} "
-            "rows in all; leave such rows out, or make a category of them with Binner(missing='category')"
+            "rows in all; remove such rows, or make missing values a category with Binner(missing='category')"
         )
 
 

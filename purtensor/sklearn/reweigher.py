@@ -79,7 +79,7 @@ class PURReweigher(ProjectingEstimator):
             names = [self.response_, *(column.name for column in self.columns_)]
             raise UnknownCategoryError(
                 f"{len(strange)} of {len(labels)} rows have no weight; row {strange[0]} (counted from 0) has "
-                f"{described_row(codes, strange[0], names)}; unseen='marginal' gives it weight 1"
+                f"{described_row(codes, strange[0], names)}; use unseen='marginal' to give such rows weight 1"
             )
         return self._weights(codes)
 

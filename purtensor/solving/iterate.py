@@ -96,7 +96,9 @@ def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
     """
     mass = float(iterate_at(problem, potentials).masses.sum())
     if not 0 < mass < np.inf:
-        raise InvalidOptionError(f"the potentials to start from give a total mass of {mass}; start from the reference")
+        raise InvalidOptionError(
+            f"the potentials in start give a total mass of {mass}; start from the reference instead"
+        )
     return shifted(problem, potentials.copy(), mass)
 
 

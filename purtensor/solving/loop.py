@@ -197,7 +197,7 @@ def _stands_still(state: State[P], step: Step[P], begun: int) -> bool:
     watch = state.standstill.reached
     stands = any(watch(begun + record.iteration, record.residual_l1, record.dual) for record in records)
     if stands:
-        state.notes.append(f"the residual in L1 stands still near {state.standstill.before:.1e}: rounding")
+        state.notes.append(f"the residual in L1 stagnates near {state.standstill.before:.1e} because of rounding")
     return stands
 
 

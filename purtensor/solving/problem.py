@@ -238,7 +238,7 @@ def _require_support(full: System, reduction: Reduction, *, bare_rows: bool) -> 
     k = int(np.searchsorted(full.offsets, row, side="right")) - 1
     needs = full.targets[row]
     emptied = full.supported()[row]
-    why = "zero targets empty every profile of it" if emptied else "the reference has no profile there"
+    why = "targets of 0 exclude all its profiles" if emptied else "the reference has no profile there"
     raise InfeasibleError(
         f"no distribution meets the constraints: {full.row_label(row)} needs {needs:g} by the target over "
         f"({', '.join(full.scopes[k])}), but its support is empty: {why}"

@@ -27,7 +27,7 @@ def exponent_to_unit(masses: FloatArray) -> int:
     Raises
     ------
     InvalidTableError
-        The smallest mass is less than 2^-1960 of the total, some 1e-590: no scale holds both.
+        The smallest mass is less than 2^-1960 of the total, some 1e-590: no scaling holds both.
 
     Examples
     --------
@@ -49,8 +49,9 @@ def exponent_between(smallest: float, total: float) -> int:
     above, below = math.frexp(total)[1], math.frexp(smallest)[1]
     if above - below > _WIDEST:
         raise InvalidTableError(
-            f"the smallest mass of the reference, {smallest:g}, is less than 1e-590 of its total, {total:g}: no scale "
-            "holds both; leave such profiles out, or give them more"
+            f"the smallest mass of the reference, {smallest:g}, is less than 1e-590 of its total, {total:g}: no "
+            "scaling "
+            "represents both; remove such profiles, or give them more mass"
         )
     return min(above, below - _LOWEST)
 
@@ -74,7 +75,7 @@ def scaled_to(masses: FloatArray, total: float) -> FloatArray:
     if scaled.min() < np.finfo(np.float64).smallest_normal:
         raise InvalidTableError(
             f"the smallest mass of the reference, {float(masses.min()):g}, is less than 1e-307 when its total, "
-            f"{float(masses.sum()):g}, is scaled to {total:g}: leave such profiles out, or give them more"
+            f"{float(masses.sum()):g}, is scaled to {total:g}: remove such profiles, or give them more mass"
         )
     return scaled
 
@@ -102,7 +103,8 @@ def refuse_beyond(largest: float, exponent: int) -> None:
     """
     if math.frexp(largest)[1] - exponent > _MOST:
         raise InvalidTableError(
-            f"a profile that targets of 0 empty has {largest:g}, more than 1e300 times all others: leave it out of the "
+            f"a profile that targets of 0 exclude has {largest:g}, more than 1e300 times all others: remove it from "
+            "the "
             "reference"
         )
 
@@ -124,7 +126,7 @@ def scaled_targets(targets: FloatArray, exponent: int) -> FloatArray:
     lost = (targets != 0) & (scaled == 0)
     if lost.any():
         raise InvalidTableError(
-            f"a target of {float(targets[lost].max()):g} is less than 2^-1074 of the total of all: no scale holds "
-            "both; give it more, or 0"
+            f"a target of {float(targets[lost].max()):g} is less than 2^-1074 of the total of all: no scaling holds "
+            "represents both; increase it, or set it to 0"
         )
     return scaled

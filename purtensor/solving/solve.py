@@ -50,7 +50,7 @@ def solve(
                 return replace(found, termination=ending)
             stage = verdict.face(stage.state)
         except KeyboardInterrupt:
-            return interrupt(found, "interrupted while a verdict was sought, after the solver had ended")
+            return interrupt(found, "interrupted during the feasibility check, after the solver had ended")
         before = found.iterations, found.seconds
         found_zeros = (
             f"the constraints force zeros, found after {found.iterations} iterations; solved again without them"

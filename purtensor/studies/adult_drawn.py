@@ -65,7 +65,7 @@ def learn(
     """Return p(>50K | s) of generated data and of forests, shape (data sets, distributions, protected profiles)."""
     parts = [population_of(table, response=RESPONSE, protected=PROTECTED) for table in distributions.values()]
     if any(not np.array_equal(part.counts > 0, parts[0].counts > 0) for part in parts):
-        raise InvalidTableError("the projections have lost profiles of f; a stronger regularization keeps them")
+        raise InvalidTableError("the projections have lost profiles of f; increase the strength of the regularization")
     test = population_of(drawing.test, response=RESPONSE, protected=PROTECTED)
     size = round(float(drawing.train.sum()))
     learning = Learning(parts[0], np.stack([part.counts for part in parts]), test, size)

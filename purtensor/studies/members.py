@@ -96,8 +96,8 @@ def run_members(
             else:
                 if stored is not None and set(stored) != set(outcome):
                     raise FileFormatError(
-                        f"{store} is damaged, or of another run: it has other findings than were "
-                        "computed now; delete it, and they are computed again"
+                        f"{store} is damaged, or belongs to another run: its results differ from those "
+                        "computed now; delete it to compute them again"
                     )
                 found[missing[n]] = outcome
             on_member(len(found) + len(failures))

@@ -66,7 +66,7 @@ def _parity(population: Population, values: FloatArray, y: IntArray, s: IntArray
     groups, own_s = np.unique(s, return_inverse=True)
     index = own_y * len(groups) + own_s
     if len(np.unique(index)) < len(responses) * len(groups):
-        raise InfeasibleError("parity needs mass on a pair of response and protected profile that has no profile")
+        raise InfeasibleError("parity requires mass for a response and protected profile that occur in no profile")
     of_y = _sums(own_y, values)
     target = np.outer(of_y / of_y.sum(), _sums(own_s, values)).reshape(-1)
     codes = (

@@ -185,7 +185,7 @@ def study_wage(
     check_choice("unseen", unseen, tuple(UNSEEN))
     population = population_of(counts, response=RESPONSE, protected=PROTECTED)
     if tuple(REFERENCE.values()) not in population.groups:
-        raise UnknownCategoryError(f"the survey has nobody of {dict(REFERENCE)} to compare with")
+        raise UnknownCategoryError(f"the survey has nobody in the reference group {dict(REFERENCE)}")
     f = regularize(counts, strength, response=RESPONSE)
     projections = project_wage(f)
     size = round(float(counts.sum()))

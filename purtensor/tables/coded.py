@@ -121,20 +121,20 @@ def domain_of(table: Table) -> Domain:
     """
     if hasattr(table, "to_table"):
         raise InvalidTableError(
-            "this takes tables in memory only, and the table is on disk; where it fits, give its to_table()"
+            "this function needs a table in memory, got a table on disk; if it fits into memory, give its to_table()"
         )
     if not isinstance(table, xr.DataArray):
         package = type(table).__module__.partition(".")[0]
         raise InvalidTableError(
-            f"a table must be an xarray.DataArray, got {package}.{type(table).__qualname__}; make one of counts "
-            "with purtensor.as_table, of records with purtensor.tabulate"
+            f"a table must be an xarray.DataArray, got {package}.{type(table).__qualname__}; convert counts "
+            "with purtensor.as_table, records with purtensor.tabulate"
         )
     if is_sparse(table):
         index = table.indexes[PROFILE]
         names, categories = tuple(index.names), tuple(index.levels)
     else:
         if not table.dims:
-            raise InvalidTableError("the table has no attribute; it holds the single number of a total")
+            raise InvalidTableError("the table must have at least one attribute, got a single number")
         names = tuple(table.dims)
         indexes = table.indexes  # made anew whenever it is asked for
         unlabelled = [name for name in names if name not in indexes]
@@ -147,7 +147,7 @@ def domain_of(table: Table) -> Domain:
         check_attribute(name, index)
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
-        raise InvalidTableError(f"attribute {repeated[0]!r} occurs twice")
+        raise InvalidTableError(f"attribute {repeated[0]!r} occurs twice; names must be unique")
     return Domain(names, categories)
 
 
@@ -156,9 +156,9 @@ def check_attribute(name: Any, categories: pd.Index[Any]) -> None:
     if not isinstance(name, str) or not name:
         raise InvalidTableError(f"attribute names must be strings that are not empty, got {name!r}")
     if name == PROFILE:
-        raise InvalidTableError(f"{PROFILE!r} is the dimension of sparse tables; give the attribute another name")
+        raise InvalidTableError(f"{PROFILE!r} is the dimension of sparse tables; rename the attribute")
     if isinstance(categories, pd.MultiIndex):
-        raise InvalidTableError(f"attribute {name!r} has a MultiIndex of labels; each category has one label")
+        raise InvalidTableError(f"attribute {name!r} has a MultiIndex of labels; each category must have one label")
     if categories.hasnans:
         raise InvalidTableError(f"attribute {name!r} has a missing value among its categories")
     if not categories.is_unique:
@@ -192,7 +192,7 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
     values = as_masses(np.asarray(table.values).reshape(-1), fail)
     where = None if np.count_nonzero(values) == len(values) else np.flatnonzero(values).astype(place_type(len(values)))
     if not allow_empty and len(values if where is None else where) == 0:
-        raise InvalidTableError("the table is empty: no profile has positive mass")
+        raise InvalidTableError("the table is empty: at least one profile must have positive mass")
     if where is not None:
         values = values[where]
     elif copy and np.may_share_memory(values, table.values):
@@ -238,7 +238,7 @@ def stored_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
     if again is not None:
         profile = described(domain, [code[again] for code in codes])
         raise InvalidTableError(
-            f"profile ({profile}) occurs twice; sum its values into one, for instance with purtensor.tabulate"
+            f"profile ({profile}) occurs twice; sum its values, for example with purtensor.tabulate"
         )
     return codes
 

@@ -81,7 +81,7 @@ def named_attributes(attributes: str | Iterable[str], domain: Domain | None = No
     names = tuple(sorted(found, key=str) if isinstance(attributes, set | frozenset) else found)
     repeated = sorted(str(name) for name, times in Counter(names).items() if times > 1)
     if repeated:
-        raise InvalidTableError(f"attribute {repeated[0]!r} is named twice in {names}")
+        raise InvalidTableError(f"attribute {repeated[0]!r} must be named once, got {names}")
     if domain is not None:
         for name in names:
             domain.position(name)

@@ -94,8 +94,8 @@ def _refuse_compound(dtype: Any, attribute: str) -> None:
     """Refuse columns of which a value is no label: lists, structures, and times with a zone, which numpy forgets."""
     if isinstance(dtype, nw.List | nw.Array | nw.Struct):
         raise InvalidTableError(
-            f"attribute {attribute!r} has {dtype} values; the labels of one attribute are all strings, integers, "
-            "booleans, intervals or dates: take one of their parts"
+            f"attribute {attribute!r} has {dtype} values; the labels of an attribute must all be strings, integers, "
+            "booleans, intervals or dates: use one of their parts"
         )
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         raise _zoned(attribute)
@@ -103,8 +103,8 @@ def _refuse_compound(dtype: Any, attribute: str) -> None:
 
 def _zoned(attribute: str) -> InvalidTableError:
     return InvalidTableError(
-        f"attribute {attribute!r} has times with a time zone; make them plain with "
-        "tz_convert('UTC').tz_localize(None), or what your library has for it"
+        f"attribute {attribute!r} has times with a time zone; remove it with "
+        "tz_convert('UTC').tz_localize(None), or the equivalent of your library"
     )
 
 
@@ -134,7 +134,7 @@ def _sorted(values: pd.Series[Any], attribute: str, rows: IntArray | None = None
         told = [f"{examples[name]!r} ({name})" for name in types]
         raise InvalidTableError(
             f"attribute {attribute!r} has labels of type {listed(types)}, such as {listed(told)}; the labels of one "
-            "attribute are all strings, integers, booleans, intervals or dates: convert them to one of these",
+            "attribute must all be strings, integers, booleans, intervals or dates: convert them to one of these",
             code="mixed-labels",
             where=attribute,
             got=types,
@@ -166,13 +166,15 @@ def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None
 
 def refused_fraction(attribute: str, number: str, row: int) -> InvalidTableError:
     """Return the refusal of a number that names no category."""
-    counted = f"give weights={attribute!r} if it says how many a row stands for, or " * is_named_like_count(attribute)
+    counted = f"give weights={attribute!r} if it is the number of individuals per row, or " * is_named_like_count(
+        attribute
+    )
     hint = (
         f"{counted}bin such an attribute with bins={{{attribute!r}: [30, 45]}} or "
-        f"bins={{{attribute!r}: 'quantiles:4'}}, or make it text or a categorical"
+        f"bins={{{attribute!r}: 'quantiles:4'}}, or convert it to text or a categorical"
     )
     return InvalidTableError(
-        f"attribute {attribute!r} has the number {number} in row {row} (counted from 0), which names no category; "
+        f"attribute {attribute!r} has the number {number} in row {row} (counted from 0), which is not a category; "
         f"{hint}",
         code="number-to-bin",
         where=attribute,
@@ -195,7 +197,9 @@ def _plain(categories: pd.Index[Any], attribute: str) -> pd.Index[Any]:
     if getattr(categories, "tz", None) is not None:
         raise _zoned(attribute)
     if isinstance(categories, pd.PeriodIndex):
-        raise InvalidTableError(f"attribute {attribute!r} has periods; make them dates with to_timestamp(), or text")
+        raise InvalidTableError(
+            f"attribute {attribute!r} has periods; convert them to dates with to_timestamp(), or to text"
+        )
     if isinstance(categories, pd.IntervalIndex | pd.DatetimeIndex | pd.TimedeltaIndex):
         return categories.rename(None)
     labels = categories.tolist()
@@ -203,7 +207,7 @@ def _plain(categories: pd.Index[Any], attribute: str) -> pd.Index[Any]:
         "".join(label for label in labels if isinstance(label, str)).encode()
     except UnicodeEncodeError as error:
         culprit = error.object[error.start]
-        raise InvalidTableError(f"attribute {attribute!r} has text with half a surrogate pair, {culprit!r}") from None
+        raise InvalidTableError(f"attribute {attribute!r} has text with an unpaired surrogate, {culprit!r}") from None
     return plain_index(labels)
 
 

@@ -47,7 +47,9 @@ def label_text(label: Any) -> str:
         return str(int(label))
     if isinstance(label, float | np.floating):
         return repr(float(label))
-    raise InvalidTableError(f"the label {label!r} is a {type(label).__qualname__}, which no file holds; make it text")
+    raise InvalidTableError(
+        f"the label {label!r} is a {type(label).__qualname__}, which cannot be saved; convert it to text"
+    )
 
 
 def encode_labels(categories: pd.Index[Any]) -> tuple[npt.NDArray[Any], str]:
@@ -161,7 +163,7 @@ def _texts(texts: Any) -> npt.NDArray[Any]:
 def check_text(text: str, what: str) -> None:
     """Refuse text that files cannot hold: with a null character, or half a surrogate pair."""
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise InvalidTableError(f"{what} {text!r} has a character that no file holds; write it in plain characters")
+        raise InvalidTableError(f"{what} {text!r} has a character that cannot be saved; replace it")
 
 
 def _tag(label: Any) -> Any:

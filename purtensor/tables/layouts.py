@@ -55,7 +55,7 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
     require_memory(
         8 * domain.size,
         f"a dense table over {shown(table)}, {domain.size} profiles,",
-        "stay with the sparse layout, or take a marginal first",
+        "use the sparse layout, or a marginal",
     )
     codes = stored_codes(table, domain)
     given = _numbers(table, domain, codes)
@@ -63,7 +63,7 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
         values = np.full(domain.sizes, fill_value, dtype=np.float64)
     except ValueError:
         raise InvalidTableError(
-            f"a dense table has one dimension an attribute, and {len(domain.sizes)} are more than numpy allows"
+            f"a dense table has one dimension per attribute, and {len(domain.sizes)} exceed the limit of numpy"
         ) from None
     values[codes] = given
     return dense_table(domain, values, name=table.name, attrs=dict(table.attrs))

@@ -54,7 +54,9 @@ class Marginals:
 
     def __init__(self, coded: CodedTable, scopes: Sequence[Sequence[str]]) -> None:
         if not all(scopes):
-            raise InvalidOptionError("a marginal over no attribute is the total: take float(table.sum())")
+            raise InvalidOptionError(
+                "a marginal must be over at least one attribute, got none: for the total use float(table.sum())"
+            )
         self._coded = coded
         self._dense: dict[tuple[str, ...], FloatArray] = {}
         if coded.is_product:

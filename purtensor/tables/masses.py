@@ -26,7 +26,7 @@ def as_masses(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> Fl
     values = as_float64(raw, fail)
     if values.size and not (values.min() >= 0 and np.isfinite(values.max())):  # NaN is not above 0
         bad = int(np.flatnonzero(~(np.isfinite(values) & (values >= 0)))[0])
-        fail(bad, f"has {values[bad]}; masses are finite and not negative")
+        fail(bad, f"has {values[bad]}; masses must be finite and not negative")
     return values
 
 
@@ -39,12 +39,12 @@ def as_float64(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> F
         The values are no integers, floats or booleans.
     """
     if raw.dtype.kind not in "buif":
-        raise InvalidTableError(f"the values of a table are integers or floats, these are {raw.dtype}")
+        raise InvalidTableError(f"the values of a table must be integers or floats, got {raw.dtype}")
     if raw.dtype.kind in "ui" and raw.size:
         beyond = np.flatnonzero((raw > LARGEST_EXACT_INTEGER) | (raw < -LARGEST_EXACT_INTEGER))
         inexact = [i for i in beyond if int(np.float64(raw[i])) != int(raw[i])]
         if inexact:
-            fail(int(inexact[0]), f"has {raw[inexact[0]]}, an integer that float64 cannot hold exactly")
+            fail(int(inexact[0]), f"has {raw[inexact[0]]}, an integer that float64 cannot represent exactly")
     with np.errstate(over="ignore"):
         values = np.ascontiguousarray(raw, dtype=np.float64)
     if raw.dtype.kind == "f" and raw.dtype.itemsize > values.itemsize:  # of more digits, and of a wider range

@@ -140,11 +140,11 @@ def regularize(
     4
     """
     if not (is_number(strength) and 0 <= strength < math.inf):
-        raise InvalidOptionError(f"strength is a finite pseudo-count, 0 or more, not {strength!r}")
+        raise InvalidOptionError(f"strength must be a finite pseudo-count of at least 0, got {strength!r}")
     coded = encode(counts)
     responses = named_attributes(response, coded.domain)
     if not responses:
-        raise InvalidOptionError("response names no attribute; give the one that is predicted")
+        raise InvalidOptionError("response must name the attribute to predict, got none")
     size, mass = _sample_size(coded, total)
     if isinstance(support, str):
         domain, codes, observed = crossed_support(coded, responses, support)
@@ -155,8 +155,9 @@ def regularize(
     share = profiles * (strength / size)
     if not math.isfinite(share):
         raise InvalidOptionError(
-            f"strength={strength:g} on each of {profiles} profiles is beyond float64 against a total of {size:g}; "
-            "give a smaller one"
+            f"strength={strength:g} on each of {profiles} profiles exceeds the range of float64 relative to a total "
+            f"of {size:g}; "
+            "use a smaller strength"
         )
     values = (observed / mass + strength / size) / (1.0 + share)
     attrs = {
@@ -177,12 +178,12 @@ def _sample_size(coded: CodedTable, total: float | None) -> tuple[float, float]:
     if total is None:
         if are_probabilities(coded.values, mass):
             raise InvalidTableError(
-                f"the table has total {mass:.6g} and entries that are not whole: these are probabilities: "
+                f"the table has total {mass:.6g} and fractional entries, so it contains probabilities: "
                 "give counts, or total=N"
             )
         return mass, mass
     if not (is_number(total) and 0 < total < math.inf):
-        raise InvalidOptionError(f"total is a positive sample size, not {total!r}")
+        raise InvalidOptionError(f"total must be a positive sample size, got {total!r}")
     total = float(total)
     if not is_one(mass) and abs(mass - total) > 1e-9 * total:
         raise InvalidOptionError(f"the table has total {mass:g}, which is neither 1 nor total={total:g}")

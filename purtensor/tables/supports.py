@@ -32,7 +32,7 @@ def crossed_support(
     """
     names = coded.domain.attributes
     if support not in ("observed", "product"):
-        raise InvalidOptionError(f"support is 'observed', 'product' or a table, not {support!r}")
+        raise InvalidOptionError(f"support must be 'observed', 'product' or a table, got {support!r}")
     crossed = responses if support == "observed" else names
     present = [np.unique(column) for column in coded.columns(crossed)]
     kept = tuple(name for name in names if name not in crossed)
@@ -45,7 +45,7 @@ def crossed_support(
     require_memory(
         profiles * (48 + 2 * sum(code.itemsize for code in coded.codes)),
         f"the support {support!r} of {profiles} profiles",
-        "declare the profiles that can occur by a table" if support == "observed" else "take support='observed'",
+        "give a table of the profiles that can occur" if support == "observed" else "use support='observed'",
     )
     columns: dict[str, IntArray] = {}
     place, repeats = group, profiles
@@ -89,7 +89,7 @@ def declared_support(coded: CodedTable, support: Any) -> tuple[Domain, tuple[Int
         profile = described(coded.domain, [code[row] for code in coded.codes])
         raise InvalidTableError(
             f"profile ({profile}) has {coded.values[row]:g}, but the support does not have it ({len(outside)} such "
-            "profiles in all); what was observed is no structural zero: correct the counts or the support"
+            "profiles in all); an observed profile cannot be a structural zero: correct the counts or the support"
         )
     values = np.zeros(profiles)
     values[ours] = coded.values

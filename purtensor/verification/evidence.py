@@ -150,7 +150,7 @@ def gather(claims: Claims) -> Evidence:
     """
     if len(claims.potentials) != len(claims.constraints):
         raise InvalidTableError(
-            f"the result has {len(claims.constraints)} constraints and {len(claims.potentials)} tables of potentials"
+            f"the result has {len(claims.constraints)} constraints, but {len(claims.potentials)} tables of potentials"
         )
     logarithms = None
     if claims.reference_in == "mass":

@@ -70,8 +70,9 @@ def enclose(evidence: Evidence, emptied: Emptied) -> Figures:
     count = sum(len(block.targets) for block in evidence.blocks)
     if count**2 * len(evidence.masses) > _MOST_WORK:
         raise InvalidOptionError(
-            f"exact=True is for small problems: {count} rows squared times {len(evidence.masses)} profiles are more "
-            f"than {_MOST_WORK}; verify without it"
+            f"exact=True supports small problems only: {count} rows squared times {len(evidence.masses)} profiles are "
+            "more "
+            f"than {_MOST_WORK}; verify without exact=True"
         )
     total = _sum(_fractions(evidence.blocks[0].targets))
     misses = _misses(evidence, total)

@@ -76,7 +76,7 @@ class Verification(Shown):
             "off its family": f"{self.membership:.2e} (largest relative deviation)",
             "divergence": f"{self.divergence:.9g} nats",
             "proved": proved,
-            "support": "as it must be" if self.support else "not as it must be",
+            "support": "as required" if self.support else "not as required",
             "arithmetic": "rational, rounded outward" if self.exact else "extended precision",
         }
 
@@ -107,16 +107,16 @@ def verify_tables(result: Claims, *, exact: bool = False) -> Verification:
 def verify_rows(result: Any) -> Verification:
     """Return the recomputation of a projection with rows of any kind, bounds or another distance."""
     found = measure_mixed(result.evidence.statement)
-    failures = [] if result.converged else [f"the result itself says: {result.termination.value}"]
+    failures = [] if result.converged else [f"the ending of the result is: {result.termination.value}"]
     slack = _SLACK + found.blur
     if found.outside > 0:
         failures.append(f"the table is outside of its bounds by {found.outside:.3g} of the total")
     if not found.residual <= result.residual * _FACTOR + slack:
-        failures.append(f"residual is {found.residual:.3g}, and {result.residual:.3g} is claimed")
+        failures.append(f"residual is {found.residual:.3g}, but {result.residual:.3g} is claimed")
     if not abs(found.objective - result.objective) <= _RELATIVE * abs(found.objective) + slack:
-        failures.append(f"objective is {found.objective:.12g} nats, and {result.objective:.12g} is claimed")
+        failures.append(f"objective is {found.objective:.12g} nats, but {result.objective:.12g} is claimed")
     if result.certified and not found.tv_bound <= result.tv_bound * _FACTOR + 4 * slack:
-        failures.append(f"tv_bound is {found.tv_bound:.3g}, and {result.tv_bound:.3g} is claimed")
+        failures.append(f"tv_bound is {found.tv_bound:.3g}, but {result.tv_bound:.3g} is claimed")
     return Verification(
         residual=found.residual,
         residual_l1=result.residual_l1,
@@ -178,7 +178,7 @@ def _check_support(evidence: Evidence, lost: Emptied, underflowed: BoolArray) ->
         failures.append("the table has mass on a profile that a zero target excludes")
     unproved = int(np.count_nonzero(lost.open & ~underflowed))
     if unproved:
-        failures.append(f"the table is empty on {unproved} profiles that the constraints were not found to empty")
+        failures.append(f"the table is empty on {unproved} profiles that are not proved to be implied zeros")
     return not failures, failures
 
 
@@ -194,22 +194,24 @@ def _spacing(evidence: Evidence) -> np.longdouble:
 
 def unconfirmed(result: Claims, largest_potential: float, found: Figures, divergence: float) -> list[str]:
     """Return each claim of a result that the recomputed figures do not confirm, as a sentence."""
-    failures = [] if result.converged else [f"the result itself says: {result.termination.value}"]
+    failures = [] if result.converged else [f"the ending of the result is: {result.termination.value}"]
     for name in ("residual", "residual_l1"):
         own, claimed = getattr(found, name), getattr(result, name)
         if not own <= claimed * _FACTOR + _SLACK:
-            failures.append(f"{name} is {own:.3g}, and {claimed:.3g} is claimed")
+            failures.append(f"{name} is {own:.3g}, but {claimed:.3g} is claimed")
     allowed = 1e-14 * (1 + largest_potential)
     if not found.membership <= allowed:
-        failures.append(f"the table is off its exponential family by {found.membership:.3g}; {allowed:.3g} is rounding")
+        failures.append(
+            f"the table deviates from its exponential family by {found.membership:.3g}; rounding explains {allowed:.3g}"
+        )
     allowed = _RELATIVE * divergence + 10 * allowed
     if not abs(result.divergence - divergence) <= allowed:
-        failures.append(f"divergence is {divergence:.12g} nats, and {result.divergence:.12g} is claimed")
+        failures.append(f"divergence is {divergence:.12g} nats, but {result.divergence:.12g} is claimed")
     if result.certified:
         slack = _SLACK + found.membership  # as far as the table itself can be from its potentials
         if not found.tv_bound <= result.tv_bound * _FACTOR + slack:
-            failures.append(f"tv_bound is {found.tv_bound:.3g}, and {result.tv_bound:.3g} is claimed")
+            failures.append(f"tv_bound is {found.tv_bound:.3g}, but {result.tv_bound:.3g} is claimed")
         # as distances, by Pinsker's inequality, so that rounding has one scale
         if not np.sqrt(found.bound / 2) <= np.sqrt(result.bound / 2) * _FACTOR + slack:
-            failures.append(f"bound is {found.bound:.3g} nats, and {result.bound:.3g} is claimed")
+            failures.append(f"bound is {found.bound:.3g} nats, but {result.bound:.3g} is claimed")
     return failures

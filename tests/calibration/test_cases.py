@@ -42,7 +42,7 @@ def test_weights_within_bounds(bounds, expected):
 
 def test_bounds_that_cannot_be_met_are_told_in_words():
     with pytest.raises(
-        pt.InfeasibleError, match=r"weights between 0\.6 and 2\.5 times, age=y can reach 6\.4 of the 6\.5"
+        pt.InfeasibleError, match=r"weights between 0\.6 and 2\.5 times, age=y can reach 6\.4, target 6\.5"
     ):
         pt.calibrate(PEOPLE, CONTROLS, bounds=(0.6, 2.5))
     c = pt.calibrate(PEOPLE, CONTROLS)

@@ -66,15 +66,18 @@ def test_controls_of__rows_about_the_same_attributes_are_one_control_without_nam
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        ({"control": ["sex"], "sex": ["f"]}, "has a column 'target'"),
-        ({"control": [], "target": []}, "no row"),
-        ({"control": ["sex"], "sex": ["f"], "target": [None]}, "no target yet"),
+        ({"control": ["sex"], "sex": ["f"]}, "must have a column 'target'"),
+        ({"control": [], "target": []}, "at least one row"),
+        ({"control": ["sex"], "sex": ["f"], "target": [None]}, "has no target"),
         ({"control": ["sex"] * 2, "sex": ["f", "m"], "target": [1.0, None]}, "row 1 .*is empty"),
         ({"control": ["sex"] * 2, "sex": ["f", "f"], "target": [1.0, 2.0]}, "sex=f twice"),
         ({"control": ["a"] * 2, "sex": ["f", None], "target": [1.0, 2.0]}, "with and without 'sex'"),
         ({"control": ["a"], "sex": ["f"], "target": ["many"]}, "must be a number"),
-        ({"control": ["a"], "sex": ["f"], "target": [1.0], "lower": [0.0]}, "one or the other"),
-        ({"control": ["a"] * 2, "sex": ["f", "m"], "value": ["x", "y"], "target": [1.0, 1.0]}, "adds up x, y"),
+        ({"control": ["a"], "sex": ["f"], "target": [1.0], "lower": [0.0]}, "only one of them"),
+        (
+            {"control": ["a"] * 2, "sex": ["f", "m"], "value": ["x", "y"], "target": [1.0, 1.0]},
+            "columns x, y",
+        ),
     ],
 )
 def test_controls_of__refuses_by_name(frame, message):
@@ -85,7 +88,7 @@ def test_controls_of__refuses_by_name(frame, message):
 def test_template__refuses_what_is_no_total():
     with pytest.raises(pt.InvalidOptionError, match="totals and marginals"):
         pt.template(PEOPLE, [pt.mean("x", target=3)])
-    with pytest.raises(pt.InvalidOptionError, match="'target' is a column of the template"):
+    with pytest.raises(pt.InvalidOptionError, match="'target' is the name of a column of templates"):
         pt.template({"target": [1, 2]}, "target")
     with pytest.raises(pt.UnknownAttributeError, match="income"):
         pt.template(PEOPLE, "income")

@@ -91,7 +91,7 @@ def test_compare__reads_records_of_any_kind(tmp_path: Path, ending: str) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name a problem"),
+        ([], "no problem was given"),
         (["nobody"], "no problem 'nobody'"),
         (["a", "--solvers", "nobody"], "no solver 'nobody'"),
         (["a", "--solvers", "no_module:Nothing"], "no solver at no_module:Nothing"),
@@ -215,4 +215,4 @@ def test_compare_fair__of_records_writes_numbers_and_a_report(
     if "equipy" not in summary.index[-1]:
         assert "equipy MultiWasserstein: no equipy" in page
     assert main(words) == BAD_INPUT
-    assert "say what is decided and what is protected" in capsys.readouterr().err
+    assert "name the response and the protected attributes" in capsys.readouterr().err

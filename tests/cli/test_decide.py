@@ -53,8 +53,8 @@ def test_decide__likeliest_is_told_to_be_unfair(people: Path, capsys: pytest.Cap
         found = decided(people, "--decision", "likeliest")
     assert found.groupby(["sex", "degree"])["decision"].nunique().max() == 1
     told = capsys.readouterr().err
-    assert "purtensor: warning: the likeliest classes do not keep the parity" in told
-    assert "--decision fair or --decision draw keeps it" in told
+    assert "purtensor: warning: the most likely classes do not have the parity" in told
+    assert "--decision fair or --decision draw preserves it" in told
 
 
 def test_decide__draws_depend_on_the_person_and_not_on_the_row(people: Path) -> None:
@@ -82,11 +82,11 @@ def test_decide__for_people_without_a_response(people: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--rate", "yes"), "--rate is written as"),
+        (("--rate", "yes"), "--rate must be written as"),
         (("--rate", "maybe=1"), "no category 'maybe' in hired; it has no, yes"),
-        (("--rate", "yes=0.5"), "no rate for hired no"),
+        (("--rate", "yes=0.5"), "rate has no share for hired no"),
         (("--unprotected", "height"), "no attribute 'height'"),
-        (("--name", "sex"), "give another --name"),
+        (("--name", "sex"), "choose another --name"),
     ],
 )
 def test_decide__refuses(words: tuple[str, ...], told: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +100,7 @@ def test_decide__refuses_rows_of_several_people(tmp_path: Path, capsys: pytest.C
     path = tmp_path / "counts.csv"
     pt.tabulate({"hired": ["no", "yes"], "sex": ["f", "m"]}, weights=[3, 4]).to_series().to_csv(path)
     assert main(["decide", str(path), *ROLES, "--out", str(tmp_path / "out.csv")]) == BAD_INPUT
-    assert "a row must be one person" in capsys.readouterr().err
+    assert "each row must be one person" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def aged(people: Path) -> Path:
 WITH_AGE = ("--unprotected", "degree", "age", "--bins", "age=30,50", "--decision", "likeliest")
 
 
-@pytest.mark.filterwarnings("ignore:the likeliest classes")
+@pytest.mark.filterwarnings("ignore:the most likely classes")
 def test_decide__in_bins_decides_as_for_a_file_that_has_them(people: Path) -> None:
     ages = pd.read_csv(people).assign(age=np.random.default_rng(4).integers(18, 70, 150))
     ages.to_csv(people, index=False)
@@ -150,7 +150,7 @@ def test_decide__in_bins_decides_as_for_a_file_that_has_them(people: Path) -> No
     assert found.groupby(["sex", "degree", groups], observed=True)["decision"].nunique().max() == 1
 
 
-@pytest.mark.filterwarnings("ignore:the likeliest classes")
+@pytest.mark.filterwarnings("ignore:the most likely classes")
 def test_decide__bins_by_quantiles_are_those_of_the_file_that_is_learned_from(people: Path) -> None:
     ages = pd.read_csv(people).assign(age=np.arange(150))
     ages.to_csv(people, index=False)
@@ -161,7 +161,7 @@ def test_decide__bins_by_quantiles_are_those_of_the_file_that_is_learned_from(pe
     assert found.groupby(["sex", "degree"])["decision"].nunique().max() == 1
 
 
-@pytest.mark.filterwarnings("ignore:the likeliest classes")
+@pytest.mark.filterwarnings("ignore:the most likely classes")
 def test_decide__drops_rows_with_gaps_and_leaves_them_undecided(aged: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = decided(aged, *WITH_AGE, "--missing", "drop")
     gaps = found["age"].isna() | found["degree"].isna()
@@ -175,7 +175,7 @@ def test_decide__drops_rows_with_gaps_and_leaves_them_undecided(aged: Path, caps
     assert decided(whole, *WITH_AGE)["decision"].tolist() == found["decision"].dropna().tolist()
 
 
-@pytest.mark.filterwarnings("ignore:the likeliest classes")
+@pytest.mark.filterwarnings("ignore:the most likely classes")
 def test_decide__whole_numbers_stay_whole_beside_gaps(aged: Path) -> None:
     frame = pd.read_csv(aged, dtype={"age": "Int64"})
     frame.assign(hired=(frame["hired"] == "yes").astype(int)).to_csv(aged, index=False)
@@ -183,7 +183,7 @@ def test_decide__whole_numbers_stay_whole_beside_gaps(aged: Path) -> None:
     assert set(pd.read_csv(aged.with_name("decided.csv"), dtype=str)["decision"].dropna()) <= {"0", "1"}
 
 
-@pytest.mark.filterwarnings("ignore:the likeliest classes")
+@pytest.mark.filterwarnings("ignore:the most likely classes")
 def test_decide__makes_a_category_of_gaps(aged: Path) -> None:
     found = decided(aged, *WITH_AGE, "--missing", "category")
     assert found["decision"].notna().all()

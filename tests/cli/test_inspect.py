@@ -38,7 +38,7 @@ def test_project__warns_in_the_words_of_the_command_line(people, capsys):
     words = ["project", "people.csv", "--response", "hired", "--protected", "sex", "--conditions", "P"]
     assert main([*words, "--out", "fair.csv"]) == 0
     told = capsys.readouterr().err
-    assert "purtensor: warning: column 'Freq' is named like a weight or a count" in told
+    assert "purtensor: warning: column 'Freq' has the name of a weight or a count" in told
     assert "give --weights Freq if" in told
     assert main([*words, "--unprotected", "age", "--weights", "Freq", "--out", "other.csv"]) == 0
     assert "warning" not in capsys.readouterr().err

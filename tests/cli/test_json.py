@@ -101,10 +101,10 @@ def test_compare__prints_and_writes_numbers_without_matplotlib(tmp_path, monkeyp
     class Missing:
         def find_spec(self, name, path=None, target=None):
             if name == "purtensor.cli.compare_report":
-                raise ImportError("pictures need the package matplotlib: pip install 'purtensor[plot]'")
+                raise ImportError("figures need the package matplotlib: pip install 'purtensor[plot]'")
 
     monkeypatch.delitem(sys.modules, "purtensor.cli.compare_report", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     assert main(["compare", "a", "--solvers", "ipf", "--repetitions", "1", "--out", "out"]) == 0
-    assert "left out: pictures need the package matplotlib" in capsys.readouterr().out
+    assert "left out: figures need the package matplotlib" in capsys.readouterr().out
     assert Path("out/runs.csv").exists()

@@ -111,6 +111,6 @@ def test_sample__draws_people_or_counts_of_a_result(people):
 def test_sample__refuses_probabilities_without_replacement(people, capsys):
     assert main(["project", *DATA, "--unprotected", "team", "--out", "fair.nc", "--quiet"]) == 0
     assert main(["sample", "fair.nc", "--rows", "5", "--without-replacement", "--out", "rows.csv"]) == 2
-    assert "counts are whole numbers" in capsys.readouterr().err
+    assert "counts must be whole numbers" in capsys.readouterr().err
     assert main(["sample", "fair.nc", "--rows", "5", "--out", "rows.nc"]) == 2
-    assert "--out is written as .csv" in capsys.readouterr().err
+    assert "--out must end in .csv" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def by_a_second_name(path: Path) -> str:
 def test_commands__refuse_to_write_over_what_they_read(words, name, people, capsys):
     out = name(people)
     assert main([*words, "--out", out]) == BAD_INPUT
-    assert f"{out} would be written over people.csv, which is read" in capsys.readouterr().err
+    assert f"{out} would overwrite people.csv, which is an input" in capsys.readouterr().err
     assert people.read_text() == GOOD
 
 
@@ -63,7 +63,7 @@ def test_curve__refuses_a_picture_over_what_it_reads(people, capsys):
     people.rename("price.svg.csv")
     os.link("price.svg.csv", "price.svg")
     assert main(["curve", "price.svg.csv", *ROLES, "--points", "2", "--out", "price.csv"]) == BAD_INPUT
-    assert "price.svg would be written over price.svg.csv" in capsys.readouterr().err
+    assert "price.svg would overwrite price.svg.csv" in capsys.readouterr().err
     assert Path("price.svg").read_text() == GOOD
 
 
@@ -81,7 +81,7 @@ def test_project__says_which_file_it_replaced(people, capsys):
 def test_project__refuses_to_write_into_a_stored_table(people, capsys):
     pt.store_table(pt.tabulate({"hired": [0, 1, 0, 1], "sex": list("ffmm"), "degree": [1, 1, 1, 1]}), "people.zarr")
     assert main(["project", "people.zarr", *ROLES, "--out", "people.zarr/fair"]) == BAD_INPUT
-    assert "people.zarr/fair would be written over people.zarr" in capsys.readouterr().err
+    assert "people.zarr/fair would overwrite people.zarr" in capsys.readouterr().err
     assert not Path("people.zarr/fair").exists()
 
 
@@ -102,7 +102,7 @@ def test_save__refuses_the_file_that_a_lazy_table_is_read_from(tmp_path):
     dense.to_dataset(name="count").to_netcdf(path, engine="netcdf4")
     with xr.open_dataset(path, chunks={}) as opened:
         lazy = opened["count"]
-        with pytest.raises(InvalidOptionError, match=r"table\.nc would be written over"):
+        with pytest.raises(InvalidOptionError, match=r"table\.nc would overwrite"):
             pt.save(lazy, path)
         pt.save(lazy, tmp_path / "other.nc")
     assert pt.load(tmp_path / "other.nc").values.tolist() == dense.values.tolist()

@@ -58,7 +58,7 @@ def test_project__writes_rows_like_those_of_the_file(people, capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--out", "o.nc", "--rows", "5"], "written as .csv"),
+        (["--out", "o.nc", "--rows", "5"], "must end in .csv"),
         (["--out", "o.csv", "--rows", "0"], "--rows must be 1 or more"),
         (["--out", "o.csv", "--weights-out", "no/w.csv"], "folder of --weights-out does not exist"),
         (["--out", "o.csv", "--weights-out", "people.csv"], "people.csv"),

@@ -106,8 +106,8 @@ def test_read_counts__compressed_tab_separated_and_parquet_alike(tmp_path: Path)
         ("a,a\n1,2\n", "'a' twice"),
         ("a,\n1,2\n", "column 2 of .*data.csv has no name"),
         ("", "data.csv is empty"),
-        ("a,b\n1,2\n1,2,3\n", "has 3 cells in row 2 .* where 2 are named"),
-        ("a,b\n1,2,3,4\n1,2,3,4\n", "has 4 cells in row 1 .* where 2 are named"),
+        ("a,b\n1,2\n1,2,3\n", "has 3 cells in row 2 .* where 2 are expected"),
+        ("a,b\n1,2,3,4\n1,2,3,4\n", "has 4 cells in row 1 .* where 2 are expected"),
     ],
 )
 def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: str) -> None:
@@ -116,7 +116,7 @@ def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: 
 
 
 def test_read_counts__refuses_unknown_kinds_and_damaged_files(tmp_path: Path) -> None:
-    with pytest.raises(pt.errors.FileFormatError, match=r"data\.xls is no file that is read here"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"data\.xls has an unsupported file format"):
         read_counts(written(tmp_path, "", "data.xls"), Columns())
     with pytest.raises(pt.errors.FileFormatError, match="damaged, or not a table"):
         read_counts(written(tmp_path, "no parquet at all", "data.parquet"), Columns())
@@ -181,7 +181,7 @@ def test_compare__has_the_options_that_it_names_for_missing_values(
     assert main(words) == 2
     assert "give --missing-values '?' if that is a missing value (with --missing drop or" in capsys.readouterr().err
     assert main([*words, "--missing-values", "?"]) == 2
-    assert "give --missing drop to leave such rows out, or --missing category" in capsys.readouterr().err
+    assert "give --missing drop to drop such rows, or --missing category" in capsys.readouterr().err
     assert main([*words, "--missing", "drop", "--missing-values", "?"]) == 0
     assert len(pd.read_csv(tmp_path / "c" / "runs.csv")) == 1
 
@@ -194,7 +194,7 @@ def test_project__missing_values_of_a_reference_have_no_option(
     words = ["--response", "a", "--protected", "b", "--reference", str(other), "--out", str(tmp_path / "o.csv")]
     assert main(["project", str(path), *words]) == 2
     told = capsys.readouterr().err
-    assert "take such rows out of other.csv, or fill them" in told
+    assert "remove such rows from other.csv, or fill them" in told
     assert "missing=" not in told
     assert "--missing" not in told
 

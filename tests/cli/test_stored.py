@@ -57,7 +57,7 @@ def test_project__stays_close_to_another_stored_table(stored, tmp_path, capsys) 
 @pytest.mark.parametrize("words", [("--strength", "1"), ("--unprotected", "x"), ("--weights", "x")])
 def test_project__refuses_words_that_change_the_table(stored, tmp_path, capsys, words) -> None:
     assert main(["project", str(stored.path), *ROLES, *words, "--out", str(tmp_path / "fair.zarr")]) == 2
-    assert f"{words[0]} is for records" in capsys.readouterr().err
+    assert f"{words[0]} needs records" in capsys.readouterr().err
 
 
 def test_diagnose__of_stored_tables(stored, tmp_path, capsys) -> None:

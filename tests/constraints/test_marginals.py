@@ -67,10 +67,10 @@ def test_marginals_of__unknown_attribute(counts: xr.DataArray, scopes: object) -
         ([()], "a scope is empty"),
         ([], "no scope was given"),
         (3, "scopes must be names, got int"),
-        ([("income", 3)], "a scope holds attribute names, this has 3"),
+        ([("income", 3)], "a scope must contain attribute names, got 3"),
         ("income ~ sex", "cannot read 'income' in the formula"),
         ("~ (income + sex)^2", r"cannot read '\(' in the formula"),
-        ("~ income age + sex", "no sign stands between the names 'income age'"),
+        ("~ income age + sex", "there is no operator between the names 'income age'"),
         ("~ income* + sex", "a name is missing"),
     ],
 )

@@ -173,9 +173,9 @@ def test_soft__carries_what_missing_costs_row_by_row(counts):
 
 SEX = table([4.0, 6.0], sex=["f", "m"])
 REFUSED = [
-    (lambda: pt.Marginal(), pt.InvalidTableError, "needs a target"),
-    (lambda: pt.Marginal(SEX, lower=SEX), pt.InvalidTableError, "target together with"),
-    (lambda: pt.Marginal(lower=2 * SEX, upper=SEX), pt.InvalidTableError, "sex=f is 8, above the upper end 4"),
+    (lambda: pt.Marginal(), pt.InvalidTableError, "needs target="),
+    (lambda: pt.Marginal(SEX, lower=SEX), pt.InvalidTableError, "both a target and lower or upper"),
+    (lambda: pt.Marginal(lower=2 * SEX, upper=SEX), pt.InvalidTableError, "sex=f is 8, above the upper limit 4"),
     (lambda: pt.Marginal(np.nan * SEX), pt.InvalidTableError, "sex=f"),
     (lambda: pt.Marginal(lower=np.nan * SEX), pt.InvalidTableError, "sex=f.* is NaN"),
     (lambda: pt.Marginal(lower=SEX, upper=table([1], age=["y"])), pt.InvalidTableError, "the same attributes"),
@@ -183,14 +183,14 @@ REFUSED = [
     (lambda: pt.Linear(np.nan * SEX, 1.0), pt.InvalidTableError, "coefficient.*sex=f.*NaN"),
     (lambda: pt.Linear(SEX / 0, 1.0), pt.InvalidTableError, "finite"),
     (lambda: pt.Linear(SEX, table([1.0], r=[0])), pt.InvalidTableError, "dimension 'r'"),
-    (lambda: pt.Linear(SEX, SEX), pt.InvalidTableError, "no attribute of their own"),
-    (lambda: pt.Linear(SEX, 1.0, lower=0.0), pt.InvalidTableError, "target together with"),
+    (lambda: pt.Linear(SEX, SEX), pt.InvalidTableError, "no attribute to sum over"),
+    (lambda: pt.Linear(SEX, 1.0, lower=0.0), pt.InvalidTableError, "both a target and lower or upper"),
     (lambda: pt.total(SEX), pt.InvalidTableError, "purtensor.marginal.*purtensor.to_records"),
     (lambda: pt.mean(SEX), pt.InvalidTableError, "purtensor.marginal.*purtensor.to_records"),
     (lambda: pt.total("income", target=np.inf), pt.InvalidTableError, "finite"),
     (lambda: pt.total("income", by="sex", target={"f": "many"}), pt.InvalidTableError, "must be a number"),
     (lambda: pt.total(1, target={"f": 1.0}), pt.InvalidTableError, "give a number, or by="),
-    (lambda: pt.total(1, lower=2, upper=1), pt.InvalidTableError, "above the upper end"),
+    (lambda: pt.total(1, lower=2, upper=1), pt.InvalidTableError, "above the upper limit"),
     (lambda: pt.share(of={"sex": "f"}, target=1.2), pt.InvalidTableError, "between 0 and 1"),
     (lambda: pt.share(of="f", target=0.5), pt.InvalidOptionError, "of must be a dict"),
     (lambda: pt.between(pt.Marginal(SEX)), pt.InvalidOptionError, "exactly one"),
@@ -198,12 +198,12 @@ REFUSED = [
     (lambda: pt.between(pt.Marginal(SEX), absolute=-1), pt.InvalidOptionError, "not negative"),
     (lambda: pt.between(pt.Marginal(SEX), rate=0.1), pt.InvalidOptionError, "shares within groups"),
     (lambda: pt.between(pt.soft(pt.Marginal(SEX)), absolute=1), pt.InvalidOptionError, "soft\\(between"),
-    (lambda: pt.between(pt.Marginal(lower=SEX), absolute=1), pt.InvalidOptionError, "interval already"),
+    (lambda: pt.between(pt.Marginal(lower=SEX), absolute=1), pt.InvalidOptionError, "already an interval"),
     (lambda: pt.soft(SEX), pt.InvalidOptionError, "Marginal\\(table\\)"),
-    (lambda: pt.soft(pt.soft(pt.Marginal(SEX))), pt.InvalidOptionError, "soft already"),
+    (lambda: pt.soft(pt.soft(pt.Marginal(SEX))), pt.InvalidOptionError, "already soft"),
     (lambda: pt.soft(pt.Marginal(SEX), penalty="huber"), pt.InvalidOptionError, "needs sd"),
     (lambda: pt.soft(pt.Marginal(SEX), penalty="kl", sd=1), pt.InvalidOptionError, "takes strength"),
-    (lambda: pt.soft(pt.Marginal(SEX), sd=1, strength=1), pt.InvalidOptionError, "give one of"),
+    (lambda: pt.soft(pt.Marginal(SEX), sd=1, strength=1), pt.InvalidOptionError, "give only one of"),
     (lambda: pt.soft(pt.Marginal(SEX), sd=0), pt.InvalidOptionError, "positive"),
     (lambda: pt.soft(pt.Marginal(SEX), covariance=[[1, 2], [2, 1]]), pt.InvalidTableError, "positive definite"),
     (lambda: pt.soft(pt.Marginal(SEX), covariance=[[1, 2], [0, 1]]), pt.InvalidTableError, "symmetric"),
@@ -219,14 +219,14 @@ def test_constructors__refuse_by_name(make, error, message):
 UNFIT = [
     (pt.total("brand", target=3), pt.InvalidTableError, "labels of 'brand' must all be numbers.*got 'A'"),
     (pt.total("age", target=3), pt.UnknownAttributeError, "age"),
-    (pt.total(1, by="sex", target={"f": 1.0}), pt.UnknownCategoryError, "sex=m.*gives no number"),
+    (pt.total(1, by="sex", target={"f": 1.0}), pt.UnknownCategoryError, "sex=m.*has no number"),
     (pt.total(1, by="sex", target={"f": 1.0, "m": 2.0, "d": 3.0}), pt.UnknownCategoryError, "sex='d'"),
     (pt.total(1, of={"sex": "x"}, target=3), pt.UnknownCategoryError, "'x'"),
-    (pt.Linear(table([1.0], sex=["f"]), 1.0), pt.UnknownCategoryError, "sex=m.*do not know"),
+    (pt.Linear(table([1.0], sex=["f"]), 1.0), pt.UnknownCategoryError, "sex=m.*do not cover"),
     (pt.Linear(table([1.0, 1, 1], sex=["f", "m", "d"]), 1.0), pt.UnknownCategoryError, "sex=d"),
-    (pt.soft(pt.Marginal(SEX), sd={"f": 1.0}), pt.UnknownCategoryError, "no number for \\(m\\)"),
+    (pt.soft(pt.Marginal(SEX), sd={"f": 1.0}), pt.UnknownCategoryError, "no number for the row \\(m\\)"),
     (pt.soft(pt.Marginal(SEX), covariance=[[1.0]]), pt.InvalidTableError, "each of its 2 rows"),
-    (pt.between(pt.total(1, lower=3), absolute=1), pt.InvalidOptionError, "interval already"),
+    (pt.between(pt.total(1, lower=3), absolute=1), pt.InvalidOptionError, "already an interval"),
 ]
 
 
@@ -248,7 +248,7 @@ def test_marginal__with_ends_or_negative_targets_is_for_those_who_can(counts):
         (pt.Marginal(-SEX), pt.InvalidTableError),
     ):
         assert constraint.scope == ("sex",)
-        with pytest.raises(error, match=r"Marginals with a target|-4\.0"):
+        with pytest.raises(error, match=r"Marginals with targets|-4\.0"):
             as_constraints([constraint])
     block = rows(pt.Marginal(lower=table([1.0], sex=["m"]), upper=table([3.0, 4.0], sex=["m", "f"])), counts)
     ends = dict(zip(block.labels, zip(block.lower, block.upper, strict=True), strict=True))

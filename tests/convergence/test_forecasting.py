@@ -76,7 +76,7 @@ def test_forecast__on_the_boundary_is_by_the_trend():
     assert found.by == "trend"
     assert found.lower == 0.0
     assert found.sweeps > 1000
-    assert "residuals alone" in found.explanation
+    assert "from residuals" in found.explanation
 
 
 def test_forecast__without_an_answer_says_so():
@@ -116,7 +116,7 @@ def test_not_converged__tells_what_is_likely_to_be_left():
     reference, constraints = named("b")
     with pytest.raises(pt.NotConvergedError, match=r"; about 3,100 more sweeps, or 2 Newton steps$"):
         pt.project(reference, constraints, solver=pt.IPF(), max_iterations=4000)
-    with pytest.raises(pt.NotConvergedError, match=r"some [\d,]+ to [\d,]+ more iterations are likely$"):
+    with pytest.raises(pt.NotConvergedError, match=r"about [\d,]+ to [\d,]+ more iterations are likely$"):
         pt.project(reference, constraints, solver=pt.IPF(relaxation=1.5), max_iterations=1500)
     with pytest.raises(pt.NotConvergedError, match=r"total mass 1$"):
         pt.project(reference, constraints, solver=pt.IPF(relaxation=1.5), max_iterations=2)

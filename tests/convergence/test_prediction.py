@@ -93,7 +93,7 @@ def test_predict__refuses_what_is_no_place():
     table, constraints = drawn(0)
     with pytest.raises(pt.InvalidOptionError, match="got 'answer'"):
         pt.convergence.predict(table, constraints, at="answer")
-    with pytest.raises(pt.InvalidTableError, match="lacks some profiles"):
+    with pytest.raises(pt.InvalidTableError, match="without some of its profiles"):
         pt.convergence.predict(table, constraints, at=table.where(table.y != "y0", 0.0))
 
 

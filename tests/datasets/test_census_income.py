@@ -100,11 +100,11 @@ def test_census_wage__origins_that_are_not_told_are_not_hispanic():
 
 
 def test_census_wage__a_mapping_must_cover_the_labels():
-    with pytest.raises(pt.UnknownCategoryError, match="education gives no group to 'High school graduate'"):
+    with pytest.raises(pt.UnknownCategoryError, match="education has no group for 'High school graduate'"):
         census_wage(education={label: group for label, group in EDUCATION.items() if group != "highschool"})
     with pytest.raises(pt.UnknownCategoryError, match="no label 'Retail' for sectors"):
         census_wage(sectors={**CENSUS_SECTORS, "Retail": "A-sales-trade"})
-    with pytest.raises(pt.InvalidOptionError, match="sectors is a mapping"):
+    with pytest.raises(pt.InvalidOptionError, match="sectors must be a mapping"):
         census_wage(sectors=["Retail trade"])
 
 

@@ -82,7 +82,7 @@ def test_gender_pay_gap__refuses_a_row_that_was_cut_or_joined(tmp_path, change):
     lines = path.read_text().splitlines()
     lines[3] = change(lines[3])
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(pt.errors.FileFormatError, match=r"cps\.csv has \d+ cells in row 3 .* where 24 are named"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"cps\.csv has \d+ cells in row 3 .* where 24 are expected"):
         gender_pay_gap(path)
 
 
@@ -194,7 +194,7 @@ def test_gender_pay_gap__two_sectors(tmp_path):
 
 
 def test_gender_pay_gap__other_files(tmp_path):
-    with pytest.raises(pt.errors.FileFormatError, match=r"neither .csv nor .dta"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"must be a .csv or .dta file"):
         gender_pay_gap(tmp_path / "cps.parquet")
     with pytest.raises(FileNotFoundError):
         gender_pay_gap(tmp_path / "cps.csv")
@@ -206,7 +206,7 @@ def test_gender_pay_gap__impossible_options(tmp_path):
     path = write(records(20), tmp_path, ".csv")
     with pytest.raises(pt.InvalidOptionError, match="missing must be one of"):
         gender_pay_gap(path, missing="ignore")
-    with pytest.raises(pt.InvalidOptionError, match="sectors is a mapping"):
+    with pytest.raises(pt.InvalidOptionError, match="sectors must be a mapping"):
         gender_pay_gap(path, sectors={})
     with pytest.raises(pt.UnknownAttributeError, match="the gender-pay-gap data has wage_range"):
         gender_pay_gap(path, attributes=["income"])

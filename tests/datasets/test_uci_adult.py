@@ -134,11 +134,11 @@ def test_adult__unknown_attribute_lists_the_vocabulary():
         ({"sample": "complete"}, "sample must be one of 'paper', 'all'"),
         ({"split": "validation"}, "split must be one of None, 'train', 'test'"),
         ({"unpaid": True}, "unpaid must be one of"),
-        ({"age_edges": (55, 30)}, "age_edges is a sequence of increasing"),
-        ({"age_edges": 30}, "age_edges is a sequence"),
+        ({"age_edges": (55, 30)}, "age_edges must be a sequence"),
+        ({"age_edges": 30}, "age_edges must be a sequence"),
         ({"age_edges": ()}, "at least one"),
         ({"age_edges": (30, float("nan"))}, "finite"),
-        ({"attributes": []}, "attributes is empty"),
+        ({"attributes": []}, "attributes must not be empty"),
     ],
 )
 def test_adult__impossible_options(options, message):
@@ -147,7 +147,7 @@ def test_adult__impossible_options(options, message):
 
 
 def test_adult__repeated_attribute():
-    with pytest.raises(pt.InvalidTableError, match="'race' is named twice"):
+    with pytest.raises(pt.InvalidTableError, match="'race' must be named once"):
         adult(attributes=["race", "race"])
 
 

@@ -42,7 +42,7 @@ def test_advise__names_the_column_its_categories_and_what_leaving_it_out_costs()
     part = pt.marginal(f, ["paid", "sex", "team"])
     assert found.divergence == pytest.approx(pt.project(part, pt.pur(part, **ROLES)).divergence)
     first, last = found.sentences
-    assert first.startswith("'spouse' gives the protected attributes away")
+    assert first.startswith("'spouse' reveals the protected attributes")
     assert "occur with one group alone: merge" in first
     assert last.startswith("without 'spouse' they can be met, at 0.")
 
@@ -56,7 +56,7 @@ def test_advise__of_columns_that_contradict_only_together():
     found = advise(regular(frame), **ROLES)
     assert found.culprits == ()
     assert found.left_out in (("one",), ("other",))
-    assert found.sentences[0] == "no column alone makes the conditions contradict each other: several do together"
+    assert found.sentences[0] == "no single column makes the conditions contradict each other, but several together do"
     kept = pt.marginal(regular(frame), ["paid", "sex", *found.kept])
     assert str(pt.diagnose(kept, pt.pur(kept, **ROLES)).verdict) != "infeasible"
 

@@ -113,7 +113,7 @@ def test_decide__people_that_q_does_not_know() -> None:
     ("rate", "error", "told"),
     [
         ({0: 0.5, 1: 0.6, 2: 0.0}, pt.InvalidOptionError, "must sum to 1, got 1.1"),
-        ({0: 0.5, 1: 0.5}, pt.UnknownCategoryError, "no rate for y 2"),
+        ({0: 0.5, 1: 0.5}, pt.UnknownCategoryError, "rate has no share for y 2"),
         ({0: 0.5, 1: 0.5, 7: 0.0}, pt.UnknownCategoryError, "no category 7"),
         ({0: 1.5, 1: -0.5, 2: 0.0}, pt.InvalidOptionError, "a share between 0 and 1, got 1.5"),
         ([0.5, 0.5, 0.0], pt.InvalidOptionError, "must map each category"),

@@ -77,7 +77,7 @@ def test_disparities__refuse_a_reference_profile_that_is_not_there(measure):
     refused({"sex": "male", "race": "white"}, pt.UnknownCategoryError, "no category 'male' in attribute 'sex'")
     refused({"sex": "f", "race": "black"}, pt.UnknownCategoryError, r"\(sex=f, race=black\) has no mass")
     refused({"sex": "f", "age": "old"}, pt.UnknownAttributeError, "no attribute 'age'; protected has sex, race")
-    refused({"sex": "f"}, pt.UnknownAttributeError, "reference lacks race")
+    refused({"sex": "f"}, pt.UnknownAttributeError, "reference has no category for race")
     refused("f", pt.InvalidOptionError, "reference must be a mapping")
 
 

@@ -72,7 +72,7 @@ def test_errors_on_others__adds_the_noise_of_the_people_by_their_number() -> Non
 def test_errors_on_others__refuses_what_has_none() -> None:
     errors, test = adult_errors(), pt.datasets.adult(split="test")
     for size in (0, -1.0, "many", float("nan")):
-        with pytest.raises(InvalidOptionError, match="size must be a number of people, 1 or more"):
+        with pytest.raises(InvalidOptionError, match="size must be a number of people of at least 1"):
             errors_on_others(errors, test, size=size, **ROLES)  # type: ignore[arg-type]
     nobody = test.isel(profile=test.indexes["profile"].get_level_values("race") != "white")
     with pytest.raises(UnknownCategoryError, match="nobody is"):

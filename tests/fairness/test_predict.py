@@ -96,7 +96,7 @@ def test_predict__refuses_other_attributes_and_words():
         pt.predict(Q, UNSEEN, response="income")
     with pytest.raises(pt.InvalidOptionError, match="unseen must be one of raise, marginal, drop, got 'ignore'"):
         pt.predict(Q, UNSEEN, response="y", unseen="ignore")
-    with pytest.raises(pt.InvalidOptionError, match="needs a predictor"):
+    with pytest.raises(pt.InvalidOptionError, match="needs at least one predictor"):
         pt.predict(pt.marginal(Q, "y"), UNSEEN, response="y")
 
 

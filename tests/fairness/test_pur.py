@@ -96,9 +96,9 @@ def test_conditions__refuse_roles_that_do_not_fit(make):
         make(table(), response="y", protected="sex")
     with pytest.raises(pt.UnknownAttributeError, match="no attribute 'z'"):
         make(table(), response="z", protected="s")
-    with pytest.raises(pt.InvalidOptionError, match="an attribute has one role"):
+    with pytest.raises(pt.InvalidOptionError, match="an attribute must have one role"):
         make(table(), response="y", protected=["s", "y"])
-    with pytest.raises(pt.InvalidOptionError, match="protected names no attribute"):
+    with pytest.raises(pt.InvalidOptionError, match="protected must name at least one attribute"):
         make(table(), response="y", protected=[])
     with pytest.raises(pt.InvalidOptionError, match="response must be the name of one attribute"):
         make(table(), response=["y"], protected="s")

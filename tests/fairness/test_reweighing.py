@@ -37,7 +37,7 @@ def test_reweigh__keeps_units_layout_and_zeros():
 
 def test_reweigh__refuses_a_pair_that_never_occurs():
     f = table_from(("y", "s"), (["a", "b"], ["c", "d"]), {("a", "c"): 1, ("b", "c"): 1, ("a", "d"): 2})
-    with pytest.raises(pt.InfeasibleError, match=r"\(y=b, s=d\) has no mass, and parity asks for 0.5"):
+    with pytest.raises(pt.InfeasibleError, match=r"\(y=b, s=d\) has no mass, but parity requires 0.5"):
         reweigh(f, response="y", protected="s")
 
 

@@ -97,16 +97,16 @@ def test_smooth__where_conditions_exclude_each_other_nothing_is_chosen() -> None
     [
         ({"orders": (0,)}, "an order must be a number of predictors, 1 to 3, or None, got 0"),
         ({"orders": (4,)}, "an order must be a number of predictors, 1 to 3, or None, got 4"),
-        ({"orders": ()}, "orders and strengths must each have one or more"),
+        ({"orders": ()}, "orders and strengths must each have at least one entry"),
         ({"strengths": (0.0,)}, "a strength must be a positive number, got 0.0"),
-        ({"strengths": 3}, "orders and strengths must each have one or more"),
-        ({"folds": 1}, "folds must be a number of parts, 2 or more, got 1"),
+        ({"strengths": 3}, "orders and strengths must each have at least one entry"),
+        ({"folds": 1}, "folds must be an integer of at least 2, got 1"),
         ({"folds": 500}, "300 individuals cannot be divided into 500 folds"),
-        ({"seed": -1}, "seed must be an integer, 0 or more, got -1"),
+        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
     ],
 )
 def test_smooth__refuses_options_that_are_none(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidOptionError, match=message):
         pt.fairness.smooth(additive(300), **ROLES, **wrong)
-    with pytest.raises(InvalidTableError, match="counts are whole numbers"):
+    with pytest.raises(InvalidTableError, match="counts must be whole numbers"):
         pt.fairness.smooth(pt.empirical(additive(300)), **ROLES)

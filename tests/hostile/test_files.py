@@ -34,7 +34,7 @@ CSV = {
     "Latin-1": ("y,s,count\nné,f,3\n".encode("latin-1"), "UTF-8"),
     "null character": (b"y,s,count\nn\0o,f,3\n", "null"),
     "cut in a row": (GOOD[:-4].encode(), "cut|cells|fewer"),
-    "last line without end": (GOOD[:-1].encode(), "cut off"),
+    "last line without end": (GOOD[:-1].encode(), "truncated"),
     "cell missing": (b"y,s,count\nno,3\n", "cells|fewer"),
     "cell too many": (b"y,s,count\nno,f,3,7\n", "cells|fields|columns|Expected|expected"),
     "quote never closed": (b'y,s,count\n"no,f,3\n', "quot|EOF|cells|cut"),
@@ -117,7 +117,7 @@ def test_load__netcdf_of_another_program(tmp_path):
     with netCDF4.Dataset(tmp_path / "other.nc", "w") as file:
         file.createDimension("x", 3)
         file.createVariable("t", "f8", ("x",))[:] = np.arange(3.0)
-    with pytest.raises(pt.errors.FileFormatError, match="another program wrote it"):
+    with pytest.raises(pt.errors.FileFormatError, match="written by another program"):
         pt.load(tmp_path / "other.nc")
 
 

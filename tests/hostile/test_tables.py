@@ -67,7 +67,7 @@ FAULTS = {
     "a series": (lambda: plain().to_series(), "Series"),
     "an array": (lambda: plain().values, "ndarray"),
     "None": (lambda: None, "NoneType"),
-    "no attribute": (lambda: plain().sum(), "no attribute"),
+    "no attribute": (lambda: plain().sum(), "at least one attribute"),
     "attribute without labels": (lambda: plain().drop_vars("x"), "'x'"),
     "category twice": (lambda: plain(x=["a", "b", "a"]), "'a'"),
     "missing category": (lambda: plain(x=["a", None, "c"]), "'x'"),
@@ -230,7 +230,7 @@ def test_save__a_name_too_long_for_netcdf(tmp_path):
 
 def test_save__a_name_that_parquet_has_for_the_values(tmp_path):
     with pytest.raises(
-        pt.InvalidTableError, match=r"'value', as the column of values may be; rename it, or save as Net"
+        pt.InvalidTableError, match=r"'value', a name of the column of values; rename it, or save as Net"
     ):
         pt.save(plain().rename(x="value"), tmp_path / "t.parquet")
 

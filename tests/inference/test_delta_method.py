@@ -246,7 +246,7 @@ def test_standard_errors__refuses_what_has_none(tmp_path: object, monkeypatch: p
     with pytest.raises(pt.InvalidOptionError, match="reference must name a category for each of sex, race"):
         errors.disparity_ratio(response="hired", protected=PROTECTED, reference={"sex": "m"})
     monkeypatch.setattr("purtensor.inference.delta_method.LARGEST_TABLE", 10)
-    with pytest.raises(pt.TooLargeError, match="24 profiles take as many solves"):
+    with pytest.raises(pt.TooLargeError, match="24 profiles need as many solves"):
         _ = pt.standard_errors(result, size=10).table
 
 

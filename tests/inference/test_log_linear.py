@@ -86,7 +86,7 @@ def test_compare__models_that_are_not_nested_are_not_tested():
 
 def test_fit__refuses_probabilities_and_other_counts():
     counts = counts_of("HairEyeColor.csv")
-    with pytest.raises(pt.InvalidTableError, match="counts of individuals are wanted"):
+    with pytest.raises(pt.InvalidTableError, match="must have counts of individuals"):
         fit_log_linear(pt.empirical(counts), "~ Hair + Eye")
     with pytest.raises(pt.UnknownAttributeError):
         fit_log_linear(counts, "~ Hair + Nose")

@@ -108,7 +108,7 @@ def test_engine_for__notes_numpy_and_keeps_what_was_chosen_outside(unpinned: pyt
     unpinned.setattr(module, "has_kept_kernels", lambda: False)
     with engine_for(10) as note:
         assert runs_in_numpy()
-        assert note == "plain numpy, since no compiled kernels are kept here (`purtensor warmup` makes them)"
+        assert note == "plain numpy, because no compiled kernels are cached (`purtensor warmup` compiles them)"
         with engine_for(module.COLD + 1) as inner:
             assert runs_in_numpy()
             assert inner == ""
@@ -168,7 +168,9 @@ def test_project__first_calls_with_an_empty_cache_import_no_numba(tmp_path: Path
     del environment["PURTENSOR_ENGINE"]
     run = [sys.executable, "-c", FIRST_CALL]
     said = subprocess.run(run, capture_output=True, text=True, check=True, env=environment).stdout
-    assert said == "False False plain numpy, since no compiled kernels are kept here (`purtensor warmup` makes them)\n"
+    assert (
+        said == "False False plain numpy, because no compiled kernels are cached (`purtensor warmup` compiles them)\n"
+    )
 
 
 @pytest.mark.compiled("nothing is compiled")

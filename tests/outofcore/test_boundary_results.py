@@ -94,7 +94,7 @@ def test_save__of_a_result_whose_folder_has_gone_on_says_so(tmp_path):
     place = stored(table, tmp_path)
     result = pt.project(place, constraints)
     pt.project(place, constraints, start=[])
-    with pytest.raises(pt.errors.StoreError, match="another run by now"):
+    with pytest.raises(pt.errors.StoreError, match="now has another run"):
         pt.save(result, tmp_path / "late")
 
 
@@ -216,7 +216,7 @@ def test_verify__zeros_without_their_proof_are_not_confirmed(tmp_path):
         write_packed(path, {"weights": weights[:1]}, {})
     found = pt.verify(result)
     assert not found.support
-    assert any("not found to empty" in failure for failure in found.failures)
+    assert any("not proved to be implied zeros" in failure for failure in found.failures)
     for path, weights in kept.items():
         write_packed(path, {"weights": weights + (weights.cumsum(axis=1) > 0)}, {})
     assert not pt.verify(result).support
@@ -270,7 +270,7 @@ def test_save__where_another_run_has_begun_there_is_nothing_to_resume(tmp_path):
     kept = pt.load(tmp_path / "faces" / "kept")
     assert np.array_equal(by_profile(kept.table.to_table()).values, bits)
     assert pt.verify(kept).passed
-    with pytest.raises(pt.errors.StoreError, match="holds no checkpoint"):
+    with pytest.raises(pt.errors.StoreError, match="has no checkpoint"):
         pt.resume(kept.path)
 
 

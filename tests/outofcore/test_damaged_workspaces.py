@@ -75,33 +75,48 @@ def without(name, array):
 
 
 DAMAGED = {
-    "the problem is cut off": (cut("problem"), "problem is cut off"),
-    "the problem is empty": (cut("problem", 0), "problem is cut off"),
-    "the problem is garbage": (garbage("problem"), "problem is cut off, or another program"),
+    "the problem is cut off": (cut("problem"), "problem is truncated"),
+    "the problem is empty": (cut("problem", 0), "problem is truncated"),
+    "the problem is garbage": (garbage("problem"), "problem is truncated, or was written by another program"),
     "the problem is a checkpoint": (
         exchanged("problem", "checkpoint"),
-        "problem is another file.*written as 'checkpoint'",
+        "problem is not the expected file.*written as 'checkpoint'",
     ),
-    "the problem is a part": (exchanged("problem", "parts 0"), "problem is another file.*written as '000000'"),
-    "the problem lacks targets": (without("problem", "outer_targets"), "problem does not say"),
-    "the problem has another shape": (retold("problem", outside=[0, 1, 2]), "problem does not say"),
-    "the problem's table is gone": (retold("problem", table="nowhere"), "no stored table"),
-    "the checkpoint is cut off": (cut("checkpoint", 0.9), "checkpoint is cut off|checkpoint is damaged"),
-    "the checkpoint is garbage": (garbage("checkpoint"), "checkpoint is cut off, or another program"),
-    "the checkpoint is a problem": (exchanged("checkpoint", "problem"), "checkpoint is another file"),
-    "the checkpoint is a state": (exchanged("checkpoint", "states 0"), "checkpoint is another file"),
-    "the checkpoint lacks its clock": (without("checkpoint", "clock"), "checkpoint does not say"),
-    "the checkpoint's token is a number": (retold("checkpoint", token=5), "checkpoint does not say"),
-    "the checkpoint names other states": (retold("checkpoint", token="00000077.0"), "lacks the potentials of part"),
-    "the checkpoint leads outside": (retold("checkpoint", token="../../elsewhere"), "checkpoint does not say"),
+    "the problem is a part": (exchanged("problem", "parts 0"), "problem is not the expected file.*written as '000000'"),
+    "the problem lacks targets": (without("problem", "outer_targets"), "problem has no (entry|valid)"),
+    "the problem has another shape": (
+        retold("problem", outside=[0, 1, 2]),
+        "problem has no (entry|valid)",
+    ),
+    "the problem's table is gone": (retold("problem", table="nowhere"), "there is no stored table"),
+    "the checkpoint is cut off": (cut("checkpoint", 0.9), "checkpoint is truncated|checkpoint is damaged"),
+    "the checkpoint is garbage": (garbage("checkpoint"), "checkpoint is truncated, or was written by another program"),
+    "the checkpoint is a problem": (exchanged("checkpoint", "problem"), "checkpoint is not the expected file"),
+    "the checkpoint is a state": (exchanged("checkpoint", "states 0"), "checkpoint is not the expected file"),
+    "the checkpoint lacks its clock": (
+        without("checkpoint", "clock"),
+        "checkpoint has no (entry|valid)",
+    ),
+    "the checkpoint's token is a number": (
+        retold("checkpoint", token=5),
+        "checkpoint has no (entry|valid)",
+    ),
+    "the checkpoint names other states": (retold("checkpoint", token="00000077.0"), "has no potentials for part"),
+    "the checkpoint leads outside": (
+        retold("checkpoint", token="../../elsewhere"),
+        "checkpoint has no (entry|valid)",
+    ),
     "a part is gone": (lambda run: file_of(run, "parts 1").unlink(), "parts/000001 cannot be read"),
-    "a part is cut off": (cut("parts 1"), "parts/000001 is cut off|parts/000001 is damaged"),
-    "a part is a state": (exchanged("parts 1", "states 1"), "parts/000001 does not say"),
-    "a state is gone": (lambda run: file_of(run, "states 0").unlink(), "lacks the potentials of part 0"),
-    "states are gone": (lambda run: shutil.rmtree(run / "states"), "lacks the potentials of part 0"),
-    "a state is cut off": (cut("states 0"), "000000 is cut off|000000 is damaged"),
-    "a state is a part": (exchanged("states 0", "parts 0"), "000000 does not say .potentials"),
-    "a state is of another part": (exchanged("states 0", "states 3"), "000000 is another file.*written as .000003"),
+    "a part is cut off": (cut("parts 1"), "parts/000001 is truncated|parts/000001 is damaged"),
+    "a part is a state": (exchanged("parts 1", "states 1"), "parts/000001 has no entry"),
+    "a state is gone": (lambda run: file_of(run, "states 0").unlink(), "has no potentials for part 0"),
+    "states are gone": (lambda run: shutil.rmtree(run / "states"), "has no potentials for part 0"),
+    "a state is cut off": (cut("states 0"), "000000 is truncated|000000 is damaged"),
+    "a state is a part": (exchanged("states 0", "parts 0"), "000000 has no entry .potentials"),
+    "a state is of another part": (
+        exchanged("states 0", "states 3"),
+        "000000 is not the expected.*written as .000003",
+    ),
 }
 
 
@@ -120,7 +135,7 @@ def test_resume__what_was_not_touched_goes_on(run):
 def test_project__a_workspace_that_is_a_file(workspace, tmp_path):
     (tmp_path / "work").write_text("mine")
     stored = pt.results.open_table(workspace / "t.zarr", workspace=tmp_path / "work")
-    with pytest.raises(pt.errors.StoreError, match=r"work.* cannot be made"):
+    with pytest.raises(pt.errors.StoreError, match=r"work.* cannot be created"):
         pt.project(stored, targets(people(22), SETS["PUR"]))
     assert (tmp_path / "work").read_text() == "mine"
 
@@ -131,15 +146,15 @@ def test_project__no_permission_for_the_workspace(workspace, tmp_path, monkeypat
 
     stored = pt.results.open_table(workspace / "t.zarr", workspace=tmp_path / "work")
     monkeypatch.setattr("pathlib.Path.mkdir", refused)
-    with pytest.raises(pt.errors.StoreError, match="cannot be made: Permission denied"):
+    with pytest.raises(pt.errors.StoreError, match="cannot be created: Permission denied"):
         pt.project(stored, targets(people(22), SETS["PUR"]))
 
 
 def test_resume__where_nothing_is(tmp_path):
     (tmp_path / "away").mkdir()
-    with pytest.raises(pt.errors.MissingStoreError, match=r"there is no run .*awya: .* names like it are away/"):
+    with pytest.raises(pt.errors.MissingStoreError, match=r"there is no run .*awya: .* similar names are away/"):
         pt.resume(tmp_path / "awya")
-    with pytest.raises(pt.errors.StoreError, match="holds 0 runs with a checkpoint"):
+    with pytest.raises(pt.errors.StoreError, match="has 0 runs with a checkpoint"):
         pt.resume(tmp_path / "away")
 
 
@@ -148,7 +163,7 @@ def test_resume__no_room_for_another_folder(run, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.mkdir", full)
-    with pytest.raises(pt.errors.StoreError, match=r"cannot be made: No space left on device.*then resume"):
+    with pytest.raises(pt.errors.StoreError, match=r"cannot be created: No space left on device.*then resume"):
         pt.resume(run, max_iterations=50)
     monkeypatch.undo()
     assert pt.resume(run, max_iterations=50).converged

@@ -71,7 +71,7 @@ def test_resume__options_of_another_type(run, options):
 
 def test_resume__a_state_is_gone(run):
     files(run, "states")[0].unlink()
-    with pytest.raises(pt.errors.StoreError, match="lacks the potentials"):
+    with pytest.raises(pt.errors.StoreError, match="has no potentials"):
         pt.resume(run.path)
 
 
@@ -98,7 +98,7 @@ def test_resume__nothing_to_go_on_from(tmp_path, run):
     with pytest.raises(pt.errors.StoreError, match="there is no run"):
         pt.resume(tmp_path / "elsewhere")
     (run.path / "checkpoint").unlink()
-    with pytest.raises(pt.errors.StoreError, match="holds no checkpoint"):
+    with pytest.raises(pt.errors.StoreError, match="has no checkpoint"):
         pt.resume(run.path)
 
 

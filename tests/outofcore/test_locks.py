@@ -78,5 +78,5 @@ def test_locked__a_workspace_that_cannot_be_written_is_named(tmp_path: Path) -> 
     pt.store_table(counts, tmp_path / "t.zarr")
     (tmp_path / "file").write_text("")
     stored = pt.results.open_table(tmp_path / "t.zarr", workspace=tmp_path / "file" / "inside")
-    with pytest.raises(StoreError, match="cannot be made"), locked(stored, pt.marginals_of(counts, ["a"])):
+    with pytest.raises(StoreError, match="cannot be created"), locked(stored, pt.marginals_of(counts, ["a"])):
         pass

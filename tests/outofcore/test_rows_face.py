@@ -19,7 +19,7 @@ from tests.outofcore.test_project import SETS, by_profile, people, targets
 
 pytest.importorskip("zarr")
 
-NO_SLABS = r"no attributes cut these constraints into slabs"
+NO_SLABS = r"no attributes divide these constraints into slabs"
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_verify__zeros_need_proofs_that_hold(tmp_path, doubting):
     for proofs in ((), tuple(-proof for proof in given), tuple(proof + 1 for proof in given)):
         verification = pt.verify(replace(result, evidence=replace(result.evidence, proofs=proofs)))
         assert not verification.passed
-        assert "profiles that the constraints were not found to empty" in " ".join(verification.failures)
+        assert "profiles that are not proved to be implied zeros" in " ".join(verification.failures)
 
 
 def test_lbfgs__nothing_meets_the_constraints(tmp_path):
@@ -175,7 +175,7 @@ def test_lbfgs__a_large_table_without_slabs_leaves_the_question_open_and_says_so
     assert result.termination in (pt.results.Termination.ITERATION_LIMIT, pt.results.Termination.STALLED)
     assert result.diagnosis.verdict is Verdict.OPEN
     assert result.notes[-1].startswith("Neither a solution nor a proof that there is none was found.")
-    assert "No attributes cut these constraints into slabs, 24 profiles are more than" in result.notes[-1]
+    assert "No attributes divide these constraints into slabs, 24 profiles are more than" in result.notes[-1]
     with pytest.raises(pt.NotConvergedError):
         pt.project(
             stored(table, tmp_path / "again"), constraints, solver=pt.LBFGS(), tolerance=1e-12, max_iterations=80

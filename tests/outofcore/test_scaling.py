@@ -118,8 +118,8 @@ def test_project__profiles_that_zeros_empty_may_have_any_mass_below(tmp_path, so
     [
         (with_a_row(("y",), 5e-324, 1e300), WANTED, r"9\.88131e-324, is less than 1e-590 of its total, 6\.9e\+301"),
         (tied(1e-310, 1e300), WANTED, r"1e-310, is less than 1e-590"),
-        (with_a_row(("s", "x"), 1e300, 1e-310), EMPTY_ROW, r"targets of 0 empty has 4e\+301, .* leave it out"),
-        (with_a_row(("s", "x"), 1.0, 5e-324), EMPTY_ROW, r"targets of 0 empty has 40, .* leave it out"),
+        (with_a_row(("s", "x"), 1e300, 1e-310), EMPTY_ROW, r"targets of 0 exclude has 4e\+301, .* remove it"),
+        (with_a_row(("s", "x"), 1.0, 5e-324), EMPTY_ROW, r"targets of 0 exclude has 40, .* remove it"),
     ],
 )
 @each_solver

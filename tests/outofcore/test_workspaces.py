@@ -107,9 +107,9 @@ def test_lbfgs__a_table_that_was_written_anew_is_another(tmp_path):
     twice = table.copy(data=table.values * np.linspace(1.0, 2.0, table.size))
     shutil.rmtree(stored.path)
     anew = by_rows(pt.store_table(twice, stored.path, chunk=17), constraints)
-    with pytest.raises(pt.errors.StoreError, match=r"t\.zarr is another table than was projected"):
+    with pytest.raises(pt.errors.StoreError, match=r"t\.zarr is not the table that was projected"):
         _ = first.table
-    with pytest.raises(pt.errors.StoreError, match="another table than was projected"):
+    with pytest.raises(pt.errors.StoreError, match="not the table that was projected"):
         next(first.chunks())
     assert_equal(anew, pt.project(twice, constraints, solver=pt.LBFGS(), tolerance=1e-11), 1e-9)
     shutil.rmtree(stored.path)

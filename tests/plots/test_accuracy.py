@@ -34,7 +34,7 @@ def test_plot_time_to_accuracy__lines_and_ends() -> None:
 
 
 def test_plot_time_to_accuracy__refuses_an_empty_trace() -> None:
-    with pytest.raises(pt.InvalidTableError, match="no line of a trace"):
+    with pytest.raises(pt.InvalidTableError, match="the trace must have"):
         plot_time_to_accuracy(TRACE.iloc[:1])
 
 

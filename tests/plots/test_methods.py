@@ -32,5 +32,5 @@ def test_plot_methods__a_line_a_method_and_a_panel_a_measure() -> None:
 def test_plot_methods__refuses_what_lacks_an_error() -> None:
     with pytest.raises(pt.InvalidTableError, match="gap_error"):
         plot_methods(SUMMARY.drop(columns="gap_error"), {"gap": "gap"})
-    with pytest.raises(pt.InvalidTableError, match="no method"):
+    with pytest.raises(pt.InvalidTableError, match="at least one method"):
         plot_methods(SUMMARY.iloc[:0], {"gap": "gap"})

@@ -31,5 +31,5 @@ def test_plot_prediction__leaves_out_what_is_not():
 
 
 def test_plot_prediction__refuses_what_never_ends():
-    with pytest.raises(pt.InvalidTableError, match="finite rate"):
+    with pytest.raises(pt.InvalidTableError, match="must be finite"):
         plot_prediction(replace(prediction(), sweeps_per_decade=float("inf")))

@@ -39,7 +39,7 @@ def test_plot_projection__without_a_trace_is_one_panel() -> None:
 def test_plot_projection__refuses_negative_entries() -> None:
     reference = pt.tabulate({"a": ["x", "y", "z"]}).copy(data=[1.0, -0.5, 2.0])
     result = pt.project(reference, pt.Marginal(reference * 1.1), signed=True)
-    with pytest.raises(pt.InvalidTableError, match="no negative entry"):
+    with pytest.raises(pt.InvalidTableError, match="without negative entries"):
         result.plot()
 
 

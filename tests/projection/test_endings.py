@@ -216,7 +216,7 @@ def test_project__runs_a_solver_of_ones_own(form):
 
 
 def test_project__refuses_what_is_no_step():
-    with pytest.raises(InvalidOptionError, match="a solver's step returns a Step, an Iterate or an array of"):
+    with pytest.raises(InvalidOptionError, match="a solver's step must return a Step, an Iterate or an array of"):
         project(solver=Sweeping(lambda problem, potentials: potentials[:-1]), tolerance=1e-10)
 
 
@@ -255,7 +255,7 @@ def emptied_everywhere(layout):
 @pytest.mark.parametrize("layout", [pt.to_sparse, pt.to_dense])
 def test_project__without_a_single_profile_left(layout):
     reference, constraints = emptied_everywhere(layout)
-    with pytest.raises(pt.InfeasibleError, match="zero targets empty every profile") as caught:
+    with pytest.raises(pt.InfeasibleError, match="targets of 0 exclude all its profiles") as caught:
         pt.project(reference, constraints)
     assert caught.value.diagnosis.verify()
     result = pt.project(reference, constraints, on_failure="return")
@@ -278,7 +278,7 @@ def test_project__start_is_one_table_a_constraint():
     assert again.iterations == 0
     assert pt.project(reference, constraints[:2], start=answer).converged
     for tables in (answer.potentials[:2], answer.potentials * 2, (answer.potentials[0],) * 3, ()):
-        with pytest.raises(InvalidOptionError, match="start is one table of potentials a constraint, over"):
+        with pytest.raises(InvalidOptionError, match="start must have one table of potentials per constraint, over"):
             pt.project(reference, constraints, start=tables)
 
 
@@ -300,7 +300,7 @@ def test_project__ctrl_c_while_a_verdict_is_sought_keeps_the_state_so_far(monkey
     result = returned(solver=Standing())
     assert result.termination is pt.results.Termination.INTERRUPTED
     assert not result.certified  # whoever pressed it waits
-    assert "interrupted while a verdict was sought" in result.notes[-1]
+    assert "interrupted during the feasibility check" in result.notes[-1]
     assert pt.results.Termination.STALLED.value in result.notes[-1]
 
 

@@ -248,7 +248,7 @@ def test_relax__refuses_what_names_no_constraint(soft):
 
 def test_relax__refuses_a_constraint_that_is_not_among_them():
     problem = pt.problems.proxy(0.01)
-    with pytest.raises(pt.InvalidOptionError, match="none of the constraints"):
+    with pytest.raises(pt.InvalidOptionError, match="not one of the constraints"):
         pt.relax(problem.reference, problem.constraints[:2], soft=problem.constraints[2])
 
 

@@ -49,7 +49,7 @@ def test_save__a_relaxation_comes_back_whole(tmp_path, options, layout):
 
 
 def test_save__a_relaxation_elsewhere_is_refused(tmp_path):
-    with pytest.raises(pt.InvalidOptionError, match=r"a relaxation is saved as \.nc"):
+    with pytest.raises(pt.InvalidOptionError, match=r"a relaxation must be saved as \.nc"):
         pt.save(relaxation(), tmp_path / "near.csv")
     assert list(tmp_path.iterdir()) == []
 

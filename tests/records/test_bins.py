@@ -36,11 +36,11 @@ def test_make_bins__labels_say_what_is_in_them(edges: object, numbers: list[floa
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ([45, 30], "increasing finite numbers"),
-        ([], "increasing finite numbers"),
-        ("quantile:4", "not 'quantile:4'"),
-        ("quantiles:1", "not 'quantiles:1'"),
-        ("quantiles:x", "not 'quantiles:x'"),
+        ([45, 30], "finite number, increasing"),
+        ([], "finite number, increasing"),
+        ("quantile:4", "got 'quantile:4'"),
+        ("quantiles:1", "got 'quantiles:1'"),
+        ("quantiles:x", "got 'quantiles:x'"),
     ],
 )
 def test_tabulate__refuses_bins_that_are_none(spec: object, told: str) -> None:

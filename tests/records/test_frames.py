@@ -55,7 +55,12 @@ def test_read_records__refuses_columns_of_different_lengths():
 
 @pytest.mark.parametrize(
     ("values", "what"),
-    [("text", "is a str"), (5, "is a int"), ([[1], [2]], None), (pd.DataFrame({"a": [1]}), "has 2 dimensions")],
+    [
+        ("text", "must be .* got str"),
+        (5, "must be .* got int"),
+        ([[1], [2]], None),
+        (pd.DataFrame({"a": [1]}), "has 2 dimensions"),
+    ],
     ids=["str", "int", "nested list", "frame"],
 )
 def test_series__refuses_what_is_no_column(values, what):

@@ -48,7 +48,7 @@ def test_calibration_report__of_many_controls_lists_those_missed_most():
 
 
 def test_write_calibration_report__refuses_another_ending(tmp_path):
-    with pytest.raises(pt.InvalidOptionError, match=r"written as .html, got 'weights.pdf'"):
+    with pytest.raises(pt.InvalidOptionError, match=r"must end in .html, got 'weights.pdf'"):
         write_calibration_report(pt.calibrate(PEOPLE, SEX), tmp_path / "weights.pdf")
 
 

@@ -112,7 +112,7 @@ def test_bootstrap__refuses_to_know_noise_from_fewer_than_two_draws() -> None:
             raise InfeasibleError("too many")
         return 0.0
 
-    with pytest.raises(InvalidOptionError, match="9 of 9 draws have no answer, the first because: too many"):
+    with pytest.raises(InvalidOptionError, match="9 of 9 draws failed, the first because: too many"):
         pt.bootstrap(people(), of_the_sample_alone, times=9, seed=2, on_failure="omit")
 
 
@@ -140,8 +140,8 @@ def test_bootstrap__ctrl_c_leaves_what_was_done() -> None:
         ({"samples": [1, 2]}, "samples must be a table of counts, or several, got list"),
         ({"statistic": 3}, "statistic must be a function"),
         ({"statistic": lambda counts: "many"}, "statistic must return numbers, got 'many'"),
-        ({"times": 1}, "times must be a number of draws, 2 or more, got 1"),
-        ({"seed": -1}, "seed must be an integer, 0 or more, got -1"),
+        ({"times": 1}, "times must be an integer of at least 2, got 1"),
+        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
         ({"on_failure": "skip"}, "on_failure must be one of raise, omit"),
     ],
 )
@@ -154,5 +154,5 @@ def test_bootstrap__refuses_what_is_none(wrong: dict[str, Any], message: str) ->
 
 
 def test_bootstrap__refuses_probabilities() -> None:
-    with pytest.raises(pt.InvalidTableError, match="but counts are whole numbers"):
+    with pytest.raises(pt.InvalidTableError, match="but counts must be whole numbers"):
         pt.bootstrap(pt.empirical(people()), share_hired, seed=0)

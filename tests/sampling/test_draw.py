@@ -186,9 +186,9 @@ def test_multivariate_hypergeometric__has_its_moments():
 
 
 def test_sample_without_replacement__refusals():
-    with pytest.raises(pt.InvalidTableError, match=r"profile \(cell=1\) has 0.5, but counts are whole numbers"):
+    with pytest.raises(pt.InvalidTableError, match=r"profile \(cell=1\) has 0.5, but counts must be whole numbers"):
         sample_without_replacement(table([1, 0.5]), 1, seed=1)
-    with pytest.raises(pt.InvalidOptionError, match="size is 4, but the counts have 3 individuals"):
+    with pytest.raises(pt.InvalidOptionError, match="size must be at most the number of individuals, 3, got 4"):
         sample_without_replacement(table([1, 2]), 4, seed=1)
     with pytest.raises(pt.InvalidTableError, match=r"up to 2\^53"):
         sample_without_replacement(table([2.0**53, 2.0**53]), 4, seed=1)

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import purtensor as pt
 
-pytestmark = pytest.mark.filterwarnings("ignore:the likeliest classes do not keep")
+pytestmark = pytest.mark.filterwarnings("ignore:the most likely classes do not have")
 
 ESTIMATORS = [
     pt.sklearn.PURClassifier(protected=[0], conditions="PR"),

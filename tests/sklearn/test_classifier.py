@@ -18,7 +18,7 @@ import purtensor as pt
 from purtensor.sklearn import Binner, PURClassifier
 from tests.sklearn.people import PROTECTED, adult_rows, drawn_people
 
-pytestmark = pytest.mark.filterwarnings("ignore:the likeliest classes do not keep")
+pytestmark = pytest.mark.filterwarnings("ignore:the most likely classes do not have")
 
 
 def test_predict_proba__is_the_natural_classifier_of_the_library() -> None:
@@ -128,14 +128,14 @@ def test_fit__infeasible_conditions_come_with_advice() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({}, pt.InvalidOptionError, "protected names no column"),
+        ({}, pt.InvalidOptionError, "protected must name at least one column"),
         ({"protected": "gender"}, pt.UnknownAttributeError, "no attribute 'gender'"),
         ({"protected": 7}, pt.UnknownAttributeError, "no attribute 7"),
         ({"protected": "sex", "conditions": "XYZ"}, pt.InvalidOptionError, "letters among P, U and R"),
         ({"protected": "sex", "reference": "flat"}, pt.InvalidOptionError, "reference must be"),
         ({"protected": "sex", "unseen": "drop"}, pt.InvalidOptionError, "unseen must be"),
         ({"protected": "sex", "bins": 0}, pt.InvalidOptionError, "bins must be"),
-        ({"protected": "sex", "bins": None}, pt.InvalidTableError, "names no category"),
+        ({"protected": "sex", "bins": None}, pt.InvalidTableError, "is not a category"),
     ],
 )
 def test_fit__refuses(options: dict[str, object], error: type[Exception], words: str) -> None:
@@ -187,7 +187,7 @@ def test_fit__weights_that_sum_to_one_are_refused_with_what_to_give() -> None:
 
 @pytest.mark.parametrize(
     ("names", "words"),
-    [(["sex", "sex"], "two columns of one name"), (["sex", ""], "not empty")],
+    [(["sex", "sex"], "two columns of the same name"), (["sex", ""], "not empty")],
 )
 def test_fit__names_of_columns_that_cannot_be_are_refused(names: list[str], words: str) -> None:
     rows = pd.DataFrame([["f", 1], ["m", 2]], columns=names)

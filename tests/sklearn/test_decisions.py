@@ -16,7 +16,7 @@ from purtensor.errors import UnfairDecisionsWarning
 from purtensor.sklearn import PURClassifier
 from tests.sklearn.people import PROTECTED, adult_rows, drawn_people
 
-LIKELIEST = "ignore:the likeliest classes"
+LIKELIEST = "ignore:the most likely classes"
 
 
 def shares_of_high(decided: np.ndarray, X: pd.DataFrame) -> pd.Series:

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from purtensor.sklearn import PURClassifier, PURReweigher
 from tests.sklearn.people import PROTECTED, adult_rows
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the likeliest classes do not keep")]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the most likely classes do not have")]
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "notes" / "tutorials" / "scikit_learn.md"
 

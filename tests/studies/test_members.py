@@ -140,7 +140,7 @@ def test_run_members__refuses_a_store_of_other_findings(tmp_path: Path) -> None:
     store = tmp_path / "members.npz"
     np.savez(store, member=np.array([0, 2]), worth=np.ones((2, 3)))
     with pytest.raises(
-        pt.errors.FileFormatError, match=r"members\.npz .* other findings than were computed now; delete it"
+        pt.errors.FileFormatError, match=r"members\.npz .* results differ from those computed now; delete it"
     ):
         run_members(noisy, 4, seed=1, store=store)
 

@@ -52,5 +52,5 @@ def test_subproblem__without_unprotected_attributes() -> None:
 def test_subproblem__refuses_parity_on_a_pair_without_profiles() -> None:
     people = pt.tabulate({"y": [0, 1, 1], "s": ["f", "f", "m"], "x": [0, 0, 0]})
     population = population_of(people, response="y", protected=("s",))
-    with pytest.raises(pt.InfeasibleError, match="pair of response and protected profile"):
+    with pytest.raises(pt.InfeasibleError, match="response and protected profile that occur"):
         subproblem(population, population.counts / 3, "PUR")

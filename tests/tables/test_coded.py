@@ -64,7 +64,7 @@ def test_encode__names_the_profile_that_is_no_mass(bad, layout):
     table = sparse_table(DOMAIN, [np.array([0, 1]), np.array([2, 1])], np.array([1.0, bad]))
     if layout == "dense":
         table = pt.to_dense(table)
-    with pytest.raises(pt.InvalidTableError, match=rf"profile \(sex=f, age=0\) has {bad}; masses are finite"):
+    with pytest.raises(pt.InvalidTableError, match=rf"profile \(sex=f, age=0\) has {bad}; masses must be finite"):
         encode(table)
 
 
@@ -78,13 +78,13 @@ def test_encode__refuses_integers_that_float64_cannot_hold():
 
 @pytest.mark.parametrize("values", [[1 + 0j, 2], ["1", "2"], np.array([1, 2], dtype="M8[ns]")])
 def test_encode__refuses_what_is_no_number(values):
-    with pytest.raises(pt.InvalidTableError, match="values of a table are integers or floats"):
+    with pytest.raises(pt.InvalidTableError, match="values of a table must be integers or floats"):
         encode(dense(values, sex=["m", "f"]))
 
 
 def test_encode__refuses_an_empty_table_unless_asked():
     empty = dense([0.0, 0.0], sex=["m", "f"])
-    with pytest.raises(pt.InvalidTableError, match="empty: no profile has positive mass"):
+    with pytest.raises(pt.InvalidTableError, match="empty: at least one profile must have positive mass"):
         encode(empty)
     assert len(encode(empty, allow_empty=True).values) == 0
 
@@ -110,7 +110,7 @@ def test_encode__refuses_a_missing_label():
     ("table", "what"),
     [
         (pd.Series([1.0]), "a table must be an xarray.DataArray, got pandas"),
-        (xr.DataArray(1.0), "no attribute"),
+        (xr.DataArray(1.0), "at least one attribute"),
         (xr.DataArray([1.0], dims="sex"), "'sex' has no category labels"),
         (xr.DataArray([1.0, 2.0], coords={"sex": ["m", "m"]}, dims="sex"), "'sex' has the category 'm' twice"),
         (xr.DataArray([1.0, 2.0], coords={"sex": [np.nan, 1]}, dims="sex"), "'sex' has a missing value"),
@@ -126,7 +126,7 @@ def test_domain_of__refuses_what_is_no_table(table, what):
 def test_domain_of__names_the_way_from_the_disk(tmp_path):
     pytest.importorskip("zarr", reason="zarr is not installed")
     stored = pt.store_table(dense_table(DOMAIN, np.ones((2, 3))), tmp_path / "t.zarr")
-    with pytest.raises(pt.InvalidTableError, match=r"the table is on disk; where it fits, give its to_table\(\)"):
+    with pytest.raises(pt.InvalidTableError, match=r"a table on disk; if it fits into memory, give its to_table\(\)"):
         pt.empirical(stored)
     assert float(pt.empirical(stored.to_table()).sum()) == pytest.approx(1.0)
 

@@ -43,28 +43,28 @@ def told(role, **attributes):
 
 
 DAMAGED = {
-    "values are text": (changed("values", lambda v: v.astype(str)), "<U3, where numbers were expected"),
-    "values are objects": (changed("values", lambda v: v.astype(str).astype(object)), "where numbers were expected"),
-    "values are bytes": (changed("values", lambda v: v.astype("S3")), "where numbers were expected"),
+    "values are text": (changed("values", lambda v: v.astype(str)), "<U3, but numbers were expected"),
+    "values are objects": (changed("values", lambda v: v.astype(str).astype(object)), "but numbers were expected"),
+    "values are bytes": (changed("values", lambda v: v.astype("S3")), "but numbers were expected"),
     "a category twice": (changed("categories", lambda v: np.repeat(v[:1], len(v))), "twice"),
     "no values": (lambda d: d.drop_vars(parts(d, "values")), "there is no table"),
     "an unknown kind of labels": (told("categories", kind="object"), "unknown kind 'object'"),
-    "an unknown position": (told("categories", position="first"), "do not fit together"),
-    "attrs are no JSON": (told("values", table_attrs="{1"), "do not fit together"),
-    "no layout": (told("values", layout="round"), "do not fit together"),
+    "an unknown position": (told("categories", position="first"), "are inconsistent"),
+    "attrs are no JSON": (told("values", table_attrs="{1"), "are inconsistent"),
+    "no layout": (told("values", layout="round"), "are inconsistent"),
 }
 
 CODED = {
-    "codes are signed": (changed("codes", lambda c: c.astype("i1")), "codes point outside"),
-    "codes are floats": (changed("codes", lambda c: c.astype(float)), "codes point outside"),
-    "a code is beyond": (changed("codes", lambda c: np.full_like(c, 9)), "codes point outside"),
+    "codes are signed": (changed("codes", lambda c: c.astype("i1")), "codes exceed the number"),
+    "codes are floats": (changed("codes", lambda c: c.astype(float)), "codes exceed the number"),
+    "a code is beyond": (changed("codes", lambda c: np.full_like(c, 9)), "codes exceed the number"),
     "a profile twice": (
         lambda d: changed("codes", np.zeros_like)(d).assign(
             {n: (d[n].dims, np.zeros_like(d[n].values), d[n].attrs) for n in parts(d, "codes")}
         ),
         "stored twice",
     ),
-    "no codes": (lambda d: d.drop_vars(parts(d, "codes")), "do not fit together"),
+    "no codes": (lambda d: d.drop_vars(parts(d, "codes")), "are inconsistent"),
 }
 
 CASES = [(layout, *case) for layout in LAYOUTS for case in DAMAGED.items()]
@@ -117,14 +117,14 @@ def test_load__other_numbers_come_back_as_they_are(tmp_path, kind):
 
 def test_project__integers_that_float64_cannot_hold(tmp_path):
     pt.save(COUNTS.astype("i8") + 2**53, tmp_path / "t.nc")
-    with pytest.raises(pt.InvalidTableError, match="9007199254740993, an integer that float64 cannot hold"):
+    with pytest.raises(pt.InvalidTableError, match="9007199254740993, an integer that float64 cannot represent"):
         pt.project(pt.load(tmp_path / "t.nc"), pt.Marginal(pt.marginal(COUNTS, "sex")))
 
 
 @pytest.mark.parametrize("kind", [complex, str, object])
 def test_save__values_that_are_no_numbers(tmp_path, kind):
     for table in LAYOUTS.values():
-        with pytest.raises(pt.InvalidTableError, match="integers or floats, these are"):
+        with pytest.raises(pt.InvalidTableError, match="integers or floats, got"):
             pt.save(table.astype(kind), tmp_path / "t.nc")
     assert list(tmp_path.iterdir()) == []
 

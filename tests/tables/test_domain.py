@@ -58,7 +58,7 @@ def test_named_attributes__one_name_may_stand_alone():
 
 
 def test_named_attributes__refuses_repeats_and_strangers():
-    with pytest.raises(pt.InvalidTableError, match="'age' is named twice"):
+    with pytest.raises(pt.InvalidTableError, match="'age' must be named once"):
         named_attributes(["age", "sex", "age"], DOMAIN)
     with pytest.raises(pt.UnknownAttributeError, match="'height'"):
         named_attributes(["height"], DOMAIN)

@@ -128,7 +128,7 @@ def test_factorize__integers_beyond_a_float_stay_exact_beside_others(values):
     ids=str,
 )
 def test_factorize__each_number_is_judged_as_it_came(values, told):
-    with pytest.raises(pt.InvalidTableError, match=f"has the number {told} .counted from 0., which names no category"):
+    with pytest.raises(pt.InvalidTableError, match=f"has the number {told} .counted from 0., which is not a category"):
         factorize(series(values, "x"), "x")
 
 

@@ -54,13 +54,13 @@ def test_encode_labels__of_other_containers():
 
 @pytest.mark.parametrize("label", [b"x", (1, 2), 1j, datetime.timedelta(1), None])
 def test_encode_labels__refuses_what_no_file_holds(label):
-    with pytest.raises(pt.InvalidTableError, match="which no file holds"):
+    with pytest.raises(pt.InvalidTableError, match="which cannot be saved"):
         encode_labels(pd.Index(["x", label], dtype=object, tupleize_cols=False))
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud83d"])
 def test_check_text__refuses_characters_that_files_change(text):
-    with pytest.raises(pt.InvalidTableError, match=r"the label .* has a character that no file holds"):
+    with pytest.raises(pt.InvalidTableError, match=r"the label .* has a character that cannot be saved"):
         encode_labels(pd.Index(["x", text], dtype=object))
     check_text("ü\n", "the label")
 

@@ -62,7 +62,7 @@ def test_layouts__float64_comes_out(kind):
 
 @pytest.mark.parametrize("values", [["u", "v"], [1j, 0], [None, 1.0], [2**53 + 1, 1]])
 def test_to_dense__checks_what_is_dense_already(values):
-    with pytest.raises(pt.InvalidTableError, match=r"integers or floats|cannot hold exactly"):
+    with pytest.raises(pt.InvalidTableError, match=r"integers or floats|cannot represent exactly"):
         pt.to_dense(xr.DataArray(np.array(values), coords={"a": [1, 2]}, dims="a"))
 
 
@@ -88,7 +88,7 @@ def test_to_dense__refused_with_the_byte_count_before_allocating():
 
 def test_to_dense__refuses_more_attributes_than_dimensions():
     table = pt.tabulate({f"a{i}": ["only"] for i in range(70)})
-    with pytest.raises(pt.InvalidTableError, match="70 are more than numpy allows"):
+    with pytest.raises(pt.InvalidTableError, match="70 exceed the limit of numpy"):
         pt.to_dense(table)
 
 

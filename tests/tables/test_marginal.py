@@ -58,11 +58,11 @@ def test_marginal__does_not_lose_small_masses():
 
 def test_marginal__names_what_is_wrong():
     table = pt.tabulate({"a": [1, 2]})
-    with pytest.raises(pt.InvalidOptionError, match=r"take float\(table.sum\(\)\)"):
+    with pytest.raises(pt.InvalidOptionError, match=r"use float\(table.sum\(\)\)"):
         pt.marginal(table, [])
     with pytest.raises(pt.UnknownAttributeError, match="no attribute 'b'; this table has a"):
         pt.marginal(table, ["a", "b"])
-    with pytest.raises(pt.InvalidTableError, match="'a' is named twice"):
+    with pytest.raises(pt.InvalidTableError, match="'a' must be named once"):
         pt.marginal(table, ["a", "a"])
 
 

@@ -25,11 +25,11 @@ def test_as_masses__every_kind_of_number_comes_out_as_float64(kind: type) -> Non
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ([1.0, -0.5], "number 1 has -0.5; masses are finite and not negative"),
-        ([np.nan, 1.0], "number 0 has nan; masses are finite and not negative"),
-        ([1.0, 2.0, np.inf], "number 2 has inf; masses are finite and not negative"),
-        ([0, 2**53 + 1], f"number 1 has {2**53 + 1}, an integer that float64 cannot hold exactly"),
-        (["a"], "the values of a table are integers or floats"),
+        ([1.0, -0.5], "number 1 has -0.5; masses must be finite and not negative"),
+        ([np.nan, 1.0], "number 0 has nan; masses must be finite and not negative"),
+        ([1.0, 2.0, np.inf], "number 2 has inf; masses must be finite and not negative"),
+        ([0, 2**53 + 1], f"number 1 has {2**53 + 1}, an integer that float64 cannot represent exactly"),
+        (["a"], "the values of a table must be integers or floats"),
     ],
 )
 def test_as_masses__refuses_what_is_no_mass(given: list[object], told: str) -> None:

@@ -108,7 +108,7 @@ def test_regularize__huge_pseudo_counts_give_the_uniform_distribution(strength):
 @pytest.mark.parametrize(("scale", "strength"), [(0.01, 1.7e308), (5e-324, 1.0)])
 def test_regularize__pseudo_counts_beyond_float64_are_refused(scale, strength):
     counts = pt.tabulate({"y": [0, 1], "x": [0, 0]}) * scale
-    with pytest.raises(pt.InvalidOptionError, match=r"beyond float64 against a total of"):
+    with pytest.raises(pt.InvalidOptionError, match=r"exceeds the range of float64 relative to a total of"):
         pt.regularize(counts, strength, response="y")
 
 
@@ -156,7 +156,7 @@ def test_regularize__categories_without_mass_are_left_out_and_listed():
 
 def test_regularize__probabilities_need_the_sample_size():
     p = pt.empirical(COUNTS)
-    with pytest.raises(pt.InvalidTableError, match="these are probabilities: give counts, or total=N"):
+    with pytest.raises(pt.InvalidTableError, match="so it contains probabilities: give counts, or total=N"):
         pt.regularize(p, response="income")
     given_size = pt.regularize(p, response="income", total=5)
     np.testing.assert_allclose(given_size, pt.regularize(COUNTS, response="income"), rtol=1e-15)
@@ -173,16 +173,16 @@ def test_regularize__one_record_is_no_probability():
 @pytest.mark.parametrize(
     ("options", "error", "what"),
     [
-        ({"strength": -1}, pt.InvalidOptionError, "strength is a finite pseudo-count, 0 or more, not -1"),
-        ({"strength": math.nan}, pt.InvalidOptionError, "strength .* not nan"),
+        ({"strength": -1}, pt.InvalidOptionError, "strength must be a finite pseudo-count of at least 0, got -1"),
+        ({"strength": math.nan}, pt.InvalidOptionError, "strength .* got nan"),
         ({"strength": math.inf}, pt.InvalidOptionError, "strength"),
         ({"strength": "1"}, pt.InvalidOptionError, "strength"),
-        ({"support": "all"}, pt.InvalidOptionError, "support is 'observed', 'product' or a table, not 'all'"),
+        ({"support": "all"}, pt.InvalidOptionError, "support must be 'observed', 'product' or a table, got 'all'"),
         ({"support": 7}, pt.InvalidTableError, "a table must be an xarray.DataArray"),
-        ({"total": 0}, pt.InvalidOptionError, "total is a positive sample size, not 0"),
+        ({"total": 0}, pt.InvalidOptionError, "total must be a positive sample size, got 0"),
         ({"total": 7}, pt.InvalidOptionError, "the table has total 5, which is neither 1 nor total=7"),
         ({"response": "wage"}, pt.UnknownAttributeError, "no attribute 'wage'"),
-        ({"response": []}, pt.InvalidOptionError, "response names no attribute"),
+        ({"response": []}, pt.InvalidOptionError, "response must name the attribute"),
     ],
     ids=str,
 )
@@ -254,5 +254,5 @@ def test_uniform__over_all_combinations_or_a_declared_support(sparse):
     assert pt.uniform(pt.empirical(counts), support=product).values.reshape(-1).tolist() == [0.25] * 4
     with pytest.raises(pt.InvalidTableError, match="the support does not have it"):
         pt.uniform(product, support=counts)
-    with pytest.raises(pt.InvalidOptionError, match="support is 'observed', 'product' or a table"):
+    with pytest.raises(pt.InvalidOptionError, match="support must be 'observed', 'product' or a table"):
         pt.uniform(counts, support="all")

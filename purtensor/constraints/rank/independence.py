@@ -155,8 +155,9 @@ def _structure(
     if peeled is None:
         needed, most = 16 * len(coupled) ** 2, 16 * MOST_COUPLED**2
         raise TooLargeError(
-            f"the exact rank needs the elimination of {len(coupled)} coupled rows, {needed} bytes; at most {most} are "
-            "used, and neither slabs nor peeling make it smaller",
+            f"the exact rank needs the elimination of {len(coupled)} coupled rows, {needed} bytes, of which at most "
+            f"{most} are "
+            "allowed, and neither slabs nor peeling reduce it",
             needed,
             most,
         )

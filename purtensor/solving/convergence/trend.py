@@ -40,13 +40,13 @@ seen early on, and the fast ones of rare profiles die out before the tolerance.
 class Trend(Enum):
     """How residuals fall with the iterations; the value is the sentence that the user reads."""
 
-    LINEAR = "the residual falls by a factor a sweep"
+    LINEAR = "the residual decreases by a factor per sweep"
     SUBLINEAR = (
         "the residual falls like a power of the sweeps, as it does where the constraints force zeros; "
-        "weakly regularised problems show that for a while"
+        "weakly regularised problems do so temporarily"
     )
-    FLAT = "the residual does not fall, as it does not where no distribution meets the constraints"
-    OPEN = "too few sweeps to tell"
+    FLAT = "the residual does not decrease, as when no distribution meets the constraints"
+    OPEN = "too few sweeps"
 
 
 def trend_of(iterations: npt.ArrayLike, residuals: npt.ArrayLike) -> Trend:
@@ -149,7 +149,7 @@ class SweepsToGo:
             return ""
         if self.trend is Trend.SUBLINEAR:
             return Trend.SUBLINEAR.value
-        return f"some {rounded(lower)} to {rounded(upper)} more iterations are likely"
+        return f"about {rounded(lower)} to {rounded(upper)} more iterations are likely"
 
     def _judge(self) -> None:
         iterations, residuals = zip(*self._seen, strict=True)

@@ -166,9 +166,9 @@ def concluded(
     else:
         termination = Termination.STALLED if np.isfinite(residual) else Termination.NOT_FINITE
     emptied = len(question.reference) - len(prepared.cells)
-    notes = [f"by way of: {run.way}"] if run.way else []
+    notes = [f"via {run.way}"] if run.way else []
     if emptied:
-        notes.append(f"targets and bounds of 0 empty {emptied} profiles")
+        notes.append(f"targets and bounds of 0 exclude {emptied} profiles")
     return Answer(
         masses=masses,
         potentials=potentials,

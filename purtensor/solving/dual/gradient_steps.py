@@ -75,11 +75,11 @@ class IterativeScaling:
         coefficients = problem.matrix.to_sparse()
         if not (plain and coefficients.data.min(initial=0.0) >= 0.0 and problem.targets.min(initial=1.0) > 0.0):
             raise InvalidOptionError(
-                "GIS() takes hard rows with positive targets and coefficients that are not negative (numeric "
-                "rows beside a total are centred and have such), and distance='kl': give solver=Newton(), or None"
+                "GIS() needs hard rows with positive targets and coefficients that are not negative (numeric "
+                "rows with a total are centred and have negative ones), and distance='kl': use solver=Newton(), or None"
             )
         if cells.lower.max(initial=0.0) > 0.0 or np.isfinite(cells.upper).any():
-            raise InvalidOptionError("GIS() takes no bounds on masses: give solver=Newton(), or None")
+            raise InvalidOptionError("GIS() does not support bounds on masses: use solver=Newton(), or None")
         self._power = 1.0 / float(np.asarray(coefficients.sum(axis=0)).max(initial=1.0))
 
     def __call__(self, problem: DualProblem, point: DualPoint, softening: float) -> DualPoint | None:

@@ -53,7 +53,7 @@ class GeneralOptions:
         for name in ("ratio_bounds", "cell_bounds"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, tuple | list) and len(value) == 2):
-                raise InvalidOptionError(f"{name} must be a pair (lower, upper), None for no end, got {value!r}")
+                raise InvalidOptionError(f"{name} must be a pair (lower, upper), with None for no limit, got {value!r}")
 
     @property
     def plain(self) -> bool:
@@ -141,9 +141,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     f = coded.values
     fixed = _fixed_total(blocks, len(f), signs)
     if options.total == "constrained" and fixed is None and not options.signed:
-        raise InvalidOptionError(
-            "no hard constraint fixes the total: give total= a number, 'reference', or 'free' for no total at all"
-        )
+        raise InvalidOptionError("no hard constraint fixes the total: set total= to a number, 'reference', or 'free'")
     if isinstance(options.total, str):
         total = fixed if options.total == "constrained" and fixed is not None else float(f.sum())
     else:
@@ -151,7 +149,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     asks_total = options.total == "reference" or not isinstance(options.total, str)
     if asks_total:
         if fixed is not None and abs(fixed - total) > 1e-12 * total:
-            raise InconsistentTargetsError(f"total={total:g} but the hard constraints have the total {fixed:g}")
+            raise InconsistentTargetsError(f"total={total:g} but the total of the hard constraints is {fixed:g}")
         if fixed is None:
             ones = sparse.csr_array(np.ones((1, len(f))) if signs is None else signs[None, :])
             blocks.append(RowBlock("total", ("",), ones, np.array([total]), np.array([total])))
@@ -168,7 +166,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
         )
     ):
         raise InvalidOptionError(
-            "sd= and covariance= are errors of a sample: with a total of 1 give size=, the size of that sample"
+            "sd= and covariance= are errors of a sample: with a total of 1 also give size=, the size of the sample"
         )
     lower, upper = _cell_limits(coded, scaled, options)
     question = Question(
@@ -194,7 +192,7 @@ def coded_with_signs(reference: Table, *, signed: bool) -> tuple[CodedTable, Flo
             return encode(reference), None
         except InvalidTableError as error:
             if "not negative" in str(error) and (np.asarray(reference.values) < 0).any():
-                raise InvalidTableError(f"{error}; for a reference with negative entries give signed=True") from None
+                raise InvalidTableError(f"{error}; for a reference with negative entries use signed=True") from None
             raise
     domain_of(reference)
     coded = encode(abs(reference))
@@ -213,8 +211,8 @@ def _refuse_negative_targets(constraints: Sequence[Any]) -> None:
             if not (np.asarray(constraint.target.values) < 0).any():
                 raise
             raise InvalidTableError(
-                f"{error}; masses can come near a negative target (purtensor.soft), and meet one where the reference "
-                "has negative entries too (signed=True)"
+                f"{error}; a negative target can be approached (purtensor.soft), or met if the reference also "
+                "has negative entries (signed=True)"
             ) from None
 
 
@@ -271,8 +269,8 @@ def _cell_limits(coded: CodedTable, scaled: FloatArray, options: GeneralOptions)
             outside = float(np.asarray(given[0].values, dtype=np.float64).sum()) - float(low.sum())
             if outside > 1e-9 * max(1.0, float(low.sum())):
                 raise InvalidTableError(
-                    "cell_bounds has a lower bound above 0 on a profile that the reference does not have: give the "
-                    "reference mass there, or leave the bound out"
+                    "cell_bounds has a positive lower bound on a profile without mass in the reference: give the "
+                    "reference mass there, or remove the bound"
                 )
     crossed = np.flatnonzero(lower > upper)
     if len(crossed):
@@ -292,14 +290,14 @@ def _end(coded: CodedTable, given: Bound, missing: float, name: str) -> FloatArr
             raise InvalidOptionError(f"{name} must not be negative, got {given!r}")
         return np.full(count, float(given))
     if not isinstance(given, xr.DataArray):
-        raise InvalidOptionError(f"{name} takes numbers or tables, got {type(given).__qualname__}")
+        raise InvalidOptionError(f"{name} must be numbers or tables, got {type(given).__qualname__}")
     scope = domain_of(given).attributes
     domain = coded.domain.select(scope)
     codes = coded.columns(scope)
     values = looked_up(given, domain, codes)
     listed = looked_up(xr.ones_like(given, dtype=np.float64), domain, codes) > 0.0
     if np.isnan(values).any() or (values < 0).any():
-        raise InvalidTableError(f"{name} must have numbers that are not negative")
+        raise InvalidTableError(f"{name} must not have negative numbers")
     return np.where(listed, values, missing)
 
 

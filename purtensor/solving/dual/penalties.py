@@ -45,7 +45,7 @@ def block_costs(block: RowBlock, total: float, size: float) -> BlockCosts:
     unit = size / total  # standard errors count (T / size) r^2 / (2 sd^2) against T times the divergence
     if soft.penalty == "huber":
         if soft.sd is None:
-            raise InvalidOptionError(f"{block.name}: penalty='huber' takes sd=, the standard error of each target")
+            raise InvalidOptionError(f"{block.name}: penalty='huber' needs sd=, the standard error of each target")
         return BlockCosts(soft.k / (soft.sd * unit), unit * soft.sd**2, none)
     if soft.covariance is not None:
         return BlockCosts(never, np.full(count, unit), none, _whitening(block, soft.covariance))
@@ -86,30 +86,30 @@ def pull_at_nothing(block: RowBlock, costs: BlockCosts) -> FloatArray:
 
 def _strength(block: RowBlock, soft: Softness) -> FloatArray:
     if soft.strength is None:
-        raise InvalidOptionError(f"{block.name}: penalty={soft.penalty!r} takes strength=, in nats per unit of mass")
+        raise InvalidOptionError(f"{block.name}: penalty={soft.penalty!r} needs strength=, in nats per unit of mass")
     return np.broadcast_to(np.asarray(soft.strength, dtype=np.float64), (block.count,)).astype(np.float64)
 
 
 def _require_divergence(block: RowBlock) -> None:
     if not np.array_equal(block.lower, block.upper):
         raise InvalidOptionError(
-            f"{block.name}: penalty='kl' takes targets, got an interval; use penalty='quadratic' or 'l1'"
+            f"{block.name}: penalty='kl' needs targets, got an interval; use penalty='quadratic' or 'l1'"
         )
     negative = np.flatnonzero(block.upper < 0.0)
     if len(negative):
         raise InvalidTableError(
             f"{block.name}: the target of {block.labels[negative[0]] or 'the row'} is {block.upper[negative[0]]:g}; "
-            "penalty='kl' takes targets that are not negative: give sd=, or penalty='l1'"
+            "penalty='kl' needs targets that are not negative: use sd=, or penalty='l1'"
         )
     if len(block.coefficients.data) and block.coefficients.data.min() < 0.0:
         raise InvalidTableError(
-            f"{block.name} has negative coefficients; penalty='kl' compares masses: give sd=, or penalty='l1'"
+            f"{block.name} has negative coefficients; penalty='kl' compares masses: use sd=, or penalty='l1'"
         )
 
 
 def _whitening(block: RowBlock, covariance: FloatArray) -> FloatArray:
     if not np.array_equal(block.lower, block.upper):
-        raise InvalidOptionError(f"{block.name}: covariance= takes targets, got an interval; give sd= for a dead zone")
+        raise InvalidOptionError(f"{block.name}: covariance= needs targets, got an interval; use sd= for a dead zone")
     if covariance.shape != (block.count, block.count):
         raise InvalidOptionError(
             f"{block.name}: covariance must have shape {(block.count, block.count)}, got {covariance.shape}"

@@ -80,7 +80,7 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     keep, emptying = emptied(question)
     cells = np.flatnonzero(keep)
     if not len(cells):
-        raise InfeasibleError("targets and bounds of 0 leave no profile that may have mass")
+        raise InfeasibleError("targets and bounds of 0 exclude every profile")
     whole = question.coefficients
     rest = whole if len(cells) == whole.shape[1] else whole[:, cells].tocsr()
     supported = np.diff(rest.indptr) > 0
@@ -142,9 +142,7 @@ def _require_support(question: Question, supported: BoolArray) -> None:
     if bare.any():
         row = int(np.flatnonzero(bare)[0])
         asked = question.row_lower[row] if question.row_lower[row] > slack else question.row_upper[row]
-        raise InfeasibleError(
-            f"{question.row_name(row)} must come to {asked:g}, but no profile that may have mass belongs to it"
-        )
+        raise InfeasibleError(f"{question.row_name(row)} must be {asked:g}, but it has no profile that may have mass")
 
 
 def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple[sparse.csr_array, IntArray, RowCosts]:
@@ -209,8 +207,8 @@ def cells_of(question: Question, cells: IntArray, unit: float) -> ColumnKind:
     if len(outside):
         cell = int(cells[outside[0]])
         raise InvalidOptionError(
-            f"distance='logit' takes bounds strictly around the reference: {question.describe(cell)} has "
+            f"distance='logit' needs bounds strictly around the reference: {question.describe(cell)} has "
             f"{question.reference[cell]:g} (scaled to the total), with bounds {question.lower[cell]:g} and "
-            f"{question.upper[cell]:g}; take distance='linear' or wider bounds"
+            f"{question.upper[cell]:g}; use distance='linear' or wider bounds"
         )
     return LogitColumns(f, lower, upper)

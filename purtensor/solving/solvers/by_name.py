@@ -43,4 +43,4 @@ def solver_named(text: str) -> Solver:
     try:
         return found(**options)
     except TypeError as error:
-        raise InvalidOptionError(f"{name} does not take {options}: {error}") from None
+        raise InvalidOptionError(f"{name} does not accept {options}: {error}") from None

@@ -137,5 +137,5 @@ def _sweep(space: NewtonSpace[P, D], point: P, memory: NewtonMemory, budget: Bud
     records = step.records
     if records and memory.warm_gain:
         records = (records[0]._replace(kl_step=records[0].kl_step + memory.warm_gain), *records[1:])
-    note = f"{space.newton_note}; sweeps of IPF where rounding leaves no Newton step"
+    note = f"{space.newton_note}; sweeps of IPF where rounding prevents a Newton step"
     return Step(step.iterate, step.iterations, records, note, stalled=step.stalled, doubtful=left == 0)

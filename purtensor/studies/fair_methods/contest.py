@@ -136,9 +136,9 @@ def compare_fair(
     if strange:
         raise InvalidOptionError.among("method", strange[0], METHODS)
     if not (is_count(times) and times >= 2):
-        raise InvalidOptionError(f"times must be a number of divisions, 2 or more, got {times!r}")
+        raise InvalidOptionError(f"times must be an integer of at least 2, got {times!r}")
     if not is_count(seed):
-        raise InvalidOptionError(f"seed must be an integer, 0 or more, got {seed!r}")
+        raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
     roles = roles_of(domain_of(counts), response, protected)
     responses = int((marginal(counts, response) > 0).sum())
     if responses < 2:

@@ -105,4 +105,4 @@ def _shares(split: Split, profile: IntArray, positive: FloatArray) -> FloatArray
 
 def _require_two(split: Split) -> None:
     if split.population.responses != 2:
-        raise NotApplicableError(f"it takes two responses, these are {split.population.responses}")
+        raise NotApplicableError(f"it needs two responses, got {split.population.responses}")

@@ -64,7 +64,7 @@ def require_other_file(path: str | os.PathLike[str], inputs: Iterable[str | os.P
         is_store = inside and os.path.exists(os.path.join(source, STORE_MARK))
         if (target.exists() and (os.path.samefile(target, source) or (inside and target.is_file()))) or is_store:
             raise InvalidOptionError(
-                f"{os.fspath(path)} would be written over {os.fspath(source)}, which is read: give another path to "
+                f"{os.fspath(path)} would overwrite {os.fspath(source)}, which is an input: give another path to "
                 "write to"
             )
 
@@ -88,7 +88,7 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise missing_folder(target.parent, target.name)
     if target.is_dir():
-        raise NotAFileError(f"{target} is a folder, and no file can take its place: give the name of a file")
+        raise NotAFileError(f"{target} is a folder: give the path of a file")
     if _written is not None:
         require_other_file(path, _written.kept)
     is_new = not target.exists()

@@ -70,7 +70,9 @@ def label_texts(table: Table) -> tuple[Sequence[IntArray], list[npt.NDArray[Any]
     for name in domain.attributes:
         _check_cell(name, "the attribute")
         if name in VALUE_COLUMNS:
-            raise InvalidTableError(f"an attribute of a CSV cannot be called {name!r}, the column of values is")
+            raise InvalidTableError(
+                f"an attribute of a CSV cannot be called {name!r}, the name of the column of values"
+            )
     shape = table.shape
     codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), shape)
     return codes, [_cells(*parts) for parts in zip(domain.attributes, domain.categories, codes, strict=True)]
@@ -78,10 +80,10 @@ def label_texts(table: Table) -> tuple[Sequence[IntArray], list[npt.NDArray[Any]
 
 def _as_float(raw: npt.NDArray[Any]) -> FloatArray:
     if not len(raw):
-        raise InvalidTableError("the table has no profile; there is nothing to write")
+        raise InvalidTableError("the table must have at least one profile to be written, got none")
     values = raw.astype(np.float64)
     if raw.dtype.kind in "iu" and ((raw > 2**53) | (raw < -(2**53))).any():
-        raise InvalidTableError("the table has integers beyond 2^53, which would not come back; save as NetCDF (.nc)")
+        raise InvalidTableError("the table has integers beyond 2^53, which CSV cannot preserve; save as NetCDF (.nc)")
     return values
 
 
@@ -115,7 +117,7 @@ def read_csv(path: str | os.PathLike[str]) -> Table:
         try:
             return _parse(gzip.decompress(content) if is_gzip(path) else content)
         except UnicodeDecodeError as error:
-            raise FileFormatError(f"{name} is no text in UTF-8: {error}") from error
+            raise FileFormatError(f"{name} is not UTF-8 text: {error}") from error
         except (FileFormatError, InvalidTableError) as error:
             raise FileFormatError(f"{name}: {str(error).strip()}") from error
 
@@ -132,8 +134,8 @@ def _cells(attribute: str, categories: pd.Index[Any], codes: IntArray) -> npt.ND
     for label, back in zip(labels, read, strict=True):
         if not is_same_category(label, back):
             raise InvalidTableError(
-                f"attribute {attribute!r} has the label '{label}' ({type(label).__name__}), which a CSV would give "
-                f"back as {type(back).__name__}; save as NetCDF (.nc), or rename it"
+                f"attribute {attribute!r} has the label '{label}' ({type(label).__name__}), which CSV would return "
+                f"as {type(back).__name__}; save as NetCDF (.nc), or rename it"
             )
     return texts
 
@@ -141,9 +143,11 @@ def _cells(attribute: str, categories: pd.Index[Any], codes: IntArray) -> npt.ND
 def _check_cell(cell: str, what: str, *, is_text: bool = True) -> None:
     check_text(cell, what)
     if not cell:
-        raise InvalidTableError(f"{what} '', which a CSV cannot tell from a missing value; save as NetCDF (.nc)")
+        raise InvalidTableError(f"{what} '', which CSV cannot distinguish from a missing value; save as NetCDF (.nc)")
     if "\r" in cell:
-        raise InvalidTableError(f"{what} {cell!r}, whose carriage return ends a line of a CSV; save as NetCDF (.nc)")
+        raise InvalidTableError(
+            f"{what} {cell!r}, which has a carriage return, a line end in CSV; save as NetCDF (.nc)"
+        )
     if is_text and cell.startswith(_FORMULA):
         raise InvalidTableError(
             f"{what} {cell!r}, which a spreadsheet would run as a formula; save as NetCDF (.nc), or rename it"
@@ -169,9 +173,11 @@ def _parse(content: bytes) -> Table:
     if not content.strip():
         raise FileFormatError("the file is empty")
     if b"\0" in content:
-        raise FileFormatError("there is a null character: the file is damaged, or no text")
+        raise FileFormatError("there is a null character: the file is damaged, or not a text file")
     if not content.endswith((b"\n", b"\r")):
-        raise FileFormatError("the last line has no end: the file may be cut off; if it is whole, add a line end")
+        raise FileFormatError(
+            "the last line has no line end: the file may be truncated; if it is complete, add a line end"
+        )
     header = _header(content)
     place = _value_place(header)
     frame = pd.read_csv(
@@ -207,7 +213,7 @@ def _header(content: bytes) -> list[str]:
         lines = (row for row in csv.reader(file, strict=True) if row)
         header, first = next(lines, []), next(lines, None)
     if first is None:
-        raise FileFormatError("there is a header but no row")
+        raise FileFormatError("there is a header but no row; at least one is needed; at least one is needed")
     if len(first) != len(header):
         raise FileFormatError(f"row 1 has {len(first)} cells, the header has {len(header)}")
     return header
@@ -218,7 +224,7 @@ def _in_order_of_appearance(column: pd.Series[str], name: str) -> tuple[list[str
     texts = [str(label) for label in labels]
     if "" in texts:
         row = int(np.flatnonzero(codes == texts.index(""))[0]) + 1
-        raise FileFormatError(f"row {row} has no {name}, or fewer cells than the header; complete it or leave it out")
+        raise FileFormatError(f"row {row} has no {name}, or fewer cells than the header; complete it or remove it")
     for text in texts:
         check_text(text, "the label")
     return texts, np.asarray(codes, dtype=np.int64)
@@ -228,12 +234,13 @@ def _value_place(header: list[str]) -> int:
     places = [k for k, column in enumerate(header) if column in VALUE_COLUMNS]
     if len(places) != 1 or len(header) < 2:
         raise FileFormatError(
-            f"one column is called {', '.join(VALUE_COLUMNS[:2])} or {VALUE_COLUMNS[2]}, the others are attributes, "
-            f"and commas are between them; the header has {header}"
+            f"one column must be called {', '.join(VALUE_COLUMNS[:2])} or {VALUE_COLUMNS[2]}, the others are "
+            "attributes, "
+            f"separated by commas; the header has {header}"
         )
     repeated = next((column for column in header if header.count(column) > 1), None)
     if repeated is not None:
-        raise FileFormatError(f"two columns are called {repeated!r}")
+        raise FileFormatError(f"two columns are called {repeated!r}; names must be unique")
     for column in header:
         check_attribute(column, pd.Index([]))
     return places[0]
@@ -250,7 +257,7 @@ def _numbers(cells: list[str], column: str) -> FloatArray:
     for row in np.flatnonzero(bad).tolist():
         if column != "value" or cells[row].strip("+-").lower() != "nan":
             wanted = "number" if column == "value" else "finite number from 0 on"
-            raise FileFormatError(f"row {row + 1} has the {column} {cells[row]!r}, which is no {wanted}")
+            raise FileFormatError(f"row {row + 1} has the {column} {cells[row]!r}, which is not a {wanted}")
     for row in np.flatnonzero(numbers >= 2.0**53).tolist():
         if cells[row].isdecimal() and int(cells[row]) != int(numbers[row]):
             raise FileFormatError(f"row {row + 1} has the {column} {cells[row]}, which float64 cannot hold exactly")

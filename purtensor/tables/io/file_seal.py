@@ -38,9 +38,9 @@ def check_seal(path: str | os.PathLike[str]) -> None:
         file.seek(max(size - _LENGTH, 0))
         seal = _PATTERN.fullmatch(file.read())
     if seal is None:
-        raise FileFormatError(f"{name} has no seal at its end: it was cut off, or another program wrote it")
+        raise FileFormatError(f"{name} has no hash at its end: it is truncated, or was written by another program")
     if _digest(Path(path), size - _LENGTH) != seal[1].decode():
-        raise FileFormatError(f"{name} is damaged: its bytes do not have the hash that it was sealed with")
+        raise FileFormatError(f"{name} is damaged: its content does not match its hash")
 
 
 def _digest(path: Path, length: int) -> str:

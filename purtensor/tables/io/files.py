@@ -95,7 +95,7 @@ def ending(path: str | os.PathLike[str]) -> str:
     for known in sorted(_WRITERS, key=len, reverse=True):
         if name.endswith(known):
             return known
-    raise InvalidOptionError(f"{os.fspath(path)!r} ends in none of {', '.join(_WRITERS)}, which say the kind of file")
+    raise InvalidOptionError(f"{os.fspath(path)!r} must end in one of {', '.join(_WRITERS)}")
 
 
 def table_of(dataset: xr.Dataset, path: str | os.PathLike[str]) -> Table:

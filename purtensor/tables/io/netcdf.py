@@ -56,8 +56,10 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
             with undisturbed():
                 sealed.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
         except (OSError, RuntimeError) as error:  # of a full disk the library says "HDF error", or "permission denied"
-            told = f"{os.fspath(path)} cannot be written: {error}; see that its folder is there, and room on the disk"
-            raise StoreError(told) from error
+            raise StoreError(
+                f"{os.fspath(path)} cannot be written: {error}; check that its folder exists and that the disk is not "
+                "full"
+            ) from error
         append_seal(temporary)
 
 
@@ -92,17 +94,16 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
                 opened.close()
         found = content_hash(dataset, ignored=("content_hash",))
     if dataset.attrs.get("format") != FORMAT or "content_hash" not in dataset.attrs:
-        raise FileFormatError(f"{os.fspath(path)} is a NetCDF file, but none that purtensor wrote")
+        raise FileFormatError(f"{os.fspath(path)} is a NetCDF file, but was not written by purtensor")
     version = dataset.attrs.get("format_version")
     if version != FORMAT_VERSION:
         raise FileFormatError(
-            f"{os.fspath(path)} has format version {version}, this is purtensor for version {FORMAT_VERSION}; "
+            f"{os.fspath(path)} has format version {version}, but this version of purtensor reads version "
+            f"{FORMAT_VERSION}; "
             "read it with the version that wrote it, or a later one"
         )
     if dataset.attrs["content_hash"] != found:
-        raise FileFormatError(
-            f"{os.fspath(path)} is damaged: its content does not have the hash that it was saved with"
-        )
+        raise FileFormatError(f"{os.fspath(path)} is damaged: its content does not match its hash")
     return dataset
 
 

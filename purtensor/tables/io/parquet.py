@@ -51,7 +51,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
     taken = [name for name in domain.attributes if name in VALUE_COLUMNS]
     if taken:
         raise InvalidTableError(
-            f"an attribute of a Parquet file cannot be called {taken[0]!r}, as the column of values may be; "
+            f"an attribute of a Parquet file cannot be called {taken[0]!r}, a name of the column of values; "
             "rename it, or save as NetCDF (.nc)"
         )
     sealed = content_hash(table_to_dataset(table))
@@ -105,7 +105,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
             if _KEY in metadata:
                 return _restore(stored, json.loads(metadata[_KEY]))
             if b"content_hash" in _footer(Path(path)):
-                raise FileFormatError("it is damaged: what restores it is there, but not in its place")
+                raise FileFormatError("it is damaged: its metadata are not where they should be")
             return _foreign(stored)
         except (FileFormatError, InvalidTableError) as error:
             raise FileFormatError(f"{os.fspath(path)} cannot be read as a table: {error}") from error
@@ -131,7 +131,9 @@ def _footer(path: Path) -> bytes:
 
 def _restore(stored: Any, told: dict[str, Any]) -> Table:
     if told["format_version"] != FORMAT_VERSION:
-        raise FileFormatError(f"format version {told['format_version']}, where this purtensor reads {FORMAT_VERSION}")
+        raise FileFormatError(
+            f"format version {told['format_version']}, but this version of purtensor reads {FORMAT_VERSION}"
+        )
     names, categories, codes = [], [], []
     for known in told["attributes"]:
         names.append(known["attribute"])
@@ -147,7 +149,7 @@ def _restore(stored: Any, told: dict[str, Any]) -> Table:
     else:
         table = sparse_table(domain, codes, values, **rest)
     if content_hash(table_to_dataset(table)) != told["content_hash"]:
-        raise FileFormatError("it is damaged: its content does not have the hash that it was saved with")
+        raise FileFormatError("it is damaged: its content does not match its hash")
     return table
 
 
@@ -161,11 +163,11 @@ def _foreign(stored: Any) -> Table:
     places = [column for column in stored.column_names if column in VALUE_COLUMNS]
     if len(places) != 1 or stored.num_columns < 2:
         raise FileFormatError(
-            f"one column is called {', '.join(VALUE_COLUMNS)}, the others are attributes; "
-            f"it has {', '.join(stored.column_names)}; records are counted by purtensor.tabulate"
+            f"one column must be called {', '.join(VALUE_COLUMNS)}, the others are attributes; "
+            f"it has {', '.join(stored.column_names)}; to count records use purtensor.tabulate"
         )
     if not stored.num_rows:
-        raise FileFormatError("there are columns but no row")
+        raise FileFormatError("there are columns but no row; at least one is needed; at least one is needed")
     frame = nw.from_native(stored, eager_only=True)
     names = tuple(column for column in frame.columns if column != places[0])
     factors = [factorize(frame[column], column) for column in names]
@@ -179,7 +181,7 @@ def _foreign(stored: Any) -> Table:
     if again is not None:
         raise FileFormatError(f"row {again + 1} repeats a profile; sum such rows first with purtensor.tabulate")
     if not frame[places[0]].dtype.is_numeric():
-        raise FileFormatError(f"column {places[0]!r} holds {frame[places[0]].dtype}, and no numbers")
+        raise FileFormatError(f"column {places[0]!r} must have numbers, got {frame[places[0]].dtype}")
     absent = np.flatnonzero(frame[places[0]].is_null().to_numpy())
     if len(absent):
         raise FileFormatError(f"row {absent[0] + 1} has no {places[0]}")
@@ -197,7 +199,7 @@ def _numbers(column: nw.Series[Any]) -> FloatArray:
         decimals, raw = raw, raw.astype(np.float64)
         for row in np.flatnonzero(np.abs(raw) >= 2.0**53).tolist():
             if decimals[row] == int(decimals[row]) and int(decimals[row]) != int(raw[row]):
-                fail(row, f"has {decimals[row]}, an integer that float64 cannot hold exactly")
+                fail(row, f"has {decimals[row]}, an integer that float64 cannot represent exactly")
     return as_float64(raw, fail) if column.name == "value" else as_masses(raw, fail)
 
 

@@ -55,10 +55,10 @@ def require_file(path: str | os.PathLike[str], what: str = "a table") -> None:
     except (OSError, ValueError) as error:
         raise unreadable(error, name, what) from None
     if stat.S_ISDIR(mode):
-        raise _about(NotAFileError(f"{name} is a folder, where {what} was looked for{what_to_give(Path(name))}"), name)
+        raise _about(NotAFileError(f"{name} is a folder, but {what} was expected{what_to_give(Path(name))}"), name)
     raise _about(
         UnreadableFileError(
-            f"{name} is a pipe or a device, where {what} was looked for: copy its content into a file, and give that"
+            f"{name} is a pipe or a device, but {what} was expected: copy its content into a file, and give that"
         ),
         name,
     )
@@ -91,23 +91,23 @@ def unreadable(error: OSError | ValueError, path: str | os.PathLike[str], what: 
     name = os.fspath(path)
     number = error.errno if isinstance(error, OSError) else errno.EINVAL
     if isinstance(error, PermissionError):
-        told = f"{name} may not be opened, where {what} was looked for: ask for the right to read it, or for a copy"
+        told = f"{name} may not be opened, but {what} was expected: get permission to read it, or a copy"
         return _about(ForbiddenFileError(told), name, number)
     if isinstance(error, IsADirectoryError):
-        told = f"{name} is a folder, where {what} was looked for{what_to_give(Path(name))}"
+        told = f"{name} is a folder, but {what} was expected{what_to_give(Path(name))}"
         return _about(NotAFileError(told), name, number)
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return _about(MissingFileError(f"{name} is not there{_where(Path(name), what)}"), name, errno.ENOENT)
+        return _about(MissingFileError(f"{name} does not exist{_where(Path(name), what)}"), name, errno.ENOENT)
     if isinstance(error, ValueError):
-        told = f"{name!r} names no file: {error}; {what} was looked for"
+        told = f"{name!r} is not a valid path: {error}; {what} was expected"
         return _about(MissingFileError(told), name, number)
-    told = f"{name} cannot be opened: {error.strerror or error}; {what} was looked for"
+    told = f"{name} cannot be opened: {error.strerror or error}; {what} was expected"
     return _about(UnreadableFileError(told), name, number)
 
 
 def missing_folder(folder: Path, what: str) -> MissingFileError:
     """Return the refusal to write `what` into a folder that is not there."""
-    told = f"{folder} is no folder, so {what} cannot be written there: make it first, or give another"
+    told = f"{folder} is not a folder, so {what} cannot be written there: create it first, or give another"
     error = MissingFileError(told)
     error.filename, error.errno = str(folder), errno.ENOENT
     return error
@@ -116,9 +116,9 @@ def missing_folder(folder: Path, what: str) -> MissingFileError:
 def what_to_give(folder: Path) -> str:
     """Return what to give in place of a folder, or of what is no store, as the end of a sentence."""
     if folder.is_file():
-        return ": it is a file, which purtensor.load and purtensor.tabulate read"
+        return ": it is a file, which can be read by purtensor.load or purtensor.tabulate"
     if (folder / STORE_MARK).is_file():
-        return ": it is a Zarr store, which purtensor.results.open_table opens"
+        return ": it is a Zarr store, which can be opened by purtensor.results.open_table"
     files = [name for name in _entries(folder) if not name.endswith("/")]
     return f": give one of its files, {_some(files)}" if files else ": there is no file in it"
 
@@ -137,7 +137,9 @@ def path_text(path: object) -> str:
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
-        raise InvalidOptionError(f"the path {name!r} has half a surrogate pair, which no name has") from None
+        raise InvalidOptionError(
+            f"the path {name!r} has an unpaired surrogate, which is not allowed in names"
+        ) from None
     return name
 
 
@@ -150,13 +152,13 @@ def _about(error: UnreadableFileError, name: str, number: int | None = None) -> 
 def _where(path: Path, what: str) -> str:
     """Return where was looked for what, and what is there instead, as the end of a sentence."""
     if ":/" in str(path):
-        return f": {what} was looked for, and nothing is fetched from a network: download it first"
+        return f": {what} was expected, and nothing is read from a network: download it first"
     if path.is_symlink():
-        return f": it is a link to {os.readlink(path)}, where {what} was looked for; mend the link, or give a file"
+        return f": it is a link to {os.readlink(path)}, but {what} was expected; correct the link, or give a file"
     folder, missing = path.parent, path
     while not folder.is_dir() and folder != folder.parent:
         folder, missing = folder.parent, folder
-    told = f": {what} was looked for in {_absolute(path.parent)}"
+    told = f": searched for {what} in {_absolute(path.parent)}"
     if missing is not path:
         told += f", but {missing} is a file" if os.path.lexists(missing) else f", but there is no folder {missing}"
     return f"{told}; {_instead(missing.name, folder)}"
@@ -175,9 +177,9 @@ def _instead(name: str, folder: Path) -> str:
         by_stem.setdefault(_parts(entry)[0], []).append(entry)
     near = [entry for one in difflib.get_close_matches(stem, by_stem, _TOLD, _ALIKE) for entry in by_stem[one]]
     if near:
-        return f"names like it are {', '.join(near[:_TOLD])}"
+        return f"similar names are {', '.join(near[:_TOLD])}"
     same = sorted((e for e in entries if ending and _parts(e)[1] == ending), key=lambda entry: entry.endswith("/"))
-    return f"there are {_some(same)}" if same else "no name there is like it"
+    return f"there are {_some(same)}" if same else "no name there is similar"
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -63,7 +63,7 @@ def _damaged(name: str, what: str, error: Exception) -> FileFormatError:
 
 def _too_large(name: str, error: Exception) -> TooLargeError:
     available = available_memory()
-    told = f"{name} needs more memory than it gets, or is damaged: {_in_one_line(error)}"
+    told = f"{name} needs more memory than available, or is damaged: {_in_one_line(error)}"
     told = f"{told}; {readable(available)} are available"
     return TooLargeError(told, available + 1, available)  # how much more, nobody says
 
@@ -116,9 +116,9 @@ def first_line(path: Path, longest: int = 1 << 20) -> str:
     ):
         line = file.readline(longest)
     if len(line) == longest:
-        raise FileFormatError(f"{path} has no line end in its first {longest} characters: it is no table")
+        raise FileFormatError(f"{path} has no line end in its first {longest} characters: it is not a table")
     if "\0" in line:
-        raise FileFormatError(f"{path} has a null character in its first line: it is damaged, or no text in UTF-8")
+        raise FileFormatError(f"{path} has a null character in its first line: it is damaged, or not UTF-8 text")
     return line
 
 
@@ -161,8 +161,8 @@ def _compare_widths(widths: Iterator[int], name: str) -> None:
         for row, width in enumerate(widths, start=1):
             if width != named:
                 raise FileFormatError(
-                    f"{name} has {width} cells in row {row} (its first line being row 0) where {named} are named: a "
-                    "line was cut, or lost its end",
+                    f"{name} has {width} cells in row {row} (its first line being row 0) where {named} are expected: a "
+                    "line is truncated, or has lost its line end",
                     code="uneven-rows",
                     where=name,
                     expected=named,
@@ -184,8 +184,8 @@ def _widths(lines: Iterator[str], separator: str, name: str) -> Iterator[int]:
     for line in lines:
         if before.endswith("\r") and line.startswith(separator):
             raise FileFormatError(
-                f"{name} has a line that ends with a carriage return alone before an empty cell, which pandas leaves "
-                "out: end lines with a line feed"
+                f"{name} has a line that ends with a single carriage return before an empty cell, which pandas "
+                "skips: end lines with a line feed"
             )
         before = line
         if '"' in line:
@@ -198,7 +198,7 @@ def _whole(lines: Iterable[str], name: str) -> Iterator[str]:
     """Yield the lines, refusing a null character: it ends cells for pandas 2."""
     for line in lines:
         if "\0" in line:
-            raise FileFormatError(f"{name} has a null character: it is damaged, or no text in UTF-8")
+            raise FileFormatError(f"{name} has a null character: it is damaged, or not UTF-8 text")
         yield line
 
 
@@ -217,4 +217,4 @@ def require_short_lines(path: Path, longest: int) -> None:
             before = length + (len(part) if end < 0 else min(k for k in (part.find(b"\n"), part.find(b"\r")) if k >= 0))
             length = length + len(part) if end < 0 else len(part) - end - 1
             if before > longest:
-                raise FileFormatError(f"{path} has a line of more than {longest} bytes: it is no table")
+                raise FileFormatError(f"{path} has a line of more than {longest} bytes: it is not a table")

@@ -84,9 +84,9 @@ def storable_values(table: Table) -> npt.NDArray[Any]:
     """
     values = np.asarray(table.values)
     if values.dtype.kind not in _NUMBERS:
-        raise InvalidTableError(f"the values of a table are integers or floats, these are {values.dtype}")
+        raise InvalidTableError(f"the values of a table must be integers or floats, got {values.dtype}")
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
-        raise InvalidTableError(f"no file holds values of {values.dtype}; make them float64 with astype")
+        raise InvalidTableError(f"values of {values.dtype} cannot be saved; convert them to float64 with astype")
     return values.astype(np.float32 if values.dtype == np.float16 else values.dtype.newbyteorder("="), copy=False)
 
 
@@ -103,7 +103,7 @@ def dataset_to_table(dataset: xr.Dataset, prefix: str = "") -> Table:
     except (InvalidTableError, KeyError, IndexError, TypeError, ValueError) as error:
         if isinstance(error, FileFormatError):
             raise
-        raise FileFormatError(f"the parts of the table do not fit together: {error}") from error
+        raise FileFormatError(f"the parts of the table are inconsistent: {error}") from error
 
 
 def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
@@ -114,7 +114,7 @@ def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
             f"there is no table {prefix!r} among the variables {', '.join(map(str, dataset)) or 'none'}"
         )
     if values[0].dtype.kind not in _NUMBERS:
-        raise FileFormatError(f"the values of the table are {values[0].dtype}, where numbers were expected")
+        raise FileFormatError(f"the values of the table are {values[0].dtype}, but numbers were expected")
     told = values[0].attrs
     tables = sorted((v for v in ours if v.attrs.get("role") == "categories"), key=lambda v: int(v.attrs["position"]))
     domain = Domain(
@@ -140,7 +140,7 @@ def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
 def _checked_codes(codes: Any, profiles: int, size: int) -> IntArray:
     array = np.asarray(codes)
     if array.shape != (profiles,) or array.dtype.kind != "u" or (profiles and int(array.max()) >= size):
-        raise FileFormatError("the category codes point outside of the labels")
+        raise FileFormatError("the category codes exceed the number of labels")
     return array.astype(np.int64)
 
 
@@ -162,7 +162,7 @@ def as_json(value: Any, what: str) -> str:
         return json.dumps(value, default=_plain_number)
     except (TypeError, ValueError) as error:
         raise InvalidTableError(
-            f"{what} cannot be kept in a file: {error}; keep numbers, text and lists of them, or remove it"
+            f"{what} cannot be saved: {error}; use numbers, text and lists of them, or remove it"
         ) from None
 
 
@@ -171,4 +171,4 @@ def _plain_number(value: Any) -> Any:
         return value.item()
     if isinstance(value, pd.Index | np.ndarray):
         return value.tolist()
-    raise TypeError(f"{type(value).__qualname__} is no number, text or list")
+    raise TypeError(f"{type(value).__qualname__} is not a number, text or list")

@@ -109,7 +109,9 @@ def find_dialect(path: Path, options: TextOptions) -> Dialect:
         delimiter = _find_delimiter(text, whole, path)
     header = next(iter(_rows(text, delimiter, 1)), [])
     if not whole and "\n" not in text and "\r" not in text:
-        raise FileFormatError(f"{path} has no line end in its first {_SAMPLE} bytes: it is no table", where=str(path))
+        raise FileFormatError(
+            f"{path} has no line end in its first {_SAMPLE} bytes: it is not a table", where=str(path)
+        )
     return Dialect(tuple(checked_names(header, path)), delimiter, encoding, 1 if marked else 0)
 
 
@@ -117,7 +119,7 @@ def checked_names(names: list[str], path: Path) -> list[str]:
     """Return the names of columns after a check that each has one, and none that another has."""
     unnamed = next((k for k, name in enumerate(names, start=1) if not name), None)
     if not names or unnamed is not None:
-        hint = "name it or take it out (R's write.csv puts row names there: give it row.names=FALSE)"
+        hint = "name it or remove it (R's write.csv writes row names there unless row.names=FALSE)"
         raise FileFormatError(
             f"column {unnamed or 1} of {path} has no name; {hint}", code="unnamed-column", where=str(path), hint=hint
         )
@@ -131,9 +133,9 @@ def checked_names(names: list[str], path: Path) -> list[str]:
 
 def null_character(path: str | os.PathLike[str]) -> FileFormatError:
     """Return the refusal of a file with a null character in it."""
-    hint = "if it comes from a spreadsheet or from Windows, give encoding='utf-16'"
+    hint = "if it was written by a spreadsheet or on Windows, give encoding='utf-16'"
     return FileFormatError(
-        f"{os.fspath(path)} has a null character: it is damaged, or no text in UTF-8; {hint}",
+        f"{os.fspath(path)} has a null character: it is damaged, or not UTF-8 text; {hint}",
         code="null-character",
         where=os.fspath(path),
         hint=hint,
@@ -147,10 +149,10 @@ def no_such_character(
     byte = error.object[error.start]
     near = error.object[max(error.start - 12, 0) : error.start + 12].decode("latin-1")
     near = next((line for line in near.splitlines() if chr(byte) in line), near)
-    hint = f"give encoding='latin-1' (which reads {near!r} there), 'cp1252' or what it was written in"
+    hint = f"give encoding='latin-1' (which reads {near!r} there), 'cp1252' or the encoding in which it was written"
     return FileFormatError(
-        f"{os.fspath(path)} is no text in {error.encoding}: byte 0x{byte:02x} at {offset + error.start}, in row {row} "
-        f"(the line of names being row 0); {hint}",
+        f"{os.fspath(path)} is not text in {error.encoding}: byte 0x{byte:02x} at {offset + error.start}, in row {row} "
+        f"(row 0 has the names); {hint}",
         code="encoding",
         where=os.fspath(path),
         expected=error.encoding,

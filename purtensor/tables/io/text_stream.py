@@ -103,7 +103,7 @@ class TextStream(io.RawIOBase):
 def too_long_line(path: str | os.PathLike[str], longest: int) -> FileFormatError:
     """Return the refusal of a line that no block holds."""
     return FileFormatError(
-        f"{os.fspath(path)} has a line of more than {longest} bytes: it is no table",
+        f"{os.fspath(path)} has a line of more than {longest} bytes: it is not a table",
         code="long-line",
         where=os.fspath(path),
         expected=longest,

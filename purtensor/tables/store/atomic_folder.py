@@ -97,7 +97,7 @@ def is_there(path: Path) -> bool:
 
 def _taken(path: Path) -> StoreError:
     return StoreError(
-        f"{path} exists by now: another writer put it there in the meantime, and it stays; give a new folder, or "
+        f"{path} now exists: another program wrote it in the meantime, and it is kept; give a new folder, or "
         "remove it first"
     )
 

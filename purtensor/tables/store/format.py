@@ -88,7 +88,7 @@ def read_facts(folder: Path) -> Facts:
     """
     told = _metadata(folder, folder / "zarr.json").get("attributes")
     if not isinstance(told, dict) or told.get("format") != _FORMAT:
-        raise StoreError(f"{folder} is a Zarr store, but no table that purtensor stored")
+        raise StoreError(f"{folder} is a Zarr store, but was not written by purtensor")
     try:
         attributes, sizes, kinds, labels = (tuple(told[name]) for name in ("attributes", "sizes", "kinds", "labels"))
         facts = Facts(attributes, sizes, kinds, labels, told["profiles"], told["chunk"], told["total"])
@@ -96,7 +96,7 @@ def read_facts(folder: Path) -> Facts:
     except (KeyError, TypeError, ValueError, RecursionError):
         damaged = True
     if damaged:
-        raise StoreError(f"{folder} is damaged: what its zarr.json says of the table is not what was written")
+        raise StoreError(f"{folder} is damaged: the description of the table in its zarr.json was changed")
     return facts
 
 
@@ -132,9 +132,9 @@ def read_labels(folder: Path, facts: Facts) -> tuple[pd.Index[Any], ...]:
             categories = decode_labels(labels, kind)
             check_attribute(name, categories)
         except (ValueError, TypeError, OverflowError, RecursionError, AttributeError, KeyError) as error:
-            raise StoreError(f"{folder}: the categories of {name!r} are none: {error}") from error
+            raise StoreError(f"{folder}: the categories of {name!r} are invalid: {error}") from error
         if damaged:
-            raise StoreError(f"{folder} is damaged: the categories of {name!r} are not those that were written")
+            raise StoreError(f"{folder} is damaged: the categories of {name!r} were changed")
         found.append(categories)
     return tuple(found)
 
@@ -194,7 +194,7 @@ def _check_metadata(folder: Path, name: str, length: int, chunk: int, data_type:
     """Compare what an array says of itself with what it is to be, before a library believes it."""
     for part in (name, f"{name}/c"):
         if (folder / part).is_symlink():
-            raise StoreError(f"{folder}: {part} is a link, and links in a store are not followed")
+            raise StoreError(f"{folder}: {part} is a link; links in a store are not followed")
     told = _metadata(folder, folder / name / "zarr.json")
     wanted = {
         "node_type": "array",
@@ -207,7 +207,7 @@ def _check_metadata(folder: Path, name: str, length: int, chunk: int, data_type:
     for key, value in wanted.items():
         if told.get(key) != value:
             raise StoreError(
-                f"{folder}: array {name} has the {key} {told.get(key)!r} where {value!r} was written; another program "
+                f"{folder}: array {name} has the {key} {told.get(key)!r} but {value!r} was written; another program "
                 "changed it, or it is damaged"
             )
     codecs = told.get("codecs")
@@ -215,7 +215,7 @@ def _check_metadata(folder: Path, name: str, length: int, chunk: int, data_type:
     unknown = [str(one) for one in names if not isinstance(one, str) or one not in _CODECS]
     if unknown or not names or told.get("storage_transformers"):
         what = ", ".join(unknown) or "nothing that is named"
-        raise StoreError(f"{folder}: array {name} is encoded with {what}, which is not trusted")
+        raise StoreError(f"{folder}: array {name} is encoded with {what}, which is not supported")
 
 
 def _metadata(folder: Path, path: Path) -> dict[str, Any]:
@@ -229,9 +229,9 @@ def _metadata(folder: Path, path: Path) -> dict[str, Any]:
     except OSError as error:
         raise StoreError(f"{folder} cannot be read: {where}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"{folder} is damaged: {where} is no JSON: {error}") from error
+        raise StoreError(f"{folder} is damaged: {where} is not valid JSON: {error}") from error
     if not isinstance(told, dict):
-        raise StoreError(f"{folder} is damaged: {where} holds no JSON object")
+        raise StoreError(f"{folder} is damaged: {where} is not a JSON object")
     return told
 
 
@@ -241,10 +241,10 @@ def _require_plain(folder: Path, path: Path, what: str) -> None:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         is_other = path.parent == folder
-        told = f"is no stored table: there is no {what} in it" if is_other else f"lacks {what}: it is not whole"
+        told = f"is not a stored table: it has no {what}" if is_other else f"has no {what}: it is incomplete"
         told += what_to_give(folder) if is_other else ""
         raise StoreError(f"{folder} {told}") from error
     except OSError as error:
         raise StoreError(f"{folder} cannot be read: {what}: {error.strerror or error}") from error
     if not stat.S_ISREG(mode):
-        raise StoreError(f"{folder}: {what} is a link or a folder, and links in a store are not followed")
+        raise StoreError(f"{folder}: {what} is a link or a folder; links in a store are not followed")

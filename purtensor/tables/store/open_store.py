@@ -78,13 +78,15 @@ def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *,
     pieces = _pieces(table) if isinstance(table, Table) else _encode(table)
     first = next(pieces, None)
     if first is None:
-        raise InvalidTableError("there is no piece to store")
+        raise InvalidTableError("there must be at least one table to store, got none")
     writer = TableWriter(path, first[0], chunk=chunk)
     try:
         writer.append(*first[1:])
         for domain, codes, values in pieces:
             if not _is_same(domain, writer.domain):
-                raise InvalidTableError("the pieces of one table have the same attributes and categories; these differ")
+                raise InvalidTableError(
+                    "the parts of one table must have the same attributes and categories; these differ"
+                )
             writer.append(codes, values)
         return writer.close()
     except BaseException:
@@ -109,7 +111,7 @@ class TableWriter:
             raise InvalidOptionError(f"chunk must be a number of profiles, 1 or more, got {chunk!r}")
         self.path, self.domain, self.chunk = Path(path_text(path)), domain, int(chunk)
         if is_there(self.path) and not replaces:
-            raise StoreError(f"{self.path} exists already: give a new folder, or remove it first")
+            raise StoreError(f"{self.path} already exists: give a new folder, or remove it first")
         self._move = moved_over if replaces else moved_into
         self._partial = begun_beside(self.path)
         self._written, self._total = 0, 0.0
@@ -199,7 +201,9 @@ class TableWriter:
     def _check_codes(self, codes: Sequence[IntArray]) -> None:
         for name, size, code in zip(self.domain.attributes, self.domain.sizes, codes, strict=True):
             if len(code) and not (int(code.min()) >= 0 and int(code.max()) < size):
-                raise InvalidTableError(f"a profile has a category of {name!r} that is missing, or none of its {size}")
+                raise InvalidTableError(
+                    f"a profile has a category of {name!r} that is missing or not one of its {size} categories"
+                )
 
     def close(self) -> StoredTable:
         """Write what is left, bring the store to its place, and return it.

@@ -72,7 +72,7 @@ class Read:
             sums += [high, exact_sum(np.append(values, -high))]
         whole = math.fsum(sums)
         if not whole > 0.0:
-            raise InvalidTableError("the table is empty: no profile has positive mass")
+            raise InvalidTableError("the table is empty: at least one profile must have positive mass")
         exponent = math.frexp(whole)[1]
         low = math.fsum([*sums, -whole])
         return Total(math.ldexp(whole, -exponent), math.ldexp(low, -exponent), exponent)

@@ -76,7 +76,7 @@ class StoredTable:
         again = first_repeated(codes, self.domain.sizes)
         if again is not None:
             profile = described(self.domain, [code[again] for code in codes])
-            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values into one")
+            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values")
         return sparse_table(self.domain, codes, values)
 
     def to_xarray(self) -> Table:
@@ -102,7 +102,7 @@ class StoredTable:
         again = first_repeated(joined, self.domain.sizes)
         if again is not None:
             profile = described(self.domain, [code[again] for code in joined])
-            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values into one")
+            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values")
         parts = [
             array.from_delayed(delayed(_values_of)(self.path, begin, end), (end - begin,), np.float64)
             for begin, end in self.bounds
@@ -162,7 +162,7 @@ def require_mass(stored: StoredTable) -> None:
         Its total is 0.
     """
     if not stored.total > 0.0:
-        raise InvalidTableError(f"the table {stored.path} is empty: no profile has positive mass")
+        raise InvalidTableError(f"the table {stored.path} is empty: at least one profile must have positive mass")
 
 
 def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
@@ -170,7 +170,9 @@ def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
     require_mass(stored)
     names = named_attributes(attributes, stored.domain)
     if not names:
-        raise InvalidOptionError("a marginal over no attribute is the total, which a stored table tells: table.total")
+        raise InvalidOptionError(
+            "a marginal must be over at least one attribute, got none: for the total use table.total"
+        )
     domain = stored.domain.select(names)
     where = [stored.domain.position(name) for name in names]
     codes: tuple[IntArray, ...] = tuple(np.empty(0, dtype=np.int64) for _ in names)

@@ -175,7 +175,7 @@ def test_independent_rows__relations_beyond_one_prime(length: int) -> None:
 def test_independent_rows__refuses_before_it_allocates(monkeypatch: pytest.MonkeyPatch) -> None:
     system = system_on(np.random.default_rng(1).random((8, 8, 8)) < 0.2, PUR)
     monkeypatch.setattr(independence, "MOST_COUPLED", 3)
-    with pytest.raises(TooLargeError, match=r"elimination of \d+ coupled rows, \d+ bytes; at most 144 are used"):
+    with pytest.raises(TooLargeError, match=r"\d+ coupled rows, \d+ bytes, of which at most 144 are allowed"):
         independent_rows(system)
 
 

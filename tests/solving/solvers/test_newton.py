@@ -45,7 +45,7 @@ def test_newton__where_no_step_gains_sweeps_follow(monkeypatch):
     problem = arrays_of("haberman")
     found = solved(problem, pt.Newton(warm_up=0), tolerance=1e-8)
     assert found.termination is Termination.CONVERGED
-    assert "sweeps of IPF where rounding leaves no Newton step" in found.notes[-1]
+    assert "sweeps of IPF where rounding prevents a Newton step" in found.notes[-1]
     assert [line.iteration for line in found.lines][:4] == [0, 1, 2, 3]
     assert variation(found.iterate.masses, solved(problem, pt.IPF(), tolerance=1e-8).iterate.masses) < 1e-8
 

@@ -70,7 +70,7 @@ def test_compare_fair__more_responses_than_a_peer_takes_are_told() -> None:
     methods = ["PUR, natural", "PUR, weights for logistic regression", "fairlearn ThresholdOptimizer"]
     found = compare_fair(people(responses=4), **ROLES, methods=methods, times=2)
     told = found.runs.set_index("method")
-    assert told.loc["fairlearn ThresholdOptimizer", "note"].unique().tolist() == ["it takes two responses, these are 4"]
+    assert told.loc["fairlearn ThresholdOptimizer", "note"].unique().tolist() == ["it needs two responses, got 4"]
     assert told.loc["PUR, natural", ["log_loss", "auc", "gap"]].notna().all(axis=None)
     assert told.loc["PUR, natural", "auc"].between(0.4, 0.9).all()
     assert np.isnan(found.summary()["log_loss"].iloc[-1])
@@ -86,9 +86,9 @@ def test_compare_fair__with_what_is_not_in_the_constraints(name: str) -> None:
 def test_compare_fair__refuses_what_is_not_there() -> None:
     with pytest.raises(InvalidOptionError, match="no method 'magic'; there are f, natural"):
         compare_fair(people(), **ROLES, methods=["magic"])
-    with pytest.raises(InvalidOptionError, match="times must be a number of divisions, 2 or more, got 1"):
+    with pytest.raises(InvalidOptionError, match="times must be an integer of at least 2, got 1"):
         compare_fair(people(), **ROLES, times=1)
-    with pytest.raises(InvalidOptionError, match="seed must be an integer, 0 or more"):
+    with pytest.raises(InvalidOptionError, match="seed must be a non-negative integer"):
         compare_fair(people(), **ROLES, seed=-1)
     with pytest.raises(UnknownAttributeError, match="gender"):
         compare_fair(people(), response="hired", protected=["gender"])

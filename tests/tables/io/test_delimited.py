@@ -46,19 +46,19 @@ def test_write_csv__equal_tables_give_equal_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "what"),
     [
-        (["17", "18"], r"'a' has the label '17' \(str\), which a CSV would give back as int; save as NetCDF"),
-        (["true", "false"], "would give back as bool"),
-        (["(0, 30]", "(30, 40]"], "would give back as Interval"),
-        (pd.Categorical([0.5, 1.5]), r"has the label '0.5' \(float64\), which a CSV would give back as str"),
+        (["17", "18"], r"'a' has the label '17' \(str\), which CSV would return as int; save as NetCDF"),
+        (["true", "false"], "would return as bool"),
+        (["(0, 30]", "(30, 40]"], "would return as Interval"),
+        (pd.Categorical([0.5, 1.5]), r"has the label '0.5' \(float64\), which CSV would return as str"),
         (pd.to_datetime(pd.Series(["2020-01-01"] * 2)), "save as NetCDF"),
-        (["", "x"], "a CSV cannot tell from a missing value"),
+        (["", "x"], "CSV cannot distinguish from a missing value"),
         (["=1+1", "x"], "which a spreadsheet would run as a formula; save as NetCDF"),
         (["+x", "x"], "formula"),
         (["-x", "x"], "formula"),
         (["@x", "x"], "formula"),
         (["\tx", "x"], "formula"),
         (["x\ry", "x"], "carriage return"),
-        (["x\0", "x"], "a character that no file holds"),
+        (["x\0", "x"], "a character that cannot be saved"),
     ],
     ids=repr,
 )
@@ -71,7 +71,7 @@ def test_write_csv__refuses_labels_that_would_change(path, labels, what):
 
 def test_write_csv__mixtures_are_refused_when_they_are_used(path):
     table = pt.tabulate({"a": [pd.Timestamp("2020-02-29"), None]}, missing="category")
-    with pytest.raises(pt.InvalidTableError, match=r"\(Timestamp\), which a CSV would give back as str"):
+    with pytest.raises(pt.InvalidTableError, match=r"\(Timestamp\), which CSV would return as str"):
         write_csv(table, path)
     write_csv(table[1:], path)
     assert path.read_text() == "a,count\nmissing,1\n"
@@ -103,19 +103,19 @@ def test_write_csv__refuses_integers_that_would_not_come_back(path):
     table = pt.tabulate({"a": [1]}).astype(np.int64) * (2**53 + 2)
     with pytest.raises(pt.InvalidTableError, match=r"integers beyond 2\^53"):
         write_csv(table, path)
-    with pytest.raises(pt.InvalidTableError, match="no profile"):
+    with pytest.raises(pt.InvalidTableError, match="at least one profile"):
         write_csv(table[:0], path)
 
 
 @pytest.mark.parametrize(
     ("values", "what"),
     [
-        ([1 + 2j, 3], "integers or floats, these are complex128"),
-        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[ns]"), "integers or floats, these are datetime64"),
-        (["q", "r"], "integers or floats, these are <U1"),
+        ([1 + 2j, 3], "integers or floats, got complex128"),
+        (np.array(["2020-01-01", "2021-01-01"], dtype="M8[ns]"), "integers or floats, got datetime64"),
+        (["q", "r"], "integers or floats, got <U1"),
         pytest.param(
             1 / np.array([3, 7], dtype=np.longdouble),
-            "make them float64 with astype",
+            "convert them to float64 with astype",
             marks=pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="longdouble is float64 here"),
         ),
     ],
@@ -158,31 +158,31 @@ def test_read_csv__the_values_may_stand_anywhere(path):
         ("", "the file is empty"),
         ("\n\n", "the file is empty"),
         ("sex,count\n", "a header but no row"),
-        ("sex,count\nm,1\nf,2", "the last line has no end: the file may be cut off"),
-        ("sex,n\nm,1\n", r"one column is called count, probability or value.*\['sex', 'n'\]"),
-        ("sex;count\nm;1\n", "commas are between them"),
-        ("sex,count,value\nm,1,2\n", "one column is called"),
-        ("count\n1\n", "one column is called"),
+        ("sex,count\nm,1\nf,2", "the last line has no line end: the file may be truncated"),
+        ("sex,n\nm,1\n", r"one column must be called count, probability or value.*\['sex', 'n'\]"),
+        ("sex;count\nm;1\n", "separated by commas"),
+        ("sex,count,value\nm,1,2\n", "one column must be called"),
+        ("count\n1\n", "one column must be called"),
         ("sex,sex,count\nm,f,1\n", "two columns are called 'sex'"),
         ("sex,,count\nm,f,1\n", "attribute names must be strings that are not empty"),
         ("profile,count\nm,1\n", "'profile' is the dimension of sparse tables"),
         ("sex,count\nm,1,7\nf,1,7\n", "row 1 has 3 cells, the header has 2"),
         ("sex,count\nm,1\nf,1,7\n", "Expected 2 fields in line 3, saw 3"),
-        ("sex,age,count\nm,1,2\nf,1\n", "row 2 has the count '', which is no finite number"),
+        ("sex,age,count\nm,1,2\nf,1\n", "row 2 has the count '', which is not a finite number"),
         ("sex,count\nm,1\n,2\n", "row 2 has no sex"),
-        ("sex,count\nm,1\nf,-2\n", "row 2 has the count '-2', which is no finite number from 0 on"),
+        ("sex,count\nm,1\nf,-2\n", "row 2 has the count '-2', which is not a finite number from 0 on"),
         ("sex,count\nm,nan\n", "row 1 has the count 'nan'"),
         ("sex,probability\nm,inf\n", "row 1 has the probability 'inf'"),
         ("sex,count\nm,1\nf,x\n", "row 2 has the count 'x'"),
-        ("sex,value\nm,x\n", "row 1 has the value 'x', which is no number"),
+        ("sex,value\nm,x\n", "row 1 has the value 'x', which is not a number"),
         ("sex,count\nm,1\nf,1_000\n", "row 2 has the count '1_000'"),
-        ("sex,value\nm,1_000\n", "row 1 has the value '1_000', which is no number"),
+        ("sex,value\nm,1_000\n", "row 1 has the value '1_000', which is not a number"),
         ("sex,count\nm," + "0" * 5000 + "9007199254740993\n", "table.csv"),
         ("sex,count\nm,9007199254740993\n", "row 1 has the count 9007199254740993, which float64 cannot hold"),
         ("sex,count\nm,1\nf,2\nm,3\n", r"row 3 repeats the profile \(sex=m\); sum such rows first"),
         ('sex,count\n"m,1\n', "table.csv"),
         ("sex,count\nm\0,1\n", "there is a null character"),
-        (b"sex,count\n\xff,1\n", "no text in UTF-8"),
+        (b"sex,count\n\xff,1\n", "not UTF-8 text"),
     ],
     ids=repr,
 )

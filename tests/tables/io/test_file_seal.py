@@ -35,7 +35,7 @@ def test_check_seal__any_changed_byte(sealed, position):
 def test_check_seal__a_file_that_was_cut_off(sealed, length):
     sealed.write_bytes(sealed.read_bytes()[:length])
     with pytest.raises(
-        pt.errors.FileFormatError, match="no seal at its end: it was cut off, or another program wrote it"
+        pt.errors.FileFormatError, match="no hash at its end: it is truncated, or was written by another program"
     ):
         check_seal(sealed)
 

@@ -94,7 +94,7 @@ def test_save_table__a_million_profiles():
 
 @pytest.mark.parametrize("path", ["table.xlsx", "table", "nc", "table.gz"])
 def test_save_table__refuses_other_endings(tmp_path, path):
-    with pytest.raises(pt.InvalidOptionError, match=r"ends in none of .nc, .csv, .csv.gz, .parquet"):
+    with pytest.raises(pt.InvalidOptionError, match=r"must end in one of .nc, .csv, .csv.gz, .parquet"):
         save_table(COUNTS, tmp_path / path)
     with pytest.raises(pt.InvalidOptionError):
         load_table(tmp_path / path)
@@ -125,7 +125,7 @@ def test_load_table__a_file_that_is_cut_off(tmp_path, kind):
 @pytest.mark.parametrize("kind", EXACT)
 def test_save_table__refuses_attrs_that_no_file_holds(tmp_path, kind):
     table = COUNTS.assign_attrs(model=object())
-    with pytest.raises(pt.InvalidTableError, match="attrs cannot be kept in a file"):
+    with pytest.raises(pt.InvalidTableError, match="attrs cannot be saved"):
         save_table(table, tmp_path / f"table{kind}")
     assert list(tmp_path.iterdir()) == []
 

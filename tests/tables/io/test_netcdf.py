@@ -38,7 +38,7 @@ def test_read_dataset__a_damaged_file_never_reaches_hdf5(path):
     content = path.read_bytes()
     for position in range(0, len(content) - 82, len(content) // 200):
         path.write_bytes(content[:position] + bytes([content[position] ^ 0x5A]) + content[position + 1 :])
-        with pytest.raises(pt.errors.FileFormatError, match="is damaged: its bytes"):
+        with pytest.raises(pt.errors.FileFormatError, match="is damaged: its content"):
             read_dataset(path)
     path.write_bytes(content)
     read_dataset(path)
@@ -48,7 +48,7 @@ def test_read_dataset__a_damaged_file_never_reaches_hdf5(path):
 def test_read_dataset__a_truncated_file(path, share):
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(pt.errors.FileFormatError, match=r"x\.nc has no seal at its end: it was cut off"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"x\.nc has no hash at its end: it is truncated"):
         read_dataset(path)
 
 
@@ -56,11 +56,13 @@ def test_read_dataset__files_of_other_programs(tmp_path):
     path = tmp_path / "other.nc"
     xr.Dataset({"v": ("p", [1.0])}).to_netcdf(path, engine="netcdf4")
     with pytest.raises(
-        pt.errors.FileFormatError, match=r"other\.nc has no seal at its end: .* another program wrote it"
+        pt.errors.FileFormatError, match=r"other\.nc has no hash at its end: .* written by another program"
     ):
         read_dataset(path)
     append_seal(path)
-    with pytest.raises(pt.errors.FileFormatError, match=r"other\.nc is a NetCDF file, but none that purtensor wrote"):
+    with pytest.raises(
+        pt.errors.FileFormatError, match=r"other\.nc is a NetCDF file, but was not written by purtensor"
+    ):
         read_dataset(path)
     path.write_text("sex,count\n")
     append_seal(path)
@@ -75,12 +77,12 @@ def test_read_dataset__a_changed_value_and_a_later_version(path, monkeypatch):
     dataset["v"][3] += 1e-9
     dataset.to_netcdf(path, engine="netcdf4")
     append_seal(path)
-    with pytest.raises(pt.errors.FileFormatError, match="its content does not have the hash"):
+    with pytest.raises(pt.errors.FileFormatError, match="its content does not match its hash"):
         read_dataset(path)
     monkeypatch.setattr(netcdf, "FORMAT_VERSION", 2)
     write_dataset(dataset, path)
     monkeypatch.undo()
-    with pytest.raises(pt.errors.FileFormatError, match="format version 2, this is purtensor for version 1"):
+    with pytest.raises(pt.errors.FileFormatError, match=r"format version 2, but .* reads version 1"):
         read_dataset(path)
 
 

@@ -40,11 +40,11 @@ def test_read_parquet__of_another_program(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "what"),
     [
-        ({"age": [1, 2]}, "one column is called count, probability, value.*it has age"),
-        ({"age": [1, 2], "count": [1, 1], "value": [1, 1]}, "one column is called"),
+        ({"age": [1, 2]}, "one column must be called count, probability, value.*it has age"),
+        ({"age": [1, 2], "count": [1, 1], "value": [1, 1]}, "one column must be called"),
         ({"age": [1, 1], "count": [1, 1]}, "row 2 repeats a profile"),
         ({"age": [1, None], "count": [1, 1]}, "row 2 has no age"),
-        ({"age": [1, 2], "count": [1, -1]}, "row 2 of column 'count' has -1.0; masses are finite and not negative"),
+        ({"age": [1, 2], "count": [1, -1]}, "row 2 of column 'count' has -1.0; masses must be finite and not negative"),
         ({"age": [1, 2], "count": [1, 2**53 + 1]}, f"row 2 of column 'count' has {2**53 + 1}, an integer that float64"),
         ({"age": [1, 2], "value": [-(2**53) - 1, 1]}, f"row 1 of column 'value' has -{2**53 + 1}, an integer"),
         ({"age": [1, 2], "count": [Decimal(1), Decimal(2**53 + 1)]}, f"row 2 of column 'count' has {2**53 + 1}, an"),
@@ -81,7 +81,7 @@ def test_read_parquet__changed_values_and_labels(tmp_path):
     stored = pq.read_table(path)
     changed = stored.set_column(3, "count", pa.array([1.0, 1.0, 1.5]))
     pq.write_table(changed, path)
-    with pytest.raises(pt.errors.FileFormatError, match="does not have the hash"):
+    with pytest.raises(pt.errors.FileFormatError, match="does not match its hash"):
         read_parquet(path)
     pq.write_table(stored.set_column(1, "sex", pa.array(["m", "f", "x"])), path)
     with pytest.raises(
@@ -89,7 +89,7 @@ def test_read_parquet__changed_values_and_labels(tmp_path):
     ):
         read_parquet(path)
     pq.write_table(stored.replace_schema_metadata({b"purtensqr": stored.schema.metadata[b"purtensor"]}), path)
-    with pytest.raises(pt.errors.FileFormatError, match="it is damaged: what restores it is there"):
+    with pytest.raises(pt.errors.FileFormatError, match="it is damaged: its metadata"):
         read_parquet(path)
     metadata = {
         b"purtensor": stored.schema.metadata[b"purtensor"].replace(b'"format_version": 1', b'"format_version": 9')
@@ -100,7 +100,7 @@ def test_read_parquet__changed_values_and_labels(tmp_path):
 
 
 def test_write_parquet__refuses_an_attribute_called_like_the_values(tmp_path):
-    with pytest.raises(pt.InvalidTableError, match="cannot be called 'value', as the column of values may be"):
+    with pytest.raises(pt.InvalidTableError, match="cannot be called 'value', a name of the column of values"):
         write_parquet(pt.tabulate({"value": [1]}), tmp_path / "x.parquet")
 
 

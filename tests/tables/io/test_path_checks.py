@@ -26,26 +26,26 @@ def test_require_file__lets_files_pass(tmp_path):
 @pytest.mark.parametrize(
     ("there", "asked", "told"),
     [
-        (["people.csv", "cities.csv"], "poeple.csv", "names like it are people.csv"),
-        (["people.csv", "cities.csv"], "people.nc", "names like it are people.csv"),
-        (["PEOPLE.CSV"], "people.csv", "names like it are PEOPLE.CSV"),
+        (["people.csv", "cities.csv"], "poeple.csv", "similar names are people.csv"),
+        (["people.csv", "cities.csv"], "people.nc", "similar names are people.csv"),
+        (["PEOPLE.CSV"], "people.csv", "similar names are PEOPLE.CSV"),
         (["cities.csv", "rivers.csv", "roads.nc"], "people.csv", "there are cities.csv, rivers.csv"),
         ([f"city{k}.csv" for k in range(5)], "people.csv", "there are city0.csv, city1.csv, city2.csv, ..."),
-        (["cities.nc"], "people.csv", "no name there is like it"),
-        ([".people.csv"], "people.csv", "no name there is like it"),
-        ([], "people.csv", "no name there is like it"),
+        (["cities.nc"], "people.csv", "no name there is similar"),
+        ([".people.csv"], "people.csv", "no name there is similar"),
+        ([], "people.csv", "no name there is similar"),
     ],
 )
 def test_require_file__names_what_may_be_meant(tmp_path, there, asked, told):
     for name in there:
         (tmp_path / name).touch()
     message = complaint(tmp_path / asked, "a survey")
-    assert message == f"{tmp_path / asked} is not there: a survey was looked for in {tmp_path}; {told}"
+    assert message == f"{tmp_path / asked} does not exist: searched for a survey in {tmp_path}; {told}"
 
 
 def test_require_file__tells_where_a_relative_path_leads(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert complaint("t.csv") == f"t.csv is not there: a table was looked for in {tmp_path}; no name there is like it"
+    assert complaint("t.csv") == f"t.csv does not exist: searched for a table in {tmp_path}; no name there is similar"
 
 
 def test_require_file__a_folder_that_may_not_be_read(tmp_path, monkeypatch):
@@ -53,14 +53,14 @@ def test_require_file__a_folder_that_may_not_be_read(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "scandir", refused)
-    assert complaint(tmp_path / "t.csv").endswith("no name there is like it")
+    assert complaint(tmp_path / "t.csv").endswith("no name there is similar")
     assert complaint(tmp_path).endswith("there is no file in it")
 
 
 def test_require_store__lets_pass_what_is_there(tmp_path):
     require_store(tmp_path)
     with pytest.raises(
-        pt.errors.MissingStoreError, match=r"there is no stored table .*away\.zarr: a stored table was looked"
+        pt.errors.MissingStoreError, match=r"there is no stored table .*away\.zarr: searched for a stored table"
     ):
         require_store(tmp_path / "away.zarr")
 
@@ -89,7 +89,7 @@ def test_missing_folder__says_what_to_do(tmp_path):
     found = missing_folder(tmp_path / "away", "t.csv")
     assert (
         str(found)
-        == f"{tmp_path / 'away'} is no folder, so t.csv cannot be written there: make it first, or give another"
+        == f"{tmp_path / 'away'} is not a folder, so t.csv cannot be written there: create it first, or give another"
     )
 
 

@@ -20,7 +20,7 @@ def test_reading__names_the_file_whatever_is_raised(error):
 
 
 def test_reading__memory_has_an_error_of_its_own():
-    told = r"x\.bin needs more memory than it gets, or is damaged: MemoryError; .* are available"
+    told = r"x\.bin needs more memory than available, or is damaged: MemoryError; .* are available"
     with pytest.raises(pt.TooLargeError, match=told) as caught, reading.reading("x.bin"):
         raise MemoryError
     assert caught.value.bytes_needed > caught.value.bytes_available
@@ -45,7 +45,7 @@ def test_reading__leaves_what_says_enough(error):
 @pytest.mark.parametrize("kind", [FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError])
 def test_reading__names_what_the_system_says_of_this_file_alone(kind):
     with (
-        pytest.raises(pt.errors.UnreadableFileError, match=r"x\.bin .*a survey was looked for"),
+        pytest.raises(pt.errors.UnreadableFileError, match=r"x\.bin .*(for a survey|a survey was expected)"),
         reading.reading("x.bin", "a survey"),
     ):
         raise kind(5, "so", "x.bin")
@@ -70,7 +70,7 @@ EVEN = {
     "nothing": "",
 }
 UNEVEN = {
-    "one cell less": ("a,b\n1,2\n3\n", "1 cells in row 2 .* 2 are named"),
+    "one cell less": ("a,b\n1,2\n3\n", "1 cells in row 2 .* 2 are expected"),
     "one more": ("a,b\n1,2,\n", "3 cells in row 1"),
     "a lost line end": ("a,b\n1,2\n3,4,5,6\n", "4 cells in row 2"),
     "after a quoted line end": ('a,b\n"1\n2",3\n4\n', "1 cells in row 2"),
@@ -105,7 +105,7 @@ def test_require_even_rows__names_the_row(tmp_path, text, told):
     [
         ('a,b\n"1,2\n3,4\n', "unexpected end of data"),
         ('a,b\n"1"x,2\n', "expected after"),
-        ("a,b\r,2\r", "a carriage return alone before an empty cell"),
+        ("a,b\r,2\r", "a single carriage return before an empty cell"),
         ("a,b\n1\0 and more,2\n", "a null character"),
         ('a,b\n"1\n\0 and more",2\n', "a null character"),
     ],

@@ -111,5 +111,5 @@ def test_as_json__refuses_what_is_not_plain():
     assert as_json({"a": np.float64(0.1), "b": np.arange(2), "c": pd.Index(["x"])}, "attrs") == (
         '{"a": 0.1, "b": [0, 1], "c": ["x"]}'
     )
-    with pytest.raises(pt.InvalidTableError, match="attrs cannot be kept in a file: object is no number, text or list"):
+    with pytest.raises(pt.InvalidTableError, match="attrs cannot be saved: object is not a number, text or list"):
         as_json({"a": object()}, "attrs")

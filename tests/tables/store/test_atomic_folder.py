@@ -34,7 +34,7 @@ def begun(path, values):
 def test_table_writer__two_at_one_path_do_not_meet(tmp_path):
     first, second = begun(tmp_path / "t.zarr", [1.0, 2.0]), begun(tmp_path / "t.zarr", [3.0, 4.0])
     stored = first.close()
-    with pytest.raises(pt.errors.StoreError, match=r"t\.zarr exists by now: another writer put it there"):
+    with pytest.raises(pt.errors.StoreError, match=r"t\.zarr now exists: another program wrote it"):
         second.close()
     second.abandon()
     assert stored.to_table().values.tolist() == [1.0, 2.0]
@@ -54,7 +54,7 @@ def test_store_table__the_second_of_two_is_told(tmp_path):
         pt.store_table(COUNTS, tmp_path / "t.zarr")
         yield COUNTS[1:]
 
-    with pytest.raises(pt.errors.StoreError, match="exists by now"):
+    with pytest.raises(pt.errors.StoreError, match="now exists"):
         pt.store_table(pieces(), tmp_path / "t.zarr", chunk=1)
     assert [one.name for one in tmp_path.iterdir()] == ["t.zarr"]
     assert pt.results.open_table(tmp_path / "t.zarr").to_table().equals(COUNTS)
@@ -149,11 +149,11 @@ def folder(path, text):
 def test_moved_into__an_empty_folder_or_a_file_there_is_not_lost(tmp_path):
     partial = folder(begun_beside(tmp_path / "t"), "new")
     (tmp_path / "t").mkdir()
-    with pytest.raises(pt.errors.StoreError, match="exists by now"):
+    with pytest.raises(pt.errors.StoreError, match="now exists"):
         moved_into(partial, tmp_path / "t")
     (tmp_path / "t").rmdir()
     (tmp_path / "t").write_text("old")
-    with pytest.raises(pt.errors.StoreError, match="exists by now"):
+    with pytest.raises(pt.errors.StoreError, match="now exists"):
         moved_into(partial, tmp_path / "t")
     assert (tmp_path / "t").read_text() == "old"
 
@@ -163,7 +163,7 @@ def test_moved_into__another_is_quicker_than_the_question(tmp_path, monkeypatch)
     answers = iter([False])
     monkeypatch.setattr(stored_partial, "is_there", lambda path: next(answers, there(path)))
     folder(tmp_path / "t", "old")
-    with pytest.raises(pt.errors.StoreError, match="exists by now"):
+    with pytest.raises(pt.errors.StoreError, match="now exists"):
         moved_into(partial, tmp_path / "t")
     assert (tmp_path / "t" / "text").read_text() == "old"
     given_up(partial)
@@ -187,7 +187,7 @@ def test_moved_over__others_put_theirs_there(tmp_path, monkeypatch):
     assert (tmp_path / "t" / "text").read_text() == "new"
     assert [one.name for one in tmp_path.iterdir()] == ["t"]
     others[:] = ["again"] * 100
-    with pytest.raises(pt.errors.StoreError, match="exists by now"):
+    with pytest.raises(pt.errors.StoreError, match="now exists"):
         moved_over(folder(begun_beside(tmp_path / "t"), "newer"), tmp_path / "t")
 
 

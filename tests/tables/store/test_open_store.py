@@ -66,14 +66,14 @@ def test_store_table__refuses_what_is_no_mass(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(pt.InvalidTableError, match="these differ"):
         pt.store_table([COUNTS, pt.marginal(COUNTS, "age")], tmp_path / "t.zarr")
-    with pytest.raises(pt.InvalidTableError, match="no piece"):
+    with pytest.raises(pt.InvalidTableError, match="at least one table to store"):
         pt.store_table([], tmp_path / "t.zarr")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_store_table__does_not_overwrite(tmp_path):
     pt.store_table(COUNTS, tmp_path / "t.zarr")
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         pt.store_table(COUNTS, tmp_path / "t.zarr")
 
 
@@ -86,7 +86,7 @@ def test_open_table__finds_damage(tmp_path, name):
     with pytest.raises(StoreError, match="damaged"):
         stored.to_table()
     chunk.unlink()
-    with pytest.raises(StoreError, match="lacks chunk 1"):
+    with pytest.raises(StoreError, match="has no chunk 1"):
         stored.to_table()
 
 
@@ -96,16 +96,16 @@ def test_open_table__trusts_known_codecs_only(tmp_path):
     told = json.loads(path.read_text())
     told["codecs"].append({"name": "numcodecs.pickle"})
     path.write_text(json.dumps(told))
-    with pytest.raises(StoreError, match="not trusted"):
+    with pytest.raises(StoreError, match="not supported"):
         stored.to_table()
 
 
 def test_open_table__no_store(tmp_path):
-    with pytest.raises(StoreError, match="no stored table"):
+    with pytest.raises(StoreError, match=r"(no|not a) stored table"):
         pt.results.open_table(tmp_path / "nothing")
     pt.store_table(COUNTS, tmp_path / "t.zarr")
     shutil.rmtree(tmp_path / "t.zarr" / "categories_1")
-    with pytest.raises(StoreError, match="lacks categories_1"):
+    with pytest.raises(StoreError, match="has no categories_1"):
         pt.results.open_table(tmp_path / "t.zarr")
 
 

@@ -103,7 +103,7 @@ class SelfTuning:
             if self.relaxation == 1.0 or not self._are_slow(rate):
                 return iterate
             chosen, self.is_settled = 1.0, True
-            self._note = "over-relaxed sweeps were slower than plain ones: plain ones from there"
+            self._note = "over-relaxed sweeps were slower than plain ones: continued with plain sweeps"
         elif chosen > 1.0:
             self._note = f"relaxation {chosen:.4g}, from a rate of {math.log(10.0) / rate:,.4g} sweeps a decade"
         self.relaxation = chosen

@@ -136,7 +136,7 @@ class IPF:
         relaxation = self.relaxation
         if isinstance(relaxation, str) and relaxation == "auto":
             if self.acceleration is not None:
-                raise InvalidOptionError("relaxation='auto' goes with no acceleration: give a number")
+                raise InvalidOptionError("relaxation='auto' cannot be combined with acceleration: give a number")
             return
         if not (is_number(relaxation) and 0.0 < relaxation < 2.0):
             raise InvalidOptionError(
@@ -147,14 +147,14 @@ class IPF:
     def _check_blocks(self, blocks: Any) -> None:
         if self.order is not None or self.relaxation != 1.0 or self.acceleration is not None:
             raise InvalidOptionError(
-                "blocks go with no order, relaxation or acceleration: their own order is that given"
+                "blocks cannot be combined with order, relaxation or acceleration; they are used in the given order"
             )
         if isinstance(blocks, str) and blocks == "auto":
             return
         groups = items_of(blocks)
         if not groups or not all(_are_positions(group) and len(group) for group in groups):
             raise InvalidOptionError(
-                f"blocks are 'auto' or groups of positions of constraints, such as [(0,), (1, 2)], got {blocks!r}"
+                f"blocks must be 'auto' or groups of positions of constraints, such as [(0,), (1, 2)], got {blocks!r}"
             )
         object.__setattr__(self, "blocks", tuple(tuple(int(k) for k in group) for group in groups))
 
@@ -165,9 +165,7 @@ class IPF:
         count = len(problem.index)
         blocks: Any = auto_blocks(problem, iterate.masses) if self.blocks == "auto" else self.blocks
         if sorted(k for block in blocks for k in block) != list(range(count)):
-            raise InvalidOptionError(
-                f"blocks hold each of 0 .. {count - 1} once, a number a constraint, got {blocks!r}"
-            )
+            raise InvalidOptionError(f"blocks must contain each position 0 .. {count - 1} once, got {blocks!r}")
         return block_step(problem, iterate, BlockState.of(problem, blocks))
 
     def _step(self, problem: Problem, iterate: Iterate, budget: Budget, *, few: bool) -> Step:

@@ -82,13 +82,13 @@ def test_blocks__auto_groups_what_pseudo_counts_tie_together():
 @pytest.mark.parametrize("blocks", [[(0,), (1,)], [(0,), (1, 2, 2)], [(0, 1, 2, 3)]])
 def test_blocks__refuse_what_is_no_partition_of_the_constraints(blocks):
     reference, constraints = labelled_problem("PUR")
-    with pytest.raises(pt.InvalidOptionError, match=r"each of 0 \.\. 2 once"):
+    with pytest.raises(pt.InvalidOptionError, match=r"each position 0 \.\. 2 once"):
         pt.project(reference, constraints, solver=pt.IPF(blocks=blocks))
 
 
 @pytest.mark.parametrize("other", [{"order": (0, 1, 2)}, {"relaxation": 1.5}, {"acceleration": 5}])
 def test_blocks__go_with_no_other_option(other):
-    with pytest.raises(pt.InvalidOptionError, match="no order, relaxation or acceleration"):
+    with pytest.raises(pt.InvalidOptionError, match="cannot be combined with order, relaxation or acceleration"):
         pt.IPF(blocks="auto", **other)
 
 

@@ -73,7 +73,7 @@ def test_first_sweep__is_refused_as_before_where_zero_targets_empty_a_row():
     assert kept.emptied is not None
     assert kept.emptied.rows.tolist() == [[-1, -1], [0, 1]]
     support = pt.tabulate({"a": [0, 1], "b": [0, 1]})
-    with pytest.raises(InfeasibleError, match="zero targets empty every profile"):
+    with pytest.raises(InfeasibleError, match="targets of 0 exclude all its profiles"):
         build_problem(support, [pt.Marginal(rows), pt.Marginal(columns)])
 
 

@@ -77,7 +77,7 @@ def test_self_tuning__goes_back_where_young_is_wrong():
 def test_self_tuning__gives_up_a_factor_that_proves_slow(monkeypatch):
     monkeypatch.setattr(self_tuning.SelfTuning, "_decay_seen", lambda self: 0.0)
     result = swept(named("b"), pt.IPF(relaxation="auto"), tolerance=1e-13, max_iterations=1000, on_failure="return")
-    assert result.notes[-1] == "over-relaxed sweeps were slower than plain ones: plain ones from there"
+    assert result.notes[-1] == "over-relaxed sweeps were slower than plain ones: continued with plain sweeps"
     assert not result.converged
 
 
@@ -97,7 +97,7 @@ def test_self_tuning__goes_on_from_a_memory_and_a_start():
 
 
 def test_self_tuning__goes_with_no_acceleration():
-    with pytest.raises(pt.InvalidOptionError, match="no acceleration"):
+    with pytest.raises(pt.InvalidOptionError, match="combined with acceleration"):
         pt.IPF(relaxation="auto", acceleration=5)
 
 
