@@ -164,6 +164,7 @@ def test_compare__a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
 COUNTS = ["problem", "solver", "ending", "residual", "residual_l1", "kl", "dual_gap", "iterations", "cell_touches"]
 
 
+@pytest.mark.slow
 def test_compare__workers_change_no_count_and_the_report_says_that_there_were_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,6 +184,7 @@ def test_compare__workers_change_no_count_and_the_report_says_that_there_were_so
         assert "side by side" not in (tmp_path / "one" / name).read_text()
 
 
+@pytest.mark.slow
 def test_compare__a_study_by_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = dataclasses.replace(rate_study.STUDIES["lambda"], values=(1e-4, 1e-2))
     monkeypatch.setattr(rate_study, "STUDIES", {"lambda": short})

@@ -30,6 +30,7 @@ def test_write_study__the_files_have_the_printed_numbers(
     assert "<svg" in (tmp_path / "out" / "lambda_a.svg").read_text()
 
 
+@pytest.mark.slow
 def test_write_study__after_ctrl_c_writes_what_was_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

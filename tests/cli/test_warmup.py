@@ -32,6 +32,7 @@ print(hits, missed)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_warmup__leaves_nothing_to_compile(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["warmup"]) == 0
