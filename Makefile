@@ -1,7 +1,8 @@
 # make demo        project the Adult data, print the tables, write out/adult/
 # make test        run the tests, but for the slow ones
 # make test-slow   run the slow ones: processes that are started, killed and interrupted, and whole studies
-# make test-all    run both
+# make test-laws   run the laws with 16 times as many examples
+# make test-all    run all three
 # make test-lowest run them with the lowest versions that are declared, in an environment of its own
 # make coverage    run the tests with coverage, kernels included
 # make dist-check  build a wheel and an sdist, install each elsewhere, run the tests on what was installed
@@ -26,7 +27,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(
 SOURCES := pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-slow test-all test-lowest coverage dist-check lint docs bench clean
+.PHONY: demo test test-slow test-laws test-all test-lowest coverage dist-check lint docs bench clean
 
 demo: $(VENV)/.installed-all
 	@$(BIN)/purtensor reproduce adult --out out
@@ -37,7 +38,10 @@ test: $(VENV)/.installed-test
 test-slow: $(VENV)/.installed-test
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
-test-all: test test-slow
+test-laws: $(VENV)/.installed-test
+	@HYPOTHESIS_PROFILE=many OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m hypothesis $(PYTEST_ARGS) tests/laws
+
+test-all: test test-slow test-laws
 
 # No coverage tool sees compiled code: what the kernels do is measured where they run as plain Python.
 coverage: $(VENV)/.installed-test
