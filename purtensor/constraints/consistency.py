@@ -108,7 +108,7 @@ class _Union:
     def of(cls, name: str, constraints: Sequence[Marginal]) -> _Union:
         """Return the union of the categories that the constraints over attribute `name` know."""
         tables = {id(constraint): constraint.coded for constraint in constraints if name in constraint.scope}
-        labels, maps = _united([table.domain.categories[table.domain.position(name)] for table in tables.values()])
+        labels, maps = _unite([table.domain.categories[table.domain.position(name)] for table in tables.values()])
         columns = {}
         for (key, table), onto in zip(tables.items(), maps, strict=True):
             (own,) = table.columns([name])
@@ -120,7 +120,7 @@ class _Union:
         return self._columns[id(constraint)]
 
 
-def _united(indices: Sequence[pd.Index[Any]]) -> tuple[pd.Index[Any], list[IntArray | None]]:
+def _unite(indices: Sequence[pd.Index[Any]]) -> tuple[pd.Index[Any], list[IntArray | None]]:
     """Return the union of the categories, the first index's first, and each index's map into it (None: the same)."""
     first = indices[0]
     if all(index is first or (index.dtype == first.dtype != object and index.equals(first)) for index in indices[1:]):

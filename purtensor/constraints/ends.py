@@ -155,7 +155,7 @@ def _of_parts(
     tables = [part for part in (low, high) if isinstance(part, Labelled)]
     if not tables:
         ends = Ends(tuple(attributes or ()), None, np.array([low]), np.array([high]))
-        return _checked(ends, what)
+        return _check(ends, what)
     if low is high:
         return Ends(tables[0].domain.attributes, tables[0], tables[0].values, tables[0].values)
     domain, codes, places = joined(tables)
@@ -165,10 +165,10 @@ def _of_parts(
         if isinstance(part, Labelled):
             values[places[0 if part is tables[0] else 1]] = part.values
         found.append(values)
-    return _checked(Ends(domain.attributes, Labelled(domain, codes, found[0]), *found), what)
+    return _check(Ends(domain.attributes, Labelled(domain, codes, found[0]), *found), what)
 
 
-def _checked(ends: Ends, what: str) -> Ends:
+def _check(ends: Ends, what: str) -> Ends:
     wrong = np.flatnonzero(ends.lower > ends.upper)
     if len(wrong):
         row = int(wrong[0])

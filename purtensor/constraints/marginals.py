@@ -267,8 +267,8 @@ def flattened(constraints: Any, kinds: Any) -> tuple[Any, ...]:
     if isinstance(constraints, kinds):
         return (constraints,)
     flat: list[Any] = []
-    for item in _iterated(constraints):
-        flat.extend((item,) if isinstance(item, kinds) else _iterated(item))
+    for item in _iterate(constraints):
+        flat.extend((item,) if isinstance(item, kinds) else _iterate(item))
     wrong = [item for item in flat if not isinstance(item, kinds)]
     if wrong:
         raise _not_a_constraint(wrong[0])
@@ -277,7 +277,7 @@ def flattened(constraints: Any, kinds: Any) -> tuple[Any, ...]:
     return tuple(flat)
 
 
-def _iterated(item: Any) -> list[Any]:
+def _iterate(item: Any) -> list[Any]:
     found = None if isinstance(item, (str, bytes, Table)) else items_of(item)
     if found is None:
         raise _not_a_constraint(item)

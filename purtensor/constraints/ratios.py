@@ -114,8 +114,8 @@ class Ratio:
             lower = np.concatenate([np.zeros(len(low)), np.full(len(high), -np.inf)])
             upper = np.concatenate([np.full(len(low), np.inf), np.zeros(len(high))])
             labels = (
-                *(_joined(placed.labels[row], f"at least {placed.lower[row]:g}") for row in low),
-                *(_joined(placed.labels[row], f"at most {placed.upper[row]:g}") for row in high),
+                *(_join(placed.labels[row], f"at least {placed.lower[row]:g}") for row in low),
+                *(_join(placed.labels[row], f"at most {placed.upper[row]:g}") for row in high),
             )
             rows = np.concatenate([low, high])
         matrix = sparse.csr_array(sparse.vstack(parts, format="csr"))
@@ -236,5 +236,5 @@ def _at(label: str) -> str:
     return f" at {label}" if label else ""
 
 
-def _joined(label: str, end: str) -> str:
+def _join(label: str, end: str) -> str:
     return f"{label}, {end}" if label else end

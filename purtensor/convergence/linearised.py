@@ -26,7 +26,7 @@ from purtensor.solving.convergence.weak_link import Cut, weakest_cut
 from purtensor.solving.problem import LabelledProblem, Problem, build_problem
 from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.coded import domain_of, encode
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 
 _FARTHEST = 10.0
 """Beyond such a bound on |log(q / p)| nothing is said of the solution."""
@@ -165,7 +165,7 @@ def _linearised_at(
     if isinstance(at, str):
         return labelled, labelled.arrays.reference, None
     coded = encode(reference)
-    values = looked_up(at.transpose(*_dims(at)), coded.domain, coded.codes)[labelled.profiles]
+    values = look_up(at.transpose(*_dims(at)), coded.domain, coded.codes)[labelled.profiles]
     if not (values > 0).all():
         raise InvalidTableError(
             "at must have mass wherever the reference has mass, got a table without some of its profiles"

@@ -54,7 +54,7 @@ def with_constraints(question: Question, kept: Sequence[int]) -> Question:
     return Question(fewer, question.targets.select(rows), tuple(question.origin[k] for k in kept))
 
 
-def coarsened(question: Question, attributes: Sequence[str]) -> Question | None:
+def coarsen(question: Question, attributes: Sequence[str]) -> Question | None:
     """Return the question about some attributes only; None where no constraint is about any of them."""
     system, numerators = question.system, question.targets.numerators
     kept = [k for k, scope in enumerate(system.scopes) if set(scope) & set(attributes)]

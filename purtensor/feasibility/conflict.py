@@ -1,17 +1,20 @@
-"""A contradiction in few words: as few attributes and constraints as it takes, and few rows of them."""
+"""Contradictions in few words: as few attributes, constraints and rows as it takes; and why one profile is empty."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from purtensor._typing import IntArray
-from purtensor.feasibility.coarser_questions import Question, coarsened, with_constraints, without_constraint
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.system import System
+from purtensor.feasibility.coarser_questions import Question, coarsen, with_constraints, without_constraint
 from purtensor.feasibility.decision import settle
-from purtensor.feasibility.farkas import prove, rounded, tidy
-from purtensor.feasibility.linear_programs import sparse_weights
+from purtensor.feasibility.farkas import Proof, prove, rounded, tidy
+from purtensor.feasibility.linear_programs import sparse_emptying_weights, sparse_weights
+from purtensor.feasibility.targets import ExactTargets
 from purtensor.feasibility.verdict import Decision, Verdict
 
 _LARGEST_PROGRAM = 30_000
@@ -56,7 +59,7 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     sizes = dict(zip(question.system.domain.attributes, question.system.domain.sizes, strict=True))
     for name in sorted(question.attributes, key=lambda name: (-sizes[name], name)):
         kept = [other for other in question.attributes if other != name]
-        simpler = coarsened(question, kept) if kept else None
+        simpler = coarsen(question, kept) if kept else None
         found = None if simpler is None else _refutation(_settle(simpler))
         if simpler is not None and found is not None:
             question, weights = simpler, found
@@ -79,7 +82,7 @@ def _used_alone(question: Question, weights: IntArray) -> tuple[Question, IntArr
     if len(used) == len(question.origin):
         return question, weights
     alone = with_constraints(question, used)
-    simpler = coarsened(alone, alone.attributes)
+    simpler = coarsen(alone, alone.attributes)
     found = None if simpler is None else _refutation(_settle(simpler))
     if simpler is None or found is None:
         return alone, weights[np.concatenate([np.arange(system.offsets[k], system.offsets[k + 1]) for k in used])]
@@ -94,20 +97,43 @@ def _settle(question: Question) -> Decision:
     return settle(question.system, np.ones(question.system.profiles), targets=question.targets)
 
 
+def emptying_proof(system: System, targets: ExactTargets, profile: int) -> Conflict | None:
+    """Return rows that need exactly what their only places have, which leaves nothing for the profile; None if large.
+
+    The places are rows of positive weight; the profile lies there, and needs nothing.
+    """
+    if system.index.size > _LARGEST_PROGRAM:
+        return None
+    for proof in _whole_proofs(system, targets, sparse_emptying_weights(system, profile)):
+        if proof.zeros[profile]:
+            question = Question(system, targets, tuple(range(len(system.scopes))))
+            return _weigh(question, proof.weights, False)
+    return None
+
+
 def _fewest_rows(question: Question, weights: IntArray, irreducible: bool) -> Conflict:
     system, targets = question.system, question.targets
     best = tidy(system, weights)
     if system.index.size <= _LARGEST_PROGRAM:
-        found = sparse_weights(system)
-        if found is not None and np.abs(found).max() > 0:
-            used = np.abs(found)[np.abs(found) > 1e-9 * np.abs(found).max()]
-            for scale in (1.0, 2.0, 3.0, 6.0):
-                candidate = rounded(found, scale / float(used.min()))
-                if candidate is None:
-                    continue
-                proof = prove(system, targets, candidate)
-                if proof.infeasible and np.count_nonzero(proof.weights) <= np.count_nonzero(best):
-                    best = proof.weights // max(1, int(np.gcd.reduce(proof.weights)))
-                    break
-    needed = targets.dot(np.where(best < 0, -best, 0))
-    return Conflict(question, best, needed, targets.dot(np.where(best > 0, best, 0)), irreducible)
+        for proof in _whole_proofs(system, targets, sparse_weights(system)):
+            if proof.infeasible and np.count_nonzero(proof.weights) <= np.count_nonzero(best):
+                best = proof.weights // max(1, int(np.gcd.reduce(proof.weights)))
+                break
+    return _weigh(question, best, irreducible)
+
+
+def _whole_proofs(system: System, targets: ExactTargets, found: FloatArray | None) -> Iterator[Proof]:
+    """Yield what whole numbers in the proportions of weights from a program prove."""
+    if found is None or not np.abs(found).max() > 0:
+        return
+    used = np.abs(found)[np.abs(found) > 1e-9 * np.abs(found).max()]
+    for scale in (1.0, 2.0, 3.0, 6.0):
+        weights = rounded(found, scale / float(used.min()))
+        if weights is not None:
+            yield prove(system, targets, weights)
+
+
+def _weigh(question: Question, weights: IntArray, irreducible: bool) -> Conflict:
+    needed = question.targets.dot(np.where(weights < 0, -weights, 0))
+    room = question.targets.dot(np.where(weights > 0, weights, 0))
+    return Conflict(question, weights, needed, room, irreducible)

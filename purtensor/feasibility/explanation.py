@@ -12,8 +12,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.feasibility.coarser_questions import Question
-from purtensor.feasibility.conflict import Conflict, simplest_conflict
-from purtensor.feasibility.explain_zeros import emptying_proof
+from purtensor.feasibility.conflict import Conflict, emptying_proof, simplest_conflict
 from purtensor.feasibility.flows import is_binary, triangle_of
 from purtensor.feasibility.targets import ExactTargets
 from purtensor.feasibility.verdict import Decision, Verdict

@@ -37,7 +37,7 @@ def refuted(
             Fraction(0) if (y > 0 and lower[r] == -np.inf) or (y < 0 and upper[r] == np.inf) else y
             for y, r in zip(ray, used, strict=True)
         ]
-        for lifted in _lifted(c, used, ray, upper, unbounded):
+        for lifted in _lift(c, used, ray, upper, unbounded):
             if excess_of(columns, used, lifted, lower, upper, low, high) > 0:
                 full = [Fraction(0)] * c.shape[0]
                 for r, y in zip(used, lifted, strict=True):
@@ -51,7 +51,7 @@ def _near(value: float, denominator: int | None) -> Fraction:
     return exact if denominator is None else exact.limit_denominator(denominator)
 
 
-def _lifted(
+def _lift(
     c: sparse.csr_array, used: IntArray, ray: list[Fraction], upper: FloatArray, unbounded: IntArray
 ) -> list[list[Fraction]]:
     """Return the ray, and those lowered by a row that is positive on all unbounded cells, until none rises there."""
@@ -59,7 +59,7 @@ def _lifted(
     if not len(unbounded):
         return tried
     columns = c[used].tocsc()
-    over = max((_combined(columns, int(i), ray) for i in unbounded), default=Fraction(0))
+    over = max((_combine(columns, int(i), ray) for i in unbounded), default=Fraction(0))
     if over <= 0:
         return tried
     dense = c[used][:, unbounded]
@@ -72,7 +72,7 @@ def _lifted(
     return tried
 
 
-def _combined(columns: sparse.csc_array, cell: int, ray: list[Fraction]) -> Fraction:
+def _combine(columns: sparse.csc_array, cell: int, ray: list[Fraction]) -> Fraction:
     own = slice(columns.indptr[cell], columns.indptr[cell + 1])
     pairs = zip(columns.indices[own], columns.data[own], strict=True)
     return sum((ray[int(k)] * Fraction(float(value)) for k, value in pairs), Fraction(0))
@@ -100,7 +100,7 @@ def excess_of(
                 return Fraction(-1)
             excess += y * Fraction(float(upper[r]))
     for cell in range(columns.shape[1]):
-        z = _combined(columns, cell, ray)
+        z = _combine(columns, cell, ray)
         if z > 0:
             if high[cell] == np.inf:
                 return Fraction(-1)

@@ -144,7 +144,7 @@ def diagnose_rows(labelled: LabelledQuestion, within: str = "") -> Diagnosis:
     hard = np.flatnonzero(question.hard)
     alone = out_of_reach(question)
     found = smallest_miss(question, hard)
-    ray = _refuted(question, alone[0].weights) if alone else None
+    ray = _refute(question, alone[0].weights) if alone else None
     if ray is not None:
         asked = question.row_lower if alone[0].side > 0 else question.row_upper
         words = [say_reach(question.row_name(one.row), one.reach, float(asked[one.row])) for one in alone[:_NAMED]]
@@ -153,7 +153,7 @@ def diagnose_rows(labelled: LabelledQuestion, within: str = "") -> Diagnosis:
         return _diagnosis(Verdict.OPEN, RowWitness(labelled, Explanation((Verdict.OPEN.sentence,))))
     if found.miss <= _MISSED * question.total:
         return _feasible(labelled, found)
-    ray = _refuted(question, _spread(question, hard, found.weights))
+    ray = _refute(question, _spread(question, hard, found.weights))
     if ray is None:
         return _diagnosis(Verdict.OPEN, RowWitness(labelled, Explanation((Verdict.OPEN.sentence,), missing=found.miss)))
     ray = _smaller(question, ray)
@@ -197,7 +197,7 @@ def _infeasible(
         relaxations = [(question.row_name(int(hard[k])), float(found.misses[k])) for k in missed]
         if 0 < len(relaxations) <= _FEW:
             text += "; the least that must give way: " + ", ".join(f"{name} ({by:+.6g})" for name, by in relaxations)
-    pulls = _combined(question, ray)
+    pulls = _combine(question, ray)
     bounds = tuple(
         _bound_in_words(question, cell, 1 if pull > 0 else -1)
         for cell, pull in enumerate(pulls)
@@ -225,7 +225,7 @@ def _spread(question: Question, rows: IntArray, weights: FloatArray) -> FloatArr
     return whole
 
 
-def _refuted(question: Question, weights: FloatArray) -> tuple[Fraction, ...] | None:
+def _refute(question: Question, weights: FloatArray) -> tuple[Fraction, ...] | None:
     q = question
     return refuted(q.coefficients, q.row_lower, q.row_upper, q.lower, q.upper, weights)
 
@@ -237,7 +237,7 @@ def _excess(question: Question, ray: tuple[Fraction, ...]) -> Fraction:
     return excess_of(columns, used, [ray[r] for r in used], q.row_lower, q.row_upper, q.lower, q.upper)
 
 
-def _combined(question: Question, ray: tuple[Fraction, ...]) -> list[Fraction]:
+def _combine(question: Question, ray: tuple[Fraction, ...]) -> list[Fraction]:
     """Return C^T y."""
     pulls = [Fraction(0)] * len(question.reference)
     c = question.coefficients
@@ -261,5 +261,5 @@ def _smaller(question: Question, ray: tuple[Fraction, ...]) -> tuple[Fraction, .
         found = smallest_miss(question, fewer)
         if found is not None and found.miss > _MISSED * question.total:
             rows, weights = fewer, found.weights
-    smaller = None if weights is None else _refuted(question, _spread(question, rows, weights))
+    smaller = None if weights is None else _refute(question, _spread(question, rows, weights))
     return ray if smaller is None else smaller

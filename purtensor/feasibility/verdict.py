@@ -178,13 +178,13 @@ def _bare_row(problem: Problem, targets: ExactTargets) -> Proof | None:
 def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
     return (
         _refuting_cut(problem, targets)
-        or _searched(problem, targets)
+        or _search(problem, targets)
         or _by_programs(problem, targets)
         or _by_whole_numbers(problem, targets)
     )
 
 
-def _searched(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
+def _search(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
     """Return what Newton's steps lead to; None where they end, or stand still without an exact solution nearby."""
     try:
         hessian_of(problem)

@@ -23,7 +23,7 @@ from purtensor.projection.result import Projection
 from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.coded import encode
 from purtensor.tables.regularize import uniform
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 
 _TOLERANCE = 1e-12
 
@@ -147,7 +147,7 @@ def fit_log_linear(
     alive = reference.copy(data=np.where(projection.table.values > 0, reference.values, 0.0))
     reduced = coefficients(alive, constraints).reduce()
     fitted = encode(projection.table)  # without its zeros
-    seen = looked_up(counts, fitted.domain, fitted.codes)
+    seen = look_up(counts, fitted.domain, fitted.codes)
     return LogLinearFit(
         scopes=tuple(constraint.scope for constraint in constraints),
         projection=projection,

@@ -18,8 +18,8 @@ from purtensor.feasibility.targets import ROUNDING
 from purtensor.kernels.feasibility.sums import raise_to
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.engine import map_reduce
-from purtensor.outofcore.part import Part, extended_from
-from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.part import Part, extend_from
+from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.slab_store import SlabStore
 
 LARGEST = 2.0**50
@@ -144,7 +144,7 @@ def weighed(store: SlabStore, guess: Guess) -> Proven | None:
 
 
 def _passed(store: SlabStore, guess: Guess, outer: IntArray) -> Weighed | None:
-    found: Weighed = map_reduce(weigh_pass, added_weights, store.parts, store, guess, outer)
+    found: Weighed = map_reduce(weigh_pass, add_weights, store.parts, store, guess, outer)
     return found if math.isfinite(found.value) else None
 
 
@@ -188,7 +188,7 @@ def weigh_pass(number: int, store: SlabStore, guess: Guess, outer: IntArray) -> 
     )
 
 
-def added_weights(parts: list[Weighed]) -> Weighed:
+def add_weights(parts: list[Weighed]) -> Weighed:
     """Return what weights come to over several parts."""
     return Weighed(
         math.fsum(one.value for one in parts),
@@ -212,11 +212,11 @@ def weights_on(
     number: int, store: SlabStore, guess: Guess, outer: IntArray
 ) -> tuple[Part, tuple[IntArray, IntArray, float, IntArray] | None]:
     """Return a part, and on it the weights, C^T t, the price of raising, and what the rows that couple parts lack."""
-    part, potentials = opened_part(store, number, guess.token, guess.outer)
+    part, potentials = open_part(store, number, guess.token, guess.outer)
     masses = part.masses(potentials)
     rhs = part.inner_miss(part.sums(masses)) if guess.misses else np.zeros_like(potentials)
     with np.errstate(all="ignore"):
-        direction = extended_from(part, store.kept, masses, rhs, guess.solved)
+        direction = extend_from(part, store.kept, masses, rhs, guess.solved)
     weights = _whole(direction, guess.scale)
     if weights is None:
         return part, None

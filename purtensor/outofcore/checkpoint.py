@@ -70,7 +70,7 @@ def keep(store: SlabStore, state: State[PartsPoint], options: dict[str, Any]) ->
             shutil.rmtree(there, ignore_errors=True)
 
 
-def recalled(store: SlabStore) -> tuple[State[PartsPoint], dict[str, Any]]:
+def recall(store: SlabStore) -> tuple[State[PartsPoint], dict[str, Any]]:
     """Return where the last run stands, and its options.
 
     Raises

@@ -38,7 +38,7 @@ def active_client() -> Any | None:
     return owner if isinstance(owner, distributed.Client) else None
 
 
-def computed_by(client: Any, calls: Sequence[Any]) -> list[Any]:
+def compute_by(client: Any, calls: Sequence[Any]) -> list[Any]:
     """Return what the workers of a Client compute of these calls.
 
     Raises

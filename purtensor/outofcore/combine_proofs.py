@@ -21,7 +21,7 @@ from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
 from purtensor.outofcore.part import read_part
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.proof_step import Step
-from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.tables.domain import Domain
 
@@ -58,7 +58,7 @@ def refuting(store: SlabStore, domain: Domain, steps: Sequence[Step], last: Path
             return None
         terms = (*terms, (times, step.folder)) if times else terms
     folder = store.folder / "verdict" / "combined"
-    made_folders(folder.parent, (folder.name,))
+    make_folders(folder.parent, (folder.name,))
     kept = map_each(keep_sum, store.parts, store, terms, folder)
     outer = _outer_weights(store, folder)
     rows = store.outer_targets * outer
@@ -83,7 +83,7 @@ def _outer_weights(store: SlabStore, folder: Path) -> IntArray:
     return weights[part.outer_rows()]
 
 
-def _summed(number: int, terms: Terms) -> IntArray:
+def _sum(number: int, terms: Terms) -> IntArray:
     found = [times * read_packed(folder / f"{number:06d}").arrays["weights"] for times, folder in terms]
     summed: IntArray = np.sum(found, axis=0)
     return summed
@@ -92,7 +92,7 @@ def _summed(number: int, terms: Terms) -> IntArray:
 def lacking_pass(number: int, store: SlabStore, terms: Terms, folder: Path) -> int:
     """Return how often the weights of a step are to be added to others, so that these hold on what the step emptied."""
     part = read_part(store.part(number), store.kept)
-    costs = spread_weights(part, _summed(number, terms))
+    costs = spread_weights(part, _sum(number, terms))
     base = read_packed(folder / f"{number:06d}").arrays["costs"]
     lacking = (costs < 0) & (base > 0)
     return int((-(costs[lacking] // base[lacking])).max(initial=0))
@@ -101,7 +101,7 @@ def lacking_pass(number: int, store: SlabStore, terms: Terms, folder: Path) -> i
 def keep_sum(number: int, store: SlabStore, terms: Terms, folder: Path) -> Kept:
     """Write the sum of kept weights and what C^T t it has on a part; return what the part's own rows come to."""
     part = read_part(store.part(number), store.kept)
-    weights = _summed(number, terms)
+    weights = _sum(number, terms)
     costs = spread_weights(part, weights)
     write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs}, {})
     inner = weights.copy()

@@ -30,7 +30,7 @@ from purtensor.outofcore.proof_step import Step
 from purtensor.outofcore.quick_verdicts import open_for, without_profile
 from purtensor.outofcore.restrict import restricted
 from purtensor.outofcore.search import Solved, searched
-from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.outofcore.targets import Constraint, stored_problem
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.tables.coded import sparse_table
@@ -124,7 +124,7 @@ def diagnose_slabs(
 
     A diagnosis that broke off before, with its process say, goes on from the last step of its search.
     """
-    found = _searched(store, reference.domain)
+    found = _search(store, reference.domain)
     diagnosis = _conclude(store, reference, constraints, found, in_memory)
     found.forget()
     return diagnosis
@@ -169,7 +169,7 @@ def _in_memory(reference: StoredTable, constraints: Sequence[Constraint]) -> Dia
     return diagnose_table(reference.to_table(), alike)
 
 
-def _searched(store: SlabStore, domain: Domain) -> _Search:
+def _search(store: SlabStore, domain: Domain) -> _Search:
     """Return where the search ends: each proof that empties profiles leaves a face, on which it begins again."""
     steps: list[Step] = []
     stores: list[_Aside] = []
@@ -181,7 +181,7 @@ def _searched(store: SlabStore, domain: Domain) -> _Search:
             if not isinstance(end, Proven):
                 return _Search(tuple(steps), tuple(stores), end)
             folder = aside.states / _PROOF
-            made_folders(folder.parent, (folder.name,))
+            make_folders(folder.parent, (folder.name,))
             checksums = map_each(keep_weights, aside.parts, end, folder)
             steps.append(Step(domain, folder, end))
             if end.infeasible:
@@ -233,7 +233,7 @@ def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step |
     """Return the step that refutes the constraints on all profiles; None where rounding may be all that it proves."""
     if isinstance(found.end, BareRowError):
         folder = found.store.states / _BARE
-        made_folders(folder.parent, (folder.name,))
+        make_folders(folder.parent, (folder.name,))
         map_each(keep_bare, store.parts, found.store, domain, found.end, folder)
         return refuting(_as_aside(store), domain, found.steps, folder)
     *before, last = found.steps
@@ -284,7 +284,7 @@ def _as_in_memory(
     """Return what a diagnosis in memory tells: of the whole question, or of a coarser one that cannot be met."""
     zeros = None
     if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
-        made_folders(folder.parent, (folder.name,))
+        make_folders(folder.parent, (folder.name,))
         zeros = written_table(folder / "implied_zeros.zarr", diagnosis.implied_zeros)
     witness = StoredWitness(diagnosis.explanation, reference, zeros, settled=diagnosis, store=store)
     return stored_diagnosis(diagnosis.verdict, diagnosis.exact, constraints, witness, diagnosis.certificate)

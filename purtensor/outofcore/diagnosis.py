@@ -21,7 +21,7 @@ from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.check_certificate import LARGEST
 from purtensor.outofcore.face_parts import Piece, labelled_codes, written, written_table
-from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.proof_step import Step
 from purtensor.outofcore.search import Solved
 from purtensor.outofcore.slab_store import SlabStore
@@ -30,7 +30,7 @@ from purtensor.outofcore.verification_sources import misses_of, source_of
 from purtensor.tables.coded import domain_of, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import StoredTable
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 from purtensor.verification.stored_sums import Fingerprint, fingerprint, joined
 
 
@@ -88,7 +88,7 @@ class StoredWitness:
     def _solution_pieces(self, store: SlabStore, found: Solved) -> Iterator[Piece]:
         for number in store.parts:
             codes, count, _ = labelled_codes(store, number)
-            part, potentials = opened_part(store, number, found.stand.token, found.stand.outer)
+            part, potentials = open_part(store, number, found.stand.token, found.stand.outer)
             made = read_packed(store.state(found.change.token, number)).arrays["made"]
             masses = part.masses(potentials) * found.change.scale
             change = np.empty_like(masses)
@@ -141,8 +141,8 @@ class StoredWitness:
         if self.found is not None and self.store is not None:
             stores.append(self.store)
         for step, store in zip(self.steps, stores, strict=False):
-            left = hashed_profiles(step.left())
-            if left != hashed_profiles(problem_codes(store)):
+            left = hash_profiles(step.left())
+            if left != hash_profiles(problem_codes(store)):
                 return False
         return True
 
@@ -189,7 +189,7 @@ def _is_solved(diagnosis: Diagnosis[StoredTable]) -> bool:
     allowed = float(ROUNDING)
     return (
         lowest > 0.0
-        and hashed_profiles(told) == hashed_profiles(with_mass)
+        and hash_profiles(told) == hash_profiles(with_mass)
         and all(misses_of(solution, constraint)[0] <= allowed for constraint in diagnosis.constraints)
     )
 
@@ -219,7 +219,7 @@ def witness_of(diagnosis: Diagnosis[StoredTable]) -> StoredWitness:
     return diagnosis.evidence
 
 
-def hashed_profiles(pieces: Iterable[Sequence[IntArray]]) -> Fingerprint:
+def hash_profiles(pieces: Iterable[Sequence[IntArray]]) -> Fingerprint:
     """Return how many profiles there are, and a hash of their codes that no order changes."""
     found: Fingerprint = (0, 0)
     for codes in pieces:
@@ -238,8 +238,8 @@ def _positive(constraint: Marginal | StoredMarginal, domain: Domain, rows: Seque
     """Mark the rows of a constraint, by their codes in a domain, that have a positive target."""
     onto = domain.select(constraint.scope)
     if isinstance(constraint, Marginal):
-        return np.asarray(looked_up(constraint.target, onto, rows) > 0)
+        return np.asarray(look_up(constraint.target, onto, rows) > 0)
     found = np.zeros(len(rows[0]), dtype=bool)
     for chunk in constraint.table.chunks():
-        found |= looked_up(chunk[chunk.values > 0], onto, rows) > 0
+        found |= look_up(chunk[chunk.values > 0], onto, rows) > 0
     return found

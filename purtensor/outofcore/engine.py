@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from purtensor.errors import StoreError
-from purtensor.outofcore.cluster import active_client, computed_by, lost_call
+from purtensor.outofcore.cluster import active_client, compute_by, lost_call
 
 PART_OPTION = "purtensor.part-profiles"
 
@@ -83,7 +83,7 @@ def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
     while True:
         client = active_client()
         try:
-            return list(_dask().compute(*calls())) if client is None else computed_by(client, calls())
+            return list(_dask().compute(*calls())) if client is None else compute_by(client, calls())
         except Exception as error:
             lost = lost_call(error)
             if lost is None:

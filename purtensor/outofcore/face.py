@@ -13,7 +13,7 @@ from purtensor._typing import IntArray, Table
 from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.check_certificate import spread_weights
-from purtensor.outofcore.checkpoint import PartsPoint, keep, recalled
+from purtensor.outofcore.checkpoint import PartsPoint, keep, recall
 from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
@@ -21,12 +21,12 @@ from purtensor.outofcore.part import read_part
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.restrict import restricted
-from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
+from purtensor.outofcore.slab_store import SlabStore, make_folders, read_store
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
 from purtensor.tables.domain import Domain
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 
 
 def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore:
@@ -37,7 +37,7 @@ def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore
     if not found.settled.certificate:
         return store
     folder = store.folder / "verdict" / "settled"
-    made_folders(folder.parent, (folder.name,))
+    make_folders(folder.parent, (folder.name,))
     told = map_each(keep_settled, store.parts, store, domain, found.settled.certificate, folder)
     return restricted(store, domain, folder, told)
 
@@ -49,12 +49,12 @@ def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Seq
     weights: IntArray = np.empty(len(part.targets), dtype=np.int64)
     for k, table in enumerate(certificate):
         rows = codes_of_rows(store, domain, part, codes, k)
-        weights[part.block(k)] = looked_up(table, domain.select(store.scopes[k]), rows)
+        weights[part.block(k)] = look_up(table, domain.select(store.scopes[k]), rows)
     costs = spread_weights(part, weights)
     return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs}, {})
 
 
-def begun_at_reference(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
+def begin_at_reference(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
     """Return the state of a run that begins at the reference.
 
     Raises
@@ -69,7 +69,7 @@ def begun_at_reference(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
     return state
 
 
-def begun_on(
+def begin_on(
     face: SlabStore, before: PartsSpace, domain: Domain, state: State[PartsPoint]
 ) -> tuple[PartsSpace, State[PartsPoint]]:
     """Return the face as a space, and the state of a run that begins there; its checkpoint is that of the face.
@@ -83,13 +83,13 @@ def begun_on(
         "seconds": state.seconds,
     }
     space = PartsSpace(face, {**before.options, "face": told})
-    started = begun_at_reference(space, domain)
+    started = begin_at_reference(space, domain)
     if face.folder != store.folder:
         keep(store, replace(state, point=replace(state.point, token=START)), space.options)
     return space, started
 
 
-def recalled_on(store: SlabStore) -> tuple[PartsSpace, State[PartsPoint]]:
+def recall_on(store: SlabStore) -> tuple[PartsSpace, State[PartsPoint]]:
     """Return the problem that the last run of a folder works on, itself or a face of it, and where the run stands.
 
     Raises
@@ -97,10 +97,10 @@ def recalled_on(store: SlabStore) -> tuple[PartsSpace, State[PartsPoint]]:
     StoreError
         There is no checkpoint, or what it names is damaged or gone.
     """
-    state, options = recalled(store)
+    state, options = recall(store)
     face = face_named(store, _options_before(options).get("folder", ""))
     if face is not store:
-        state, options = recalled(face)
+        state, options = recall(face)
     return PartsSpace(face, options), state
 
 

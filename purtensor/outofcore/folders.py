@@ -14,7 +14,7 @@ _MADE = "made"
 """The file that tells what a folder holds, written last."""
 
 
-def made_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+def make_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     """Return what was told of a folder by `make`, which fills it where it is not there yet.
 
     It is filled beside its place and moved there whole: of two processes that begin at once, one makes it in vain.

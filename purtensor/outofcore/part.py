@@ -202,7 +202,7 @@ def _restrict(form: Bipartite, kept: BoolArray) -> Bipartite:
     return replace(form, number=number, cells=cells, coupling_rows=form.coupling_rows[kept])
 
 
-def reduced_to(
+def reduce_to(
     part: Part, kept: BoolArray, masses: FloatArray, rhs: FloatArray, *, with_matrix: bool = True
 ) -> tuple[FloatArray, FloatArray]:
     """Return the part's share of the coupling matrix (upper triangle) and right-hand side, over the kept rows."""
@@ -212,7 +212,7 @@ def reduced_to(
     return matrix[np.ix_(kept, kept)], vector[kept]
 
 
-def extended_from(
+def extend_from(
     part: Part, kept: BoolArray, masses: FloatArray, rhs: FloatArray, solved: Sequence[float] | FloatArray
 ) -> FloatArray:
     """Return the solution on all rows of the part, given it on the kept coupling rows."""

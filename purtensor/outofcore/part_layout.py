@@ -16,7 +16,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.partition import gather
 from purtensor.outofcore.scaling import NOTHING, Extent
-from purtensor.outofcore.slab_layout import laid_out
+from purtensor.outofcore.slab_layout import lay_out
 from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
@@ -130,7 +130,7 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
     reference = np.ldexp(values[profiles], -recipe.reference_exponent)
     path = recipe.folder / "parts" / f"{number:06d}"
     system = found.system(recipe, profiles)
-    laid = laid_out(path, system, reference, recipe.key, recipe.prime)
+    laid = lay_out(path, system, reference, recipe.key, recipe.prime)
     _write_labels(recipe, number, columns, values, profiles[laid.order], alive)
     return Gathered(
         len(profiles),

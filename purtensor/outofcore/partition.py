@@ -31,7 +31,7 @@ class Census:
     positive: int
 
 
-def added_census(parts: list[Census]) -> Census:
+def add_census(parts: list[Census]) -> Census:
     """Return the sum of what several chunks tell."""
     return Census(
         np.sum([part.buckets for part in parts], axis=0),

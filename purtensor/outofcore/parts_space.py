@@ -36,7 +36,7 @@ from purtensor.outofcore.passes import (
     sweep_pass,
 )
 from purtensor.outofcore.proof import StoredBasis, start_at, stored_basis, stored_sums
-from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.regularized import FLOORS
@@ -297,7 +297,7 @@ class PartsSpace:
         witness = self.store.witness(point.token)
         shutil.rmtree(witness, ignore_errors=True)
         if change is not None:
-            made_folders(witness.parent.parent, (witness.parent.name,))
+            make_folders(witness.parent.parent, (witness.parent.name,))
             os.replace(self.store.state(change.token, 0).parent, witness)
         for state in self.store.states.glob("change.*"):
             shutil.rmtree(state, ignore_errors=True)

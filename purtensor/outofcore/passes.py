@@ -17,8 +17,8 @@ from purtensor.kernels.newton.certificate import certificate_sums, unevenness, w
 from purtensor.kernels.newton.line_search import curvature, largest_absolute
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_own, read_packed, write_packed
-from purtensor.outofcore.part import Part, extended_from, read_part, reduced_to
-from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.outofcore.part import Part, extend_from, read_part, reduce_to
+from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.stopping import EMPTIED_SHARE
 
@@ -26,7 +26,7 @@ START = "start"
 """The token of the reference itself: no state is stored for it."""
 
 
-def opened_part(store: SlabStore, number: int, token: str, outer: FloatArray) -> tuple[Part, FloatArray]:
+def open_part(store: SlabStore, number: int, token: str, outer: FloatArray) -> tuple[Part, FloatArray]:
     """Return a part and the potentials of all its rows at a point."""
     part = read_part(store.part(number), store.kept)
     if token == START:
@@ -106,7 +106,7 @@ def sweep_pass(
     assemble: bool = False,
 ) -> Tally:
     """Do the steps of inside constraints on a part, after those that `outer` holds already; write the potentials."""
-    part, potentials = opened_part(store, number, token, outer)
+    part, potentials = open_part(store, number, token, outer)
     make = _swept_in_logarithms if store.spans_the_range else _sweep
     gained, masses = make(part, potentials, steps)
     _write_state(store, number, new_token, {"potentials": potentials})
@@ -115,7 +115,7 @@ def sweep_pass(
     found = _measure(store, part, potentials, masses)
     rhs = found.sums.pop("rhs")
     if assemble:
-        found.sums["matrix"], found.sums["vector"] = reduced_to(part, store.kept, masses, rhs)
+        found.sums["matrix"], found.sums["vector"] = reduce_to(part, store.kept, masses, rhs)
     found.sums["gained"] = gained
     return found
 
@@ -164,14 +164,14 @@ def newton_pass(
 
     The system is assembled at the new point on the chance that the step is taken: then an iteration is one pass.
     """
-    part, potentials = opened_part(store, number, token, outer if move is None else move.outer)
+    part, potentials = open_part(store, number, token, outer if move is None else move.outer)
     way: dict[str, float] = {}
     largest = 0.0
     if move is not None:
         masses = part.masses(potentials)
         rhs = part.inner_miss(part.sums(masses))
         weights = masses if move.floor is None else move.floor.raised(part, masses)
-        direction = extended_from(part, store.kept, weights, rhs, move.solved)
+        direction = extend_from(part, store.kept, weights, rhs, move.solved)
         change = np.empty_like(masses)
         spread(part.index, part.offsets, direction, change)
         largest = largest_absolute(change)
@@ -181,7 +181,7 @@ def newton_pass(
         _write_state(store, number, new_token, {"potentials": potentials})
     masses = part.masses(potentials)
     found = _measure(store, part, potentials, masses)
-    matrix, vector = reduced_to(part, store.kept, masses, found.sums.pop("rhs"))
+    matrix, vector = reduce_to(part, store.kept, masses, found.sums.pop("rhs"))
     found.sums.update(way, matrix=matrix, vector=vector)
     found.largest["change"] = largest
     return found
@@ -189,7 +189,7 @@ def newton_pass(
 
 def measured_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -> Tally:
     """Tell the marginals, misses and mass of a part where a run stands."""
-    part, potentials = opened_part(store, number, token, outer)
+    part, potentials = open_part(store, number, token, outer)
     found = _measure(store, part, potentials, part.masses(potentials))
     del found.sums["rhs"]
     return found
@@ -204,10 +204,10 @@ def profiles_pass(number: int, store: SlabStore) -> Tally:
 
 def raised_pass(number: int, store: SlabStore, token: str, outer: FloatArray, floor: Floor) -> Tally:
     """Tell what a Newton step needs of a part that takes masses for larger than they are."""
-    part, potentials = opened_part(store, number, token, outer)
+    part, potentials = open_part(store, number, token, outer)
     masses = part.masses(potentials)
     rhs = part.inner_miss(part.sums(masses))
-    matrix, vector = reduced_to(part, store.kept, floor.raised(part, masses), rhs)
+    matrix, vector = reduce_to(part, store.kept, floor.raised(part, masses), rhs)
     return Tally({"matrix": matrix, "vector": vector})
 
 
@@ -225,7 +225,7 @@ def certificate_pass(
 
     `scale` brings the masses to the targets' total; `tokens` name the states of the change before and after.
     """
-    part, potentials = opened_part(store, number, token, outer)
+    part, potentials = open_part(store, number, token, outer)
     masses = part.masses(potentials)
     mass = float(masses.sum())
     weight = weigh(masses, part.index, part.offsets, np.abs(potentials))
@@ -238,7 +238,7 @@ def certificate_pass(
     changed = masses
     if solved is not None:
         before = read_packed(store.state(tokens[0], number)).arrays
-        made = before["made"] + extended_from(part, store.kept, weights, before["left"], solved)
+        made = before["made"] + extend_from(part, store.kept, weights, before["left"], solved)
         change = np.empty_like(masses)
         spread(part.index, part.offsets, made, change)
         lowest, found["upper"], found["gap"], found["moved"] = certificate_sums(masses, change)
@@ -249,7 +249,7 @@ def certificate_pass(
     sums = part.sums(changed)
     left = part.inner_miss(sums)
     _write_state(store, number, tokens[1], {"made": made, "left": left})
-    matrix, vector = reduced_to(part, store.kept, weights, left, with_matrix=solved is None)
+    matrix, vector = reduce_to(part, store.kept, weights, left, with_matrix=solved is None)
     worst["inner"], found["l1"] = part.inner_misses(sums)
     found["uneven"] = unevenness(left, part.targets)
     found["outer"], found["vector"] = sums[part.outer_rows()], vector
@@ -260,7 +260,7 @@ def certificate_pass(
 
 def divergence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, scale: float) -> float:
     """Return a part's share of the divergence from the reference, `scale` as for the certificate."""
-    part, potentials = opened_part(store, number, token, outer)
+    part, potentials = open_part(store, number, token, outer)
     return divergence_terms(part, store, scale * part.masses(potentials))
 
 
@@ -271,7 +271,7 @@ def divergence_terms(part: Part, store: SlabStore, masses: FloatArray) -> float:
 
 def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:
     path = store.state(token, number)
-    made_folders(path.parent.parent, (path.parent.name,))
+    make_folders(path.parent.parent, (path.parent.name,))
     write_packed(path, arrays, {})
 
 

@@ -27,16 +27,16 @@ from purtensor.outofcore.engine import PART_OPTION, map_each, map_reduce, profil
 from purtensor.outofcore.names import problem_name
 from purtensor.outofcore.part_layout import Gathered, Recipe, gather_part
 from purtensor.outofcore.partition import (
-    added_census,
+    add_census,
     parts_of_buckets,
     scatter,
     take_census,
 )
 from purtensor.outofcore.scaling import exponent_of, nats_left_out
-from purtensor.outofcore.slab_store import SlabStore, form_note, made_folders, read_store, write_store
+from purtensor.outofcore.slab_store import SlabStore, form_note, make_folders, read_store, write_store
 from purtensor.outofcore.targets import (
     Constraint,
-    aligned_target,
+    align_target,
     check_stored_consistency,
     outer_rows,
     scatter_target,
@@ -107,7 +107,7 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     check_stored_consistency(settled)
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        made_folders(folder, ("parts", "labels", "states", "scattered"))
+        make_folders(folder, ("parts", "labels", "states", "scattered"))
         sources = tuple(_kept_target(folder, k, constraint) for k, constraint in enumerate(constraints))
         store = _cut(reference, settled, folder, key, inside, most, sources)
     except BaseException:
@@ -171,7 +171,7 @@ def _cut(
     domain = reference.domain
     where = [domain.position(name) for name in key]
     key_sizes = [domain.sizes[k] for k in where]
-    census = map_reduce(take_census, added_census, reference.bounds, reference.path, where, key_sizes)
+    census = map_reduce(take_census, add_census, reference.bounds, reference.path, where, key_sizes)
     if not census.positive:
         raise InvalidTableError("the table is empty: at least one profile must have positive mass")
     part_of = parts_of_buckets(census.buckets, most)
@@ -197,7 +197,7 @@ def _cut(
         scattered.append(None if k not in inside or is_own else folder / f"scattered_{k}")
         outer.append(None)
         if isinstance(constraint, Marginal) and k not in inside:
-            codes, targets = aligned_target(constraint, reference)
+            codes, targets = align_target(constraint, reference)
             outer[k] = outer_rows(codes, targets, domain.select(constraint.scope).sizes, target_exponent)
         elif scattered[k] is not None:
             scatter_target(constraint, reference, folder / f"scattered_{k}", key, part_of)

@@ -17,12 +17,12 @@ from purtensor.outofcore.diagnosis import witness_of
 from purtensor.outofcore.engine import require_dask
 from purtensor.outofcore.face import (
     before_face,
-    begun_at_reference,
-    begun_on,
+    begin_at_reference,
+    begin_on,
     face_of,
     is_on_face,
     notes_of,
-    recalled_on,
+    recall_on,
 )
 from purtensor.outofcore.feasibility_check import verdict_on_slabs
 from purtensor.outofcore.locks import locked
@@ -35,7 +35,7 @@ from purtensor.outofcore.saved_results import constraints_of, keep_result
 from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.outofcore.targets import Constraint, stored_problem
 from purtensor.outofcore.unreachable_targets import BareRowError
-from purtensor.outofcore.warm_start import begun_from
+from purtensor.outofcore.warm_start import begin_from
 from purtensor.projection.deliver import deliver
 from purtensor.projection.lazy_verdict import FaceVerdict
 from purtensor.projection.options import check_telling, iterations_of, refuse_log_ratio, stopping_of
@@ -110,7 +110,7 @@ def project_stored(
             space, state = _begin(PartsSpace(store, options), stored, start, joins=waited)
         except BareRowError as bare:
             raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
-        return _carried_on(store, space, state, stored, flat, on_failure, progress, callback)
+        return _carry_on(store, space, state, stored, flat, on_failure, progress, callback)
 
 
 def _begin(
@@ -123,13 +123,13 @@ def _begin(
     """
     if start is not None:
         space.options["run"] = secrets.token_hex(4)  # no run before began there
-        return space, begun_from(space, reference.domain, start)
+        return space, begin_from(space, reference.domain, start)
     if joins and (space.store.folder / "checkpoint").exists():
-        joined, state = recalled_on(space.store)
+        joined, state = recall_on(space.store)
         if all(joined.options.get(name) == value for name, value in space.options.items()):
             return joined, state
     (space.store.folder / "checkpoint").unlink(missing_ok=True)
-    return space, begun_at_reference(space, reference.domain)
+    return space, begin_at_reference(space, reference.domain)
 
 
 def resume(
@@ -179,10 +179,10 @@ def resume(
     root = read_store(_run_folder(Path(path_text(path))))
     reference, constraints = open_table(root.table, workspace=root.folder.parent), constraints_of(root)
     with locked(reference, constraints):
-        space, state = recalled_on(root)
+        space, state = recall_on(root)
         if limit is not None:
             space.options["stopping"]["max_iterations"] = limit
-        return _carried_on(root, space, state, reference, constraints, on_failure, progress, callback)
+        return _carry_on(root, space, state, reference, constraints, on_failure, progress, callback)
 
 
 def _run_folder(path: Path) -> Path:
@@ -220,7 +220,7 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
     }
 
 
-def _carried_on(
+def _carry_on(
     root: SlabStore,
     space: PartsSpace,
     state: State[PartsPoint],
@@ -290,5 +290,5 @@ class PartsVerdict(FaceVerdict[StoredTable]):
     def face(self, state: State[PartsPoint]) -> Stage[PartsPoint]:
         """Return the problem that the implied zeros leave, where a run begins anew."""
         face = face_of(self.root, self.domain, witness_of(self.lazily.diagnosed()))
-        self.space, begun = begun_on(face, self.space, self.domain, state)
+        self.space, begun = begin_on(face, self.space, self.domain, state)
         return _stage(self.space, begun)

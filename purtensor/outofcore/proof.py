@@ -62,13 +62,13 @@ def stored_basis(at: At) -> StoredBasis | None:
             return None
         if not wanted:
             return StoredBasis(at, kept, {}, np.empty((0, 0)), np.empty((0, 0)))
-        basis = _inverted(at, kept, grown)
+        basis = _invert(at, kept, grown)
         if basis is not None or all(one.is_all for one in grown):
             return basis
         most *= 8
 
 
-def _inverted(at: At, kept: BoolArray, grown: list[Grown]) -> StoredBasis | None:
+def _invert(at: At, kept: BoolArray, grown: list[Grown]) -> StoredBasis | None:
     """Return the basis of the best of these profiles; None where no inverse is verified."""
     wanted = int(np.count_nonzero(kept))
     vectors = np.zeros((sum(len(one.weights) for one in grown), wanted))
@@ -94,13 +94,13 @@ def stored_sums(basis: StoredBasis, change: str, total: float) -> Sums:
     """Return what a change of the basis's point proves, the basis taking what it leaves of the misses."""
     at = basis.at._replace(change=change)
     met = map_reduce(move, joined, at.store.parts, at, None, basis.closings)
-    found = _proved(at, basis, met, total)
+    found = _prove(at, basis, met, total)
     for _ in range(_MOST_ROUTED):
         if found.feasible and found.rest <= _LITTLE * found.distance:
             break
         values = basis.inverse @ (_coupled_misses(at, met)[0] - met.next)[basis.kept]
         met = map_reduce(move, joined, at.store.parts, at, values, basis.closings)
-        better = _proved(at, basis, met, total)
+        better = _prove(at, basis, met, total)
         if not better.rest < found.rest:
             break
         found = better
@@ -118,7 +118,7 @@ def _coupled_misses(at: At, met: Met) -> tuple[FloatArray, FloatArray]:
     return missed, (np.abs(missed) + unsure) * UPWARD
 
 
-def _proved(at: At, basis: StoredBasis, met: Met, total: float) -> Sums:
+def _prove(at: At, basis: StoredBasis, met: Met, total: float) -> Sums:
     missed, sizes = _coupled_misses(at, met)
     bounds = basis.sizes @ (sizes + met.reach)[basis.kept] * UPWARD
     away = -met.moved / met.mass

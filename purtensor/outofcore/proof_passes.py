@@ -19,10 +19,10 @@ from purtensor.kernels.rank.forest import cycle_vectors
 from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, reach, route, tree_parents
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.part import Part
-from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.restrict import touched_rows
 from purtensor.outofcore.slab_layout import structure_of
-from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots
 
 BASIS, MOVES = "change.basis", "change.moves"
@@ -178,7 +178,7 @@ def grow(number: int, at: At, most: int) -> Grown:
 
     Of the `most` heaviest those are returned that elimination takes first, as many as there are rows to meet.
     """
-    part, potentials = opened_part(at.store, number, at.token, at.outer)
+    part, potentials = open_part(at.store, number, at.token, at.outer)
     masses = at.scale * part.masses(potentials)
     first, second, first_rows, nodes = _graph(part, at.pair)
     inside, edges, leader = np.zeros(len(masses), dtype=bool), np.empty(len(masses), dtype=np.int64), np.arange(nodes)
@@ -235,7 +235,7 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
 
     `values` are those of the profiles that close cycles.
     """
-    part, potentials = opened_part(at.store, number, at.token, at.outer)
+    part, potentials = open_part(at.store, number, at.token, at.outer)
     masses = at.scale * part.masses(potentials)
     forest = Forest.read(at, number, part)
     if values is None:
@@ -285,7 +285,7 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
     The last of the seven is 1 where a mass is 0.
     `bounds` are no less than the sizes of what the profiles that close cycles take of all that is still missed.
     """
-    part, potentials = opened_part(at.store, number, at.token, at.outer)
+    part, potentials = open_part(at.store, number, at.token, at.outer)
     masses = at.scale * part.masses(potentials)
     forest = Forest.read(at, number, part)
     moved = read_packed(at.store.state(MOVES, number)).arrays
@@ -328,5 +328,5 @@ def _closing(number: int, closings: Closings, values: FloatArray) -> tuple[IntAr
 
 def _write(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray | IntArray]) -> None:
     path = store.state(token, number)
-    made_folders(path.parent.parent, (path.parent.name,))
+    make_folders(path.parent.parent, (path.parent.name,))
     write_packed(path, arrays, {})

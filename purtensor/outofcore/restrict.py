@@ -26,8 +26,8 @@ from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
 from purtensor.outofcore.part import Part, read_part
 from purtensor.outofcore.scaling import nats_left_out
-from purtensor.outofcore.slab_layout import Laid, laid_out
-from purtensor.outofcore.slab_store import SlabStore, form_note, made_folders, read_store, write_store
+from purtensor.outofcore.slab_layout import Laid, lay_out
+from purtensor.outofcore.slab_store import SlabStore, form_note, make_folders, read_store, write_store
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.solving.basis import UPWARD
 from purtensor.tables.domain import Domain
@@ -84,7 +84,7 @@ def restricted(store: SlabStore, domain: Domain, proof: Path, checksums: Sequenc
         return read_store(folder)
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        made_folders(folder, ("parts", "labels", "states", "proof"))
+        make_folders(folder, ("parts", "labels", "states", "proof"))
         _make(store, domain, proof, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -147,7 +147,7 @@ def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, fo
             return Restricted(bare=(k, tuple(int(code[np.argmax(bare)]) for code in rows[k])))
     stays = np.flatnonzero(~empty)
     system = System(part.index[:, stays], part.offsets, part.targets, Domain((), ()), store.scopes, rows)
-    laid = laid_out(folder / "parts" / f"{number:06d}", system, part.reference[stays], store.key, prime)
+    laid = lay_out(folder / "parts" / f"{number:06d}", system, part.reference[stays], store.key, prime)
     emptied = np.ldexp(part.reference[empty], store.reference_exponent)
     order = np.concatenate([stays[laid.order], np.flatnonzero(empty), np.arange(count, len(codes[0]))])
     labels: dict[str, Any] = {f"codes_{k}": code[order] for k, code in enumerate(_narrow(store, number))}

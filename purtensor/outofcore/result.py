@@ -14,7 +14,7 @@ from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes, written
 from purtensor.outofcore.part import Part
-from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.restrict import earlier_weights
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.tables.coded import sparse_table, stored_codes
@@ -120,7 +120,7 @@ class SlabEvidence:
             begin += len(codes[0])
             reference, rows = left_out, [_no_rows(len(scope)) for scope in self.store.scopes]
             if count:
-                part, potentials = opened_part(self.store, number, self.token, self.outer)
+                part, potentials = open_part(self.store, number, self.token, self.outer)
                 reference = np.concatenate([np.ldexp(part.reference, self.store.reference_exponent), left_out])
                 rows = self._rows(number, part, potentials, codes)
             yield Piece(codes, reference, masses, rows)
@@ -166,7 +166,7 @@ def part_values(
     codes = [labels.arrays[f"codes_{k}"].astype(np.int64) for k in range(len(domain.attributes))]
     values = np.zeros(len(codes[0]))
     if labels.facts["profiles"]:
-        part, potentials = opened_part(store, number, token, outer)
+        part, potentials = open_part(store, number, token, outer)
         values[: labels.facts["profiles"]] = np.ldexp(part.masses(potentials), store.target_exponent)
     return codes, values
 

@@ -15,12 +15,12 @@ from purtensor._typing import IntArray
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.folders import made_once
+from purtensor.outofcore.folders import make_once
 from purtensor.outofcore.proof_step import Step
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
 from purtensor.outofcore.scaling import nats_left_out
-from purtensor.outofcore.slab_store import made_folders
-from purtensor.tables.values_at import looked_up
+from purtensor.outofcore.slab_store import make_folders
+from purtensor.tables.values_at import look_up
 
 
 def proofs_of(problem: RowProblem, found: StoredWitness) -> tuple[IntArray, ...]:
@@ -32,7 +32,7 @@ def proofs_of(problem: RowProblem, found: StoredWitness) -> tuple[IntArray, ...]
     weights: IntArray = np.empty(int(problem.offsets[-1]), dtype=np.int64)
     for k, table in enumerate(found.settled.certificate):
         domain = problem.reference.domain.select(problem.scopes[k])
-        weights[problem.block(k)] = looked_up(table, domain, problem.codes[k])
+        weights[problem.block(k)] = look_up(table, domain, problem.codes[k])
     return (weights,)
 
 
@@ -63,7 +63,7 @@ def face_of_rows(problem: RowProblem, proofs: Sequence[IntArray]) -> RowProblem:
     for weights in proofs:
         digest.update(np.ascontiguousarray(weights).tobytes())
     folder = problem.folder / f"face-{digest.hexdigest()[:16]}"
-    made = made_once(folder, lambda place: _restrict_chunks(problem, proofs, place))
+    made = make_once(folder, lambda place: _restrict_chunks(problem, proofs, place))
     mass = float(made["mass"])
     share = mass / problem.mass
     return replace(
@@ -77,7 +77,7 @@ def face_of_rows(problem: RowProblem, proofs: Sequence[IntArray]) -> RowProblem:
 
 def _restrict_chunks(problem: RowProblem, proofs: Sequence[IntArray], folder: Path) -> dict[str, Any]:
     """Write what proofs leave of all chunks to a folder; return which have profiles, and their mass as scaled."""
-    made_folders(folder, ("chunks",))
+    make_folders(folder, ("chunks",))
     made = map_each(
         restrict_chunk, problem.chunks, problem.folder / "chunks", folder / "chunks", problem.offsets, tuple(proofs)
     )

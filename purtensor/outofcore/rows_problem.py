@@ -16,11 +16,11 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InfeasibleError, TooLargeError
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.folders import made_once
+from purtensor.outofcore.folders import make_once
 from purtensor.outofcore.names import identity_of
 from purtensor.outofcore.scaling import Extent, exponent_of, nats_left_out
-from purtensor.outofcore.slab_store import made_folders
-from purtensor.outofcore.targets import Constraint, aligned_target, outer_rows
+from purtensor.outofcore.slab_store import make_folders
+from purtensor.outofcore.targets import Constraint, align_target, outer_rows
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import smallest_unsigned
@@ -105,7 +105,7 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
     target_exponent = math.frexp(alike[0].total)[1]
     rows = []
     for constraint in alike:
-        codes, values = aligned_target(constraint, reference)
+        codes, values = align_target(constraint, reference)
         positive = values > 0
         rows.append(
             outer_rows(
@@ -117,7 +117,7 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
         )
     scopes, keys = tuple(constraint.scope for constraint in alike), tuple(one[1] for one in rows)
     identity = identity_of(reference)
-    made = made_once(folder, lambda place: _make_chunks(reference, scopes, keys, place))
+    made = make_once(folder, lambda place: _make_chunks(reference, scopes, keys, place))
     offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
     exponent = int(made["exponent"])
     share = math.ldexp(made["mass"], exponent) / reference.total
@@ -142,7 +142,7 @@ def _make_chunks(
     reference: StoredTable, scopes: Sequence[tuple[str, ...]], keys: Sequence[IntArray], folder: Path
 ) -> dict[str, Any]:
     """Write all chunks to a folder; return which have profiles, their mass as scaled, and the scale."""
-    made_folders(folder, ("chunks",))
+    make_folders(folder, ("chunks",))
     exponent = math.frexp(reference.total)[1]
     numbers = list(range(len(reference.bounds)))
     made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")

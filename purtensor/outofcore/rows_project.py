@@ -35,7 +35,7 @@ from purtensor.solving.solvers.lbfgs import LBFGS, lbfgs_step
 from purtensor.solving.stopping import Stopping
 from purtensor.tables.coded import domain_of, sparse_table
 from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 from purtensor.verification.stored_sums import Piece
 
 _NOTE = "L-BFGS on the dual, with all rows in memory; no bound is proved"
@@ -233,6 +233,6 @@ def _starting_potentials(problem: RowProblem, start: Any) -> FloatArray:
         table = next((one for one in tables if set(domain_of(one).attributes) == set(scope)), None)
         if table is not None:
             tables = [one for one in tables if one is not table]
-            found[problem.block(k)] = looked_up(table, problem.reference.domain.select(scope), codes)
+            found[problem.block(k)] = look_up(table, problem.reference.domain.select(scope), codes)
     found[~np.isfinite(found)] = 0.0
     return found

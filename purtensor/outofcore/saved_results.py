@@ -18,7 +18,7 @@ from purtensor.outofcore.array_file import Packed, read_own, write_packed
 from purtensor.outofcore.face import face_named
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.result import SlabEvidence, table_place
-from purtensor.outofcore.slab_store import SlabStore, made_folders, read_store
+from purtensor.outofcore.slab_store import SlabStore, make_folders, read_store
 from purtensor.projection.result import Projection
 from purtensor.solving.termination import Termination
 from purtensor.tables.store.atomic_folder import begun_beside, given_up, is_there, moved_into
@@ -128,11 +128,11 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
     try:
         for place in places:
             onto = partial / place.relative_to(evidence.path)
-            made_folders(onto.parent.parent, (onto.parent.name,))
+            make_folders(onto.parent.parent, (onto.parent.name,))
             if place.is_dir():
-                shutil.copytree(place, onto, copy_function=_linked)
+                shutil.copytree(place, onto, copy_function=_link)
             elif place.exists():
-                _linked(str(place), str(onto))
+                _link(str(place), str(onto))
         moved_into(partial, target)
     except StoreError:
         raise
@@ -166,7 +166,7 @@ def _checkpoints(result: SlabEvidence) -> list[Path]:
     return [first, path] if leads == result.store.folder.name else []
 
 
-def _linked(source: str, target: str) -> str:
+def _link(source: str, target: str) -> str:
     try:
         os.link(source, target)
     except OSError:  # another disk, or one that knows no links

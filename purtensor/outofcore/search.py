@@ -19,12 +19,12 @@ from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_own
 from purtensor.outofcore.check_certificate import Guess, Proven, weighed
-from purtensor.outofcore.checkpoint import PartsPoint, recalled
+from purtensor.outofcore.checkpoint import PartsPoint, recall
 from purtensor.outofcore.coupling_rank import relations_of
 from purtensor.outofcore.engine import map_each, map_reduce
-from purtensor.outofcore.part import extended_from
+from purtensor.outofcore.part import extend_from
 from purtensor.outofcore.parts_space import Direction, PartsChange, PartsSpace
-from purtensor.outofcore.passes import START, Tally, added, opened_part
+from purtensor.outofcore.passes import START, Tally, added, open_part
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.loop import begin
@@ -106,7 +106,7 @@ def _recall(store: SlabStore) -> State[PartsPoint] | None:
     if not store.checkpoint.exists():
         return None
     try:
-        state, _ = recalled(store)
+        state, _ = recall(store)
         map_each(require_state, store.parts, store, state.point.token)
     except StoreError:
         store.checkpoint.unlink(missing_ok=True)
@@ -140,11 +140,11 @@ def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, 
     b.d and what it costs to lower it until C^T d <= 0, over the part's own rows; the extremes of C^T d and of d; the
     smallest mass.
     """
-    part, potentials = opened_part(store, number, token, outer)
+    part, potentials = open_part(store, number, token, outer)
     masses = part.masses(potentials)
     rhs = part.inner_miss(part.sums(masses))
     with np.errstate(all="ignore"):
-        direction = extended_from(part, store.kept, masses, rhs, solved)
+        direction = extend_from(part, store.kept, masses, rhs, solved)
     change = np.empty_like(masses)
     spread(part.index, part.offsets, direction, change)
     direction[part.outer_rows()] = 0.0

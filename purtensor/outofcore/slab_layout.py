@@ -44,7 +44,7 @@ class Laid:
     basis: IntArray | None
 
 
-def laid_out(path: Path, given: System, reference: FloatArray, key: tuple[str, ...], prime: int) -> Laid:
+def lay_out(path: Path, given: System, reference: FloatArray, key: tuple[str, ...], prime: int) -> Laid:
     """Write the part of a system whose inside rows all have a profile, and tell what it is made of."""
     system, slabs, order = arrange(given, key)
     reference = reference[order]

@@ -214,7 +214,7 @@ _PLAIN = (
 )
 
 
-def made_folders(folder: Path, names: Iterable[str]) -> None:
+def make_folders(folder: Path, names: Iterable[str]) -> None:
     """Make the folders in which parts are written, where they are not there yet.
 
     Raises

@@ -20,7 +20,7 @@ from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
 from purtensor.errors import NoSlabsError, UnknownCategoryError
 from purtensor.outofcore.engine import map_each, require_dask
 from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
-from purtensor.outofcore.slab_store import made_folders
+from purtensor.outofcore.slab_store import make_folders
 from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import StoredTable, store_table, stored_marginal
@@ -102,7 +102,7 @@ def uncompared(constraints: Sequence[Constraint], inside: Sequence[int], domain:
     return tuple(found)
 
 
-def aligned_target(constraint: Marginal, reference: StoredTable) -> tuple[list[IntArray], FloatArray]:
+def align_target(constraint: Marginal, reference: StoredTable) -> tuple[list[IntArray], FloatArray]:
     """Return a target in the reference's categories, all checked to be known on both sides."""
     columns = []
     coded = constraint.coded
@@ -152,11 +152,11 @@ def scatter_target(
     constraint: Constraint, reference: StoredTable, folder: Path, key: tuple[str, ...], part_of: IntArray
 ) -> None:
     """Bring an inside target's rows to the parts whose slabs they lie in."""
-    made_folders(folder.parent, (folder.name,))
+    make_folders(folder.parent, (folder.name,))
     within = [constraint.scope.index(name) for name in key]
     sizes = [reference.domain.select([name]).size for name in key]
     if isinstance(constraint, Marginal):
-        codes, values = aligned_target(constraint, reference)
+        codes, values = align_target(constraint, reference)
         part = part_of[bucket_of([codes[k] for k in within], sizes)]
         write_scattered(folder / "given", codes, values, part, int(part_of[-1]) + 1)
         return

@@ -33,7 +33,7 @@ def misses_of(table: StoredTable, constraint: Marginal | StoredMarginal) -> tupl
     return misses(source_of(table), targets_of(constraint), constraint.scope)
 
 
-def gathered_from(
+def gather_from(
     pieces: Sequence[Piece], result: Projection[StoredTable], scopes: Sequence[tuple[str, ...]]
 ) -> tuple[Evidence, list[FloatArray]]:
     """Return what is verified of a projection on disk, in memory, and the witness of its bound, one array a constraint.
@@ -48,7 +48,7 @@ def gathered_from(
     blocks, witness = [], []
     for k, (scope, constraint) in enumerate(zip(scopes, result.constraints, strict=True)):
         own = domain.select(scope)
-        target_codes, values = _listed(targets_of(constraint), own)
+        target_codes, values = _list(targets_of(constraint), own)
         rows = [piece.rows[k] for piece in pieces]
         row_codes = [
             np.concatenate([np.asarray(one.codes[n], dtype=np.int64) for one in rows]) for n in range(len(scope))
@@ -67,7 +67,7 @@ def gathered_from(
     return Evidence(reference, masses, tuple(blocks), ""), witness
 
 
-def _listed(targets: Source, domain: Domain) -> tuple[list[IntArray], FloatArray]:
+def _list(targets: Source, domain: Domain) -> tuple[list[IntArray], FloatArray]:
     """Return the codes of targets in a domain's categories, and their values; a target beyond them counts nowhere."""
     order = [targets.domain.position(name) for name in domain.attributes]
     maps = [

@@ -11,7 +11,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.outofcore.implied_zeros import ProvedZeros, without
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.rows_project import RowEvidence
-from purtensor.outofcore.verification_sources import gathered_from, misses_of, source_of
+from purtensor.outofcore.verification_sources import gather_from, misses_of, source_of
 from purtensor.projection.result import Projection
 from purtensor.tables.memory import available_memory
 from purtensor.tables.store.table import StoredTable
@@ -90,7 +90,7 @@ def _bounds(
     need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.scopes))
     if not profiles or need > available_memory():
         return float("inf"), 1.0
-    gathered, witness = gathered_from(list(evidence.pieces(result.table)), result, evidence.scopes)
+    gathered, witness = gather_from(list(evidence.pieces(result.table)), result, evidence.scopes)
     if all(np.isnan(own).all() for own in witness):
         return float("inf"), 1.0
     proved, mass = zeros

@@ -19,9 +19,9 @@ from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
 from purtensor.outofcore.part import read_part
 from purtensor.outofcore.partition import bucket_of, gather, write_scattered
 from purtensor.outofcore.parts_space import PartsSpace
-from purtensor.outofcore.passes import opened_part
+from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.result import SlabEvidence
-from purtensor.outofcore.slab_store import SlabStore, made_folders
+from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.projection.result import Projection
 from purtensor.solving.loop import begin
@@ -30,10 +30,10 @@ from purtensor.tables.coded import domain_of, is_sparse, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 
 
-def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoint]:
+def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoint]:
     """Return the stand of a run that begins at earlier potentials, scaled so that the masses have the targets' total.
 
     They serve the constraint of the same scope, row by row by label; rows that they do not know begin at 0.
@@ -53,7 +53,7 @@ def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
     token = f"00000000.{space.options['run']}.start"
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        outer, brought = _brought(store, domain, start, folder)
+        outer, brought = _bring(store, domain, start, folder)
         mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
         if not 0.0 < mass < np.inf:
             raise InvalidOptionError(
@@ -72,7 +72,7 @@ def begun_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _brought(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[FloatArray, list[Path | None]]:
+def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[FloatArray, list[Path | None]]:
     """Return the potentials of the rows that couple the parts, and the folders that have those of the others."""
     slabs = start.evidence if isinstance(start, Projection) and isinstance(start.evidence, SlabEvidence) else None
     tables = _tables(start) if slabs is None else list(slabs.coupling_potentials)
@@ -83,10 +83,10 @@ def _brought(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tupl
         table = _of_scope(tables, scope)
         if k in store.outside and table is not None:
             codes = store.outer_codes[store.outside.index(k)]
-            outer[store.outer_blocks[k]] = looked_up(table, domain.select(scope), codes)
+            outer[store.outer_blocks[k]] = look_up(table, domain.select(scope), codes)
         elif k in store.inside:
             brought[k] = folder / f"{k}"
-            made_folders(folder, (f"{k}",))
+            make_folders(folder, (f"{k}",))
             if table is not None:
                 _scatter_rows(store, domain, k, *_rows(table, domain.select(scope)), folder / f"{k}" / "given", part_of)
             elif slabs is not None:
@@ -186,7 +186,7 @@ def move_potentials(
     part_of: IntArray,
 ) -> None:
     """Bring the potentials of one part of an earlier run, of constraint `old_k`, to the parts of this one."""
-    part, potentials = opened_part(old, number, *point)
+    part, potentials = open_part(old, number, *point)
     codes = codes_of_rows(old, old_domain, part, labelled_codes(old, number)[0], old_k)
     columns = []
     for name in store.scopes[k]:
@@ -219,7 +219,7 @@ def start_pass(
     potentials[~np.isfinite(potentials)] = 0.0
     potentials[part.outer_rows()] = outer
     path = store.state(token, number)
-    made_folders(path.parent.parent, (path.parent.name,))
+    make_folders(path.parent.parent, (path.parent.name,))
     write_packed(path, {"potentials": potentials}, {})
     return float(part.masses(potentials).sum())
 

@@ -18,7 +18,7 @@ from purtensor.solving.hessian.refined import refined_solve
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import dense_table, domain_of, encode, is_sparse, sparse_table
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 
 _CONSISTENT = 1e-9
 """Of the largest change: what changes of the targets may miss that rows imply of each other."""
@@ -98,7 +98,7 @@ class Derivatives:
             raise InvalidTableError(
                 f"the table must be over ({', '.join(coded.domain.attributes)}), got one over ({', '.join(given)})"
             )
-        return _finite(looked_up(table, coded.domain, coded.codes)[self.labelled.profiles])
+        return _finite(look_up(table, coded.domain, coded.codes)[self.labelled.profiles])
 
     def _rows_of(self, targets: Sequence[Table | None]) -> FloatArray:
         full, rows = self.labelled.full, self.labelled.rows
@@ -118,7 +118,7 @@ class Derivatives:
                     f"the change of target {k} must be over ({', '.join(scope)}), got one over "
                     f"({', '.join(domain_of(table).attributes)})"
                 )
-            values[full.block(k)] = _finite(looked_up(table, full.domain.select(scope), full.row_codes[k]))
+            values[full.block(k)] = _finite(look_up(table, full.domain.select(scope), full.row_codes[k]))
             if not np.isclose(np.abs(values[full.block(k)]).sum(), np.abs(table.values).sum(), rtol=1e-12, atol=0.0):
                 raise InvalidTableError(
                     f"the change of target {k} has values at profiles that the target does not have"

@@ -15,7 +15,7 @@ from purtensor.projection.result import Projection, require_projection
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 
 
 def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") -> Table:
@@ -60,7 +60,7 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
     rows = _rows_of(full, coded)
     potentials = np.concatenate(
         [
-            looked_up(table, full.domain.select(scope), full.row_codes[k])
+            look_up(table, full.domain.select(scope), full.row_codes[k])
             for k, (scope, table) in enumerate(zip(full.scopes, result.potentials, strict=True))
         ]
     )

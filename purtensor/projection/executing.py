@@ -92,7 +92,7 @@ def _submit(work: list[Any], executor: Any) -> Iterator[tuple[int, Any]]:
                 futures[executor.submit(_try, *one, **({"pure": False} if ours else {}))] = one[1]
             except Exception as error:  # it takes nothing any more, as when a worker has ended before
                 yield one[1], Failure(one[1], error, traceback.format_exc())
-        for future in _ended(list(futures), executor if ours else None):
+        for future in _end(list(futures), executor if ours else None):
             try:
                 yield future.result()
             except Exception as error:  # the worker itself has ended
@@ -102,7 +102,7 @@ def _submit(work: list[Any], executor: Any) -> Iterator[tuple[int, Any]]:
             future.cancel()
 
 
-def _ended(futures: list[Any], client: Any) -> Iterable[Any]:
+def _end(futures: list[Any], client: Any) -> Iterable[Any]:
     if client is None:
         return as_completed(futures)
     import distributed  # installed, where there is a Client of it

@@ -23,7 +23,7 @@ from purtensor.solving.dual.penalties import block_costs
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.termination import Termination
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 from purtensor.verification.mixed import MixedStatement
 
 
@@ -228,7 +228,7 @@ def plain_rows(
     question, coded = labelled.question, labelled.coded
     masses = np.asarray(table.values, dtype=np.float64).reshape(-1)[coded.positions]
     found = [
-        looked_up(own, coded.domain.select(constraint.scope), block.index.codes)
+        look_up(own, coded.domain.select(constraint.scope), block.index.codes)
         for own, constraint, block in zip(potentials, constraints, question.blocks, strict=True)
         if block.index is not None
     ]

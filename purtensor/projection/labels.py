@@ -10,7 +10,7 @@ import numpy as np
 from purtensor._typing import FloatArray, Table
 from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import dense_table, domain_of, is_sparse, sparse_table
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 
 
 def table_of(labelled: LabelledProblem, masses: FloatArray) -> Table:
@@ -65,7 +65,7 @@ def potentials_from(labelled: LabelledProblem, tables: Sequence[Table]) -> Float
             continue
         waiting = [table for table in waiting if table is not found]
         block = full.block(k)
-        values[block] = looked_up(found, full.domain.select(scope), full.row_codes[k])
+        values[block] = look_up(found, full.domain.select(scope), full.row_codes[k])
     potentials = values[labelled.rows]
     potentials[~np.isfinite(potentials)] = 0.0
     potentials[labelled.arrays.system.block(0)] -= _log_scale(labelled)

@@ -172,7 +172,7 @@ def _until_interrupted(
     KeyboardInterrupt
         Ctrl-C came, here or while a member was at work.
     """
-    with closing(outcomes(_projected, members, executor)) as ended:
+    with closing(outcomes(_project, members, executor)) as ended:
         for number, outcome in ended:
             if not isinstance(outcome, Failure):
                 yield number, outcome
@@ -223,7 +223,7 @@ def _constraint_sets(constraints: Any, *, one_reference: bool) -> list[Constrain
     return [item if callable(item) else as_constraints(item) for item in given]
 
 
-def _projected(member: _Member) -> Projection:
+def _project(member: _Member) -> Projection:
     reference = member.reference
     if not isinstance(reference, Table):
         reference = reference(np.random.default_rng(member.seed))

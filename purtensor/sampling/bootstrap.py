@@ -173,13 +173,13 @@ def bootstrap(
         raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
     check_choice("on_failure", on_failure, ("raise", "omit"))
     check_flag("progress", progress)
-    estimate = _labelled(statistic(*tables))
+    estimate = _label(statistic(*tables))
     members = [_Draw(tables, statistic, child) for child in np.random.SeedSequence(seed).spawn(times)]
     rows: dict[int, pd.Series] = {}
     failures: list[Failure] = []
     interrupted = False
     try:
-        with members_progress(progress, times) as told, closing(outcomes(_measured, members, executor)) as ended:
+        with members_progress(progress, times) as told, closing(outcomes(_measure, members, executor)) as ended:
             for number, outcome in ended:
                 if isinstance(outcome, Failure):
                     if on_failure == "raise":
@@ -211,13 +211,13 @@ def _tables(samples: Table | Sequence[Table]) -> tuple[Table, ...]:
     return tuple(many)
 
 
-def _measured(draw: _Draw) -> pd.Series:
+def _measure(draw: _Draw) -> pd.Series:
     rng = np.random.default_rng(draw.seed)
     drawn = [sample(table, int(table.sum()), seed=rng) for table in draw.samples]
-    return _labelled(draw.statistic(*drawn))
+    return _label(draw.statistic(*drawn))
 
 
-def _labelled(value: Any) -> pd.Series:
+def _label(value: Any) -> pd.Series:
     """Return a statistic as numbers by label."""
     if isinstance(value, xr.DataArray) and value.ndim:
         found = value.to_series()

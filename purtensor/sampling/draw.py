@@ -59,7 +59,7 @@ def sample(p: Table | StoredTable, size: int, *, seed: int | np.random.Generator
         return _stored_sample(p, number, rng)
     coded = encode(p)
     order = canonical_order(coded)
-    return _restored(coded, order, multinomial(coded.values[order], number, rng))
+    return _restore(coded, order, multinomial(coded.values[order], number, rng))
 
 
 def _stored_sample(p: StoredTable, size: int, rng: np.random.Generator) -> StoredTable:
@@ -125,7 +125,7 @@ def sample_without_replacement(counts: Table, size: int, *, seed: int | np.rando
             "draws with replacement, which is nearly the same for a small share of the individuals"
         )
     order = canonical_order(coded)
-    return _restored(coded, order, multivariate_hypergeometric(present[order], number, rng))
+    return _restore(coded, order, multivariate_hypergeometric(present[order], number, rng))
 
 
 def multinomial(masses: FloatArray, size: int, rng: np.random.Generator) -> Counts:
@@ -148,7 +148,7 @@ def multivariate_hypergeometric(counts: Counts, size: int, rng: np.random.Genera
     return split_down(counts, size, draw_left)
 
 
-def _restored(coded: CodedTable, order: IntArray, counts: Counts) -> Table:
+def _restore(coded: CodedTable, order: IntArray, counts: Counts) -> Table:
     values = np.empty(len(order))
     values[order] = counts
     return coded.rebuild(values, name="count")

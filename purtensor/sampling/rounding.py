@@ -73,7 +73,7 @@ def round_counts(p: Table, total: int, *, constraints: Constraints = (), seed: i
     whole_total = _checked_total(total)
     rng = generator(seed)
     coded = encode(p)
-    marginals = _listed(constraints)
+    marginals = _list(constraints)
     order = canonical_order(coded)
     masses = fixed_point(coded.values[order], whole_total)
     bounds = [_bounds(coded, marginal, order, whole_total) for marginal in marginals]
@@ -100,7 +100,7 @@ def _checked_total(total: int) -> int:
     return number
 
 
-def _listed(constraints: Constraints) -> tuple[Marginal, ...]:
+def _list(constraints: Constraints) -> tuple[Marginal, ...]:
     if not isinstance(constraints, Marginal):
         found = None if isinstance(constraints, str) else items_of(constraints)
         if found == []:

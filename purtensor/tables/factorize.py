@@ -55,7 +55,7 @@ def factorize(column: nw.Series[Any], attribute: str, numbers: IntArray | None =
         if isinstance(values.dtype, pd.CategoricalDtype):
             codes = np.asarray(values.cat.codes, dtype=np.int64)
             return Factor(codes, _plain(values.cat.categories, attribute))
-        return _sorted(values, attribute, numbers)
+        return _sort(values, attribute, numbers)
     _refuse_compound(column.dtype, attribute)
     if column.implementation.is_pyarrow() and isinstance(column.dtype, nw.String):
         column = _without_views(column)
@@ -76,7 +76,7 @@ def factorize(column: nw.Series[Any], attribute: str, numbers: IntArray | None =
         return Factor(codes, _plain(pd.Index(categories), attribute))
     whole = isinstance(column.dtype, nw.Int128 | nw.UInt128)  # numpy has no such integers
     values = pd.Series(present.to_list() if whole else present.to_numpy())
-    factor = _sorted(values, attribute, rows if numbers is None else numbers[rows])
+    factor = _sort(values, attribute, rows if numbers is None else numbers[rows])
     codes[rows] = factor.codes
     return Factor(codes, factor.categories)
 
@@ -98,10 +98,10 @@ def _refuse_compound(dtype: Any, attribute: str) -> None:
             "booleans, intervals or dates: use one of their parts"
         )
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
-        raise _zoned(attribute)
+        raise _zone(attribute)
 
 
-def _zoned(attribute: str) -> InvalidTableError:
+def _zone(attribute: str) -> InvalidTableError:
     return InvalidTableError(
         f"attribute {attribute!r} has times with a time zone; remove it with "
         "tz_convert('UTC').tz_localize(None), or the equivalent of your library"
@@ -117,7 +117,7 @@ def _declared_categories(column: nw.Series[Any]) -> list[Any] | None:
     return None
 
 
-def _sorted(values: pd.Series[Any], attribute: str, rows: IntArray | None = None) -> Factor:
+def _sort(values: pd.Series[Any], attribute: str, rows: IntArray | None = None) -> Factor:
     """Return the codes of values that carry no order; `rows` are their numbers in the records."""
     if isinstance(values.dtype, np.dtype) and not values.dtype.isnative:  # pandas factorizes only native bytes
         values = values.astype(values.dtype.newbyteorder("="))
@@ -195,7 +195,7 @@ def _is_exact_integer(number: Any) -> bool:
 def _plain(categories: pd.Index[Any], attribute: str) -> pd.Index[Any]:
     """Return labels in the plainest index that holds them, so that the same data from any library is the same."""
     if getattr(categories, "tz", None) is not None:
-        raise _zoned(attribute)
+        raise _zone(attribute)
     if isinstance(categories, pd.PeriodIndex):
         raise InvalidTableError(
             f"attribute {attribute!r} has periods; convert them to dates with to_timestamp(), or to text"

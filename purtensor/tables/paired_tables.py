@@ -109,8 +109,8 @@ def share_profiles(p: CodedTable, q: CodedTable) -> SharedProfiles:
         One table has mass in a category that the other does not list.
     """
     require_same_attributes((p.domain, q.domain), ("p", "q"))
-    q_codes = _translated(q, "q", p.domain, "p")
-    _translated(p, "p", q.domain, "q")
+    q_codes = _translate(q, "q", p.domain, "p")
+    _translate(p, "p", q.domain, "q")
     joint = [np.concatenate([own, other]) for own, other in zip(p.codes, q_codes, strict=True)]
     group, _ = group_profiles(joint, p.domain.sizes)
     count = len(p.values)
@@ -155,7 +155,7 @@ def _upper_half(a: FloatArray | np.float64) -> FloatArray:
     return np.asarray(big - (big - a))
 
 
-def _translated(coded: CodedTable, name: str, onto: Domain, onto_name: str) -> tuple[IntArray, ...]:
+def _translate(coded: CodedTable, name: str, onto: Domain, onto_name: str) -> tuple[IntArray, ...]:
     """Return the codes of a table in the categories of another, every one of them known there."""
     columns = translated(coded, onto)
     for attribute, column, categories in zip(onto.attributes, columns, onto.categories, strict=True):

@@ -13,7 +13,7 @@ from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
 
 
-def looked_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatArray:
+def look_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatArray:
     """Return the table's value at each profile of the domain given by codes, 0 where the table has none."""
     own = domain_of(table)
     flat = table.transpose(*table.dims).values.reshape(-1)

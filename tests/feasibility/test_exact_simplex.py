@@ -23,7 +23,7 @@ from tests.feasibility.oracle import decide
 def test_exact_answer__decides_alone(kind, seed, monkeypatch):
     problem = drawn(seed, kind)
     answer = decide(*problem.rows())
-    for other in ("_refuting_cut", "_searched", "_by_programs"):
+    for other in ("_refuting_cut", "_search", "_by_programs"):
         monkeypatch.setattr(verdict, other, lambda problem, targets: None)
     diagnosis = pt.diagnose(problem.reference, problem.constraints)
     assert [*faults(problem, answer, diagnosis)] == []

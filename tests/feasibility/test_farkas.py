@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.feasibility import explain_zeros as emptied
+from purtensor.feasibility import conflict as emptied
+from purtensor.feasibility.conflict import emptying_proof
 from purtensor.feasibility.diagnose import diagnose_table
-from purtensor.feasibility.explain_zeros import emptying_proof
 from purtensor.feasibility.farkas import extended, fitted, prove, rounded, spread_whole, tidy
 from tests.constraints.exact import dense_matrix
 

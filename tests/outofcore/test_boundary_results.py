@@ -142,7 +142,7 @@ def test_resume__has_the_same_bits_wherever_the_run_broke_off(tmp_path, calls):
     [
         (doubts, "diagnose_slabs"),
         (diagnose, "restricted"),
-        (on_face, "begun_at_reference"),
+        (on_face, "begin_at_reference"),
         (on_face, "keep"),
     ],
 )

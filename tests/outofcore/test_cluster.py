@@ -81,14 +81,14 @@ def killed(error):
 
 def test_map_each__a_call_that_kills_its_workers(small, monkeypatch):
     error = distributed.scheduler.KilledWorker("sweep_pass(12)-0f3a", None, 3)
-    monkeypatch.setattr(engine, "computed_by", killed(error))
+    monkeypatch.setattr(engine, "compute_by", killed(error))
     with pytest.raises(pt.errors.StoreError, match=r"the call sweep_pass\(12\) was lost 3 times in one pass.*memory"):
         engine.map_each(abs, range(3))
 
 
 def test_map_each__a_scheduler_that_forgets(small, monkeypatch):
     gone = distributed.client.FutureCancelledError("abs(1)-2", "scheduler-connection-lost", "Please check.")
-    monkeypatch.setattr(engine, "computed_by", killed(gone))
+    monkeypatch.setattr(engine, "compute_by", killed(gone))
     with pytest.raises(pt.errors.StoreError, match=r"scheduler is gone.*connection-lost.*then resume$"):
         engine.map_each(abs, range(3))
 

@@ -36,14 +36,14 @@ def emptied_then_refuted():
 
 def steps_of(monkeypatch):
     """The list to which every search adds how many steps it took."""
-    found, real = [], diagnose._searched
+    found, real = [], diagnose._search
 
     def told(*arguments):
         search = real(*arguments)
         found.append((len(search.steps), type(search.end).__name__))
         return search
 
-    monkeypatch.setattr(diagnose, "_searched", told)
+    monkeypatch.setattr(diagnose, "_search", told)
     return found
 
 

@@ -92,7 +92,7 @@ def test_save__a_stored_table(tmp_path):
 
 
 def test_save__a_copy_that_came_into_being_meanwhile_stays(result, tmp_path, monkeypatch):
-    linked = saved._linked
+    linked = saved._link
 
     def slow(source, target):
         if not (tmp_path / "kept").exists():
@@ -100,7 +100,7 @@ def test_save__a_copy_that_came_into_being_meanwhile_stays(result, tmp_path, mon
             (tmp_path / "kept" / "mine").write_text("mine")
         return linked(source, target)
 
-    monkeypatch.setattr(saved, "_linked", slow)
+    monkeypatch.setattr(saved, "_link", slow)
     with pytest.raises(pt.errors.StoreError, match="kept now exists"):
         pt.save(result, tmp_path / "kept")
     assert [one.name for one in (tmp_path / "kept").iterdir()] == ["mine"]
@@ -108,14 +108,14 @@ def test_save__a_copy_that_came_into_being_meanwhile_stays(result, tmp_path, mon
 
 
 def test_save__two_copies_to_one_place_do_not_meet(result, tmp_path, monkeypatch):
-    linked = saved._linked
+    linked = saved._link
 
     def other_first(source, target):
-        monkeypatch.setattr(saved, "_linked", linked)
+        monkeypatch.setattr(saved, "_link", linked)
         pt.save(result, tmp_path / "kept")
         return linked(source, target)
 
-    monkeypatch.setattr(saved, "_linked", other_first)
+    monkeypatch.setattr(saved, "_link", other_first)
     with pytest.raises(pt.errors.StoreError, match="kept now exists"):
         pt.save(result, tmp_path / "kept")
     assert_same(pt.load(tmp_path / "kept"), result)

@@ -14,7 +14,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import rows_face as row_face
 from purtensor.outofcore import rows_problem as rows
 from purtensor.outofcore.face_parts import written
-from purtensor.outofcore.folders import made_once
+from purtensor.outofcore.folders import make_once
 from tests.outofcore.test_boundary import forced_case
 from tests.outofcore.test_project import SETS, assert_equal, by_profile, people, targets
 from tests.outofcore.test_rows_face import SOLVING, doubting, no_slabs, small_parts  # noqa: F401  # fixtures
@@ -128,18 +128,18 @@ def made(text):
 
 def test_made_once__of_two_the_first_is_kept(tmp_path):
     def second(place):
-        assert made_once(tmp_path / "f", made("first")) == {"text": "first"}
+        assert make_once(tmp_path / "f", made("first")) == {"text": "first"}
         return made("second")(place)
 
-    assert made_once(tmp_path / "f", second) == {"text": "first"}
+    assert make_once(tmp_path / "f", second) == {"text": "first"}
     assert (tmp_path / "f" / "text").read_text() == "first"
     assert [one.name for one in tmp_path.iterdir()] == ["f"]
 
 
 def test_made_once__what_is_not_whole_is_made_anew(tmp_path):
-    made_once(tmp_path / "f", made("first"))
+    make_once(tmp_path / "f", made("first"))
     (tmp_path / "f" / "made").unlink()
-    assert made_once(tmp_path / "f", made("second")) == {"text": "second"}
+    assert make_once(tmp_path / "f", made("second")) == {"text": "second"}
     assert (tmp_path / "f" / "text").read_text() == "second"
     assert [one.name for one in tmp_path.iterdir()] == ["f"]
 
@@ -150,7 +150,7 @@ def test_made_once__no_room_for_the_folder(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.rename", full)
     with pytest.raises(pt.errors.StoreError, match="f cannot be written: No space left"):
-        made_once(tmp_path / "f", made("first"))
+        make_once(tmp_path / "f", made("first"))
     assert not any(tmp_path.iterdir())
 
 

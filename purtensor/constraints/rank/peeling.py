@@ -117,14 +117,14 @@ class Peeled:
             )
             moduli.append(prime)
             residues.append(extended)
-            found = _centred(residues, moduli)
+            found = _centre(residues, moduli)
             # a sum below the product of the primes that vanishes modulo each of them is 0
             if math.prod(moduli) > 2 * (len(core.starts) + 1) * int(np.abs(found).max()):
                 break
         return found
 
 
-def _centred(residues: list[IntArray], moduli: list[int]) -> IntArray:
+def _centre(residues: list[IntArray], moduli: list[int]) -> IntArray:
     """Return the whole numbers of smallest size with the given residues."""
     if len(moduli) == 1:
         half = moduli[0] // 2

@@ -37,12 +37,12 @@ class RedundantRow:
             return f"{own} has no profile"
         left = own if self.multiplier == 1 else f"{self.multiplier} ({own})"
         terms = zip(self.rows[:_SHOWN].tolist(), self.weights[:_SHOWN].tolist(), strict=True)
-        text = "".join(f" {_signed(weight)}({self.system.row_label(row)})" for row, weight in terms)
+        text = "".join(f" {_sign(weight)}({self.system.row_label(row)})" for row, weight in terms)
         more = f" and {len(self.rows) - _SHOWN} more terms" if len(self.rows) > _SHOWN else ""
         return f"{left} is {text.removeprefix(' + ').removeprefix(' ')}{more}"
 
 
-def _signed(weight: int) -> str:
+def _sign(weight: int) -> str:
     size = "" if abs(weight) == 1 else f"{abs(weight)} "
     return f"{'-' if weight < 0 else '+'} {size}"
 

@@ -144,7 +144,7 @@ class SlabBySlab:
                 used = used[used != place]
                 yield Proof(int(rows[place]), int(weights[place]), rows[used], -weights[used])
         for row, weights, parts in zip(dependent, relations, pieces, strict=True):
-            yield _joined(row, self.vectors, weights, parts)
+            yield _join(row, self.vectors, weights, parts)
 
     def _explain(self, x: int, number: IntArray, relations: list[IntArray]) -> tuple[IntArray, RankProfile]:
         """Return the local rows of a slab, and the rank profile of its matrix with one more row for each relation.
@@ -167,7 +167,7 @@ class SlabBySlab:
         return rows, rank_profile(Explicit(matrix), explain=True)
 
 
-def _joined(row: int, vectors: NullVectors, weights: IntArray, parts: list[tuple[int, IntArray, IntArray]]) -> Proof:
+def _join(row: int, vectors: NullVectors, weights: IntArray, parts: list[tuple[int, IntArray, IntArray]]) -> Proof:
     """Return the proof of a coupling row from its relation and what each slab contributes to it."""
     scale = math.lcm(*(multiplier for multiplier, _, _ in parts)) if parts else 1
     used = np.flatnonzero(weights)

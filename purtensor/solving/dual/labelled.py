@@ -21,7 +21,7 @@ from purtensor.errors import InconsistentTargetsError, InvalidOptionError, Inval
 from purtensor.solving.dual.question import DISTANCES, Question
 from purtensor.solving.scaling import scaled_to
 from purtensor.tables.coded import CodedTable, domain_of, encode
-from purtensor.tables.values_at import looked_up
+from purtensor.tables.values_at import look_up
 
 Bound: TypeAlias = "float | Table | None"
 Bounds: TypeAlias = "tuple[Bound, Bound] | None"
@@ -294,8 +294,8 @@ def _end(coded: CodedTable, given: Bound, missing: float, name: str) -> FloatArr
     scope = domain_of(given).attributes
     domain = coded.domain.select(scope)
     codes = coded.columns(scope)
-    values = looked_up(given, domain, codes)
-    listed = looked_up(xr.ones_like(given, dtype=np.float64), domain, codes) > 0.0
+    values = look_up(given, domain, codes)
+    listed = look_up(xr.ones_like(given, dtype=np.float64), domain, codes) > 0.0
     if np.isnan(values).any() or (values < 0).any():
         raise InvalidTableError(f"{name} must not have negative numbers")
     return np.where(listed, values, missing)

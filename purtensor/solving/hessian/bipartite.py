@@ -154,8 +154,8 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     cells = rows * columns
     if cells > LARGEST_SLAB or system.profiles < _LOWEST_FILL * cells * slabs.count:
         return None
-    code = _taken((row_code * columns).astype(smallest_unsigned(cells)), system.index[main])
-    code += _taken(column_code.astype(code.dtype), system.index[second])
+    code = _take((row_code * columns).astype(smallest_unsigned(cells)), system.index[main])
+    code += _take(column_code.astype(code.dtype), system.index[second])
     coupling_rows, number = _numbers(system, slabs, independent, code, cells)
     if number is None:
         return None
@@ -187,7 +187,7 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     )
 
 
-def _taken(values: IntArray, places: IntArray) -> IntArray:
+def _take(values: IntArray, places: IntArray) -> IntArray:
     """Return the values at the places, without numpy's int64 copy of these."""
     found = np.empty(len(places), dtype=values.dtype)
     take(values, places, found)
@@ -210,9 +210,9 @@ def _numbers(
     kept = np.flatnonzero(independent[block])
     place = np.full(block.stop - block.start, -1, dtype=np.int32)
     place[kept] = np.arange(len(kept))
-    own = _taken(place, system.index[slabs.outside[0]])
+    own = _take(place, system.index[slabs.outside[0]])
     put(number, code, own)
-    if not np.array_equal(_taken(number, code), own):
+    if not np.array_equal(_take(number, code), own):
         return np.empty(0, dtype=np.int64), None
     return block.start + kept, number.astype(np.int64)
 

@@ -96,7 +96,7 @@ def factorized_hessian_of(problem: Problem, solves: int, most_seconds: float) ->
     if cost.factorized <= cost.conjugate:
         found = hessian_of(problem)
         return None if isinstance(found, Conjugate) else found
-    return _factorized(problem, cost, most_seconds / solves)
+    return _factorize(problem, cost, most_seconds / solves)
 
 
 def share_form(problem: Problem, like: Problem) -> None:
@@ -114,11 +114,11 @@ _KNOWN: WeakKeyDictionary[Problem, Hessian] = WeakKeyDictionary()
 
 def _build(problem: Problem) -> Hessian:
     cost = estimate(problem.system, problem.slabs)
-    found = None if cost.conjugate < cost.factorized else _factorized(problem, cost, cost.conjugate)
+    found = None if cost.conjugate < cost.factorized else _factorize(problem, cost, cost.conjugate)
     return found or Conjugate(problem.system, "conjugate gradients")
 
 
-def _factorized(problem: Problem, cost: Cost, most_seconds: float) -> Hessian | None:
+def _factorize(problem: Problem, cost: Cost, most_seconds: float) -> Hessian | None:
     """Return the cheaper form that factorises; None where it is dearer, or the exact algebra beyond the memory."""
     try:
         independence = independent_rows(problem.system)

@@ -97,7 +97,7 @@ def find_dialect(path: Path, options: TextOptions) -> Dialect:
     if not start.strip():
         raise FileFormatError(f"{path} is empty", code="empty-file", where=str(path))
     encoding = options.encoding or next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
-    text = _decoded(start, encoding, path)
+    text = _decode(start, encoding, path)
     if "\0" in text:
         raise null_character(path)
     marked = _SEP_LINE.match(text)
@@ -161,7 +161,7 @@ def no_such_character(
     )
 
 
-def _decoded(start: bytes, encoding: str, path: Path) -> str:
+def _decode(start: bytes, encoding: str, path: Path) -> str:
     try:
         return codecs.getincrementaldecoder(encoding)().decode(start).removeprefix("\ufeff")
     except UnicodeDecodeError as error:

@@ -45,12 +45,12 @@ def moved_into(partial: Path, path: Path) -> None:
         Something came into being there meanwhile; it stays as it is.
     """
     if is_there(path):
-        raise _taken(path)
+        raise _take(path)
     try:
         os.rename(partial, path)
     except OSError as error:
         if is_there(path):
-            raise _taken(path) from error
+            raise _take(path) from error
         raise
     _OPEN.discard(partial.name)
 
@@ -74,7 +74,7 @@ def moved_over(partial: Path, path: Path) -> None:
         finally:
             given_up(aside)
         return
-    raise _taken(path)
+    raise _take(path)
 
 
 def given_up(partial: Path) -> None:
@@ -95,7 +95,7 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def _taken(path: Path) -> StoreError:
+def _take(path: Path) -> StoreError:
     return StoreError(
         f"{path} now exists: another program wrote it in the meantime, and it is kept; give a new folder, or "
         "remove it first"

@@ -75,7 +75,7 @@ def merged_of(problem: Problem, order: tuple[int, ...]) -> Merged | None:
     """Return the groups for sweeps in this order, None where merging gains nothing; kept while the problem lives."""
     known = _KNOWN.setdefault(problem, {})
     if order not in known:
-        known[order] = _built(problem, order)
+        known[order] = _build(problem, order)
     return known[order]
 
 
@@ -87,7 +87,7 @@ def forget_groups(problem: Problem) -> None:
     _KNOWN.pop(problem, None)
 
 
-def _built(problem: Problem, order: tuple[int, ...]) -> Merged | None:
+def _build(problem: Problem, order: tuple[int, ...]) -> Merged | None:
     profiles = len(problem.reference)
     if profiles < SMALLEST:
         return None

@@ -37,7 +37,7 @@ def spans_the_range(problem: Problem) -> bool:
     return bool(problem.reference.min() < SMALL or problem.targets.min() < SMALL)
 
 
-def _relaxed(relaxation: float, *arguments: Any) -> float:
+def _relax(relaxation: float, *arguments: Any) -> float:
     make: Callable[..., float] = relaxed_sweep_in_logarithms
     return make(*arguments, relaxation)
 
@@ -65,7 +65,7 @@ class InLogarithms:
     @classmethod
     def at(cls, problem: Problem, order: IntArray, potentials: FloatArray, relaxation: float = 1.0) -> InLogarithms:
         """Return the sweeps that start at the given potentials."""
-        make = sweep_in_logarithms if relaxation == 1.0 else partial(_relaxed, relaxation)
+        make = sweep_in_logarithms if relaxation == 1.0 else partial(_relax, relaxation)
         return cls._made(problem, order, potentials, make)
 
     @classmethod

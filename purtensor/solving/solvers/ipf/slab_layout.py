@@ -78,7 +78,7 @@ def crossing_of(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
         return None
     known = _KNOWN.setdefault(problem, {})
     if order not in known:
-        known[order] = _built(problem, order)
+        known[order] = _build(problem, order)
     return known[order]
 
 
@@ -90,7 +90,7 @@ def forget_crossings(problem: Problem) -> None:
     _KNOWN.pop(problem, None)
 
 
-def _built(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
+def _build(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     slabs = problem.slabs
     if slabs is None or len(slabs.inside) != 2:
         return None

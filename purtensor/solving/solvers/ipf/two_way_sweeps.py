@@ -76,7 +76,7 @@ def two_way_of(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
         return None
     known = _KNOWN.setdefault(problem, {})
     if order not in known:
-        known[order] = _built(problem, order)
+        known[order] = _build(problem, order)
     return known[order]
 
 
@@ -88,7 +88,7 @@ def forget_two_way(problem: Problem) -> None:
     _KNOWN.pop(problem, None)
 
 
-def _built(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
+def _build(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
     rows, columns = (problem.system.block(k) for k in order)
     count, width = rows.stop - rows.start, -(-(columns.stop - columns.start) // WIDTH) * WIDTH
     profiles = len(problem.reference)
