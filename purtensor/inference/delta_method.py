@@ -19,6 +19,7 @@ from purtensor.inference.influence import Influence
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.log_reference import require_masses
 from purtensor.projection.result import Projection, require_projection
+from purtensor.projection.solved import in_its_engine
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import (
@@ -202,6 +203,7 @@ class StandardErrors(Shown):
         return found
 
 
+@in_its_engine
 def standard_errors(
     result: Projection, *, size: int, data: Table | None = None, targets: Sequence[str] | None = None
 ) -> StandardErrors:

@@ -8,6 +8,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.inference.dependence import Dependence
+from purtensor.kernels.engine import engine_for
 from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.hessian.refined import refined_solve
@@ -40,6 +41,10 @@ class Influence:
 
     def of(self, gradient: FloatArray) -> FloatArray:
         """Return dh/df for each profile of the data, up to a constant (notes/standard_errors.md, equation 5)."""
+        with engine_for(self.problem.index.size):
+            return self._of(gradient)
+
+    def _of(self, gradient: FloatArray) -> FloatArray:
         potentials = self._adjoint(gradient)
         found = np.zeros(len(self.f))
         for dependence in self.dependences:

@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.result import Projection, require_projection
-from purtensor.projection.solved import solved_arrays
+from purtensor.projection.solved import in_its_engine, solved_arrays
 from purtensor.solving.convergence.linear_sweep import LinearSweep
 from purtensor.solving.convergence.rates import Spectrum, distinct_rates, spectrum_of
 from purtensor.solving.convergence.trend import Trend, trend_of
@@ -104,6 +104,7 @@ class ConvergenceRate(Shown):
         return found.sort_values("share", ascending=False, kind="stable", ignore_index=True)
 
 
+@in_its_engine
 def convergence_rate(
     result: Projection, *, order: Sequence[int] | None = None, relaxation: float = 1.0
 ) -> ConvergenceRate:

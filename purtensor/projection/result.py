@@ -18,7 +18,7 @@ from purtensor.projection.derivatives import Derivatives, Gradient
 from purtensor.projection.evidence import Evidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
 from purtensor.projection.log_reference import IN_MASS, support_of
-from purtensor.projection.solved import solved_arrays, solved_point
+from purtensor.projection.solved import in_its_engine, solved_arrays, solved_point
 from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.termination import Termination
@@ -155,6 +155,7 @@ class Projection(Shown, Generic[TableT]):
         return self.evidence.objective if isinstance(self.evidence, GeneralEvidence) else self.divergence
 
     @property
+    @in_its_engine
     def log_ratio_bound(self) -> float:
         """Proved: |log(q / table)| <= this on every profile with mass, q being the exact projection; in nats.
 
@@ -168,6 +169,7 @@ class Projection(Shown, Generic[TableT]):
         labelled, point = solved_point(cast("Projection[Any]", self))
         return log_ratio_bound(ArraySpace(labelled.arrays), point)
 
+    @in_its_engine
     def jvp(self, targets: Sequence[Table | None] | None = None, log_reference: Table | None = None) -> Table:
         """Return the change of the projection for small changes of its targets and its reference, to first order.
 
@@ -195,6 +197,7 @@ class Projection(Shown, Generic[TableT]):
         """
         return self._derivatives().forward(targets, log_reference)
 
+    @in_its_engine
     def vjp(self, gradient: Table) -> Gradient:
         """Return the derivatives of a number h of the projection with respect to its targets and its reference.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from purtensor._typing import FloatArray
+from purtensor.kernels.engine import engine_for
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.log_reference import IN_MASS, problem_of
@@ -15,6 +18,20 @@ from purtensor.solving.problem import LabelledProblem
 
 if TYPE_CHECKING:
     from purtensor.projection.result import Projection
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def in_its_engine(function: Function) -> Function:
+    """Return a function of a projection whose kernels run in numpy where those of the projection itself would."""
+
+    @wraps(function)
+    def chosen(result: Any, *arguments: Any, **options: Any) -> Any:
+        profiles = getattr(getattr(result, "reference", None), "size", 0)  # what is no projection is refused inside
+        with engine_for(profiles * len(getattr(result, "constraints", ()))):
+            return function(result, *arguments, **options)
+
+    return cast(Function, chosen)
 
 
 def solved_arrays(result: Projection[Any]) -> tuple[LabelledProblem, FloatArray]:

@@ -10,10 +10,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import purtensor as pt
 from purtensor._threads import for_each_chunk
 from purtensor.kernels import engine as module
+from purtensor.kernels._jit import Kernel
 from purtensor.kernels.engine import engine, engine_for, has_kept_kernels, prefers_numpy, runs_in_numpy
 from purtensor.kernels.newton.line_search import curvature
 
@@ -205,3 +207,38 @@ def test_project__of_masses_near_the_end_of_the_range_warns_of_nothing_in_numpy(
     with engine(plain=True):
         found = pt.project(f, pt.parity(f, response="y", protected="s"), solver=pt.Newton(), on_failure="return")
     assert found.residual_l1 <= 1.0
+
+
+def drawn_table() -> xr.DataArray:
+    values = np.random.default_rng(0).random((2, 3, 4)) + 0.1
+    return xr.DataArray(values / values.sum(), dims=["y", "s", "x"], coords={"y": [0, 1], "s": range(3), "x": range(4)})
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda found: pt.standard_errors(found, size=1000).table.values,
+        lambda found: found.jvp(log_reference=found.reference * 0.0 + np.arange(found.reference.size).reshape(2, 3, 4)),
+        lambda found: found.vjp(found.reference * found.reference).log_reference.values,
+        lambda found: np.array([found.log_ratio_bound]),
+    ],
+    ids=["standard_errors", "jvp", "vjp", "log_ratio_bound"],
+)
+def test_what_is_asked_of_a_projection__is_the_same_in_both_forms(of):
+    f = drawn_table()
+    answers = []
+    for plain in (True, False):
+        with engine(plain=plain):
+            answers.append(np.asarray(of(pt.project(f, pt.pur(f, response="y", protected="s"), tolerance=1e-13))))
+    assert np.abs(answers[0]).max() > 0
+    assert answers[0] == pytest.approx(answers[1], rel=1e-6, abs=1e-12)
+
+
+def test_standard_errors__compile_nothing_where_no_kernels_are_kept(unpinned):
+    f = drawn_table()
+    unpinned.setattr(module, "has_kept_kernels", lambda: False)
+    asked = []
+    unpinned.setattr(Kernel, "dispatcher", property(lambda kernel: asked.append(kernel) or kernel.py_func))
+    found = pt.project(f, pt.pur(f, response="y", protected="s"))
+    assert (pt.standard_errors(found, size=1000).table.values > 0).all()
+    assert not asked
