@@ -45,6 +45,27 @@ def test_errors_on_others__are_those_of_bootstraps(ratio: bool) -> None:
     assert np.abs(spread[others] / errors[others] - 1).max() < 0.05 + 3 * noise
 
 
+def test_errors_on_others__intervals_cover_the_mean_of_simulated_splits() -> None:
+    times = 400 if THOROUGH else 60
+    everybody, rng = pt.empirical(pt.datasets.adult()), np.random.default_rng(3)
+    found, errors = [], []
+    for _ in range(times):
+        train, test = (pt.sample(everybody, size, seed=rng) for size in (30_725, 15_318))
+        f = pt.regularize(train, 1e-4, response=RESPONSE)
+        q = pt.project(f, pt.pur(f, response=RESPONSE, protected=PROTECTED))
+        told = pt.attributable_disparity(pt.predict(q.table, test, response=RESPONSE, unseen="marginal"), **ROLES)
+        found.append(told.to_series())
+        known = errors_on_others(pt.standard_errors(q, size=30_725), test, **ROLES).to_series()
+        errors.append(known.reindex(found[-1].index))
+    values = np.array(found)
+    off, widths = np.abs(values - values.mean(axis=0)), 1.959964 * np.array(errors)
+    others = (off > 0).any(axis=0)
+    assert others.sum() == 6
+    covered = (off <= widths)[:, others].mean()
+    # three of the six are free; three standard errors of a share of 95 %
+    assert covered == pytest.approx(0.95, abs=3 * np.sqrt(0.95 * 0.05 / (3 * times)))
+
+
 def test_errors_on_others__of_people_without_end_are_those_of_q_alone() -> None:
     people = pt.tabulate({"sex": ["f", "m"]}, weights=[10, 10])
     counts = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[40, 10, 30, 20])
