@@ -179,7 +179,7 @@ RETURNED = {
 
 
 @pytest.mark.parametrize("name", [name for name in stub_names() if not name.endswith(("Error", "Warning"))])
-def test_examples__of_public_names_run(name: str) -> None:
+def test_examples__of_public_names_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = {key: thing for key, thing in public_objects().items() if key.split(".")[0] == name}
     if not objects:
         pytest.skip(f"{name} is a module without functions of its own, or plain data")
@@ -190,6 +190,8 @@ def test_examples__of_public_names_run(name: str) -> None:
         assert key in RETURNED or any(test.examples for test in tests), f"{key} has no example"
         for test in tests:
             report: list[str] = []
+            (tmp_path / key).mkdir(exist_ok=True)
+            monkeypatch.chdir(tmp_path / key)
             outcome = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
             assert outcome.failed == 0, "".join(report)
 

@@ -119,6 +119,11 @@ def _ratio(disparity: Disparity) -> str:
     return told if spread is None else f"{told}({1000 * spread:.0f})"
 
 
+def _above_rounding(miss: float | None) -> str:
+    """Return a miss in words; what is below 1e-15 is rounding, which differs from one machine to the next."""
+    return "" if miss is None else f"{miss:.1e}" if miss >= 1e-15 else "< 1e-15"
+
+
 def show_costs(study: AdultStudy) -> None:
     """Print what each projection costs and how well it is solved."""
     rows = [
@@ -127,8 +132,8 @@ def show_costs(study: AdultStudy) -> None:
             f"{cost.divergence:.9f}",
             f"{cost.utility_error_train:.2e}",
             f"{cost.utility_error_test:.2e}",
-            "" if cost.residual is None else f"{cost.residual:.1e}",
-            "" if cost.tv_bound is None else f"{cost.tv_bound:.1e}",
+            _above_rounding(cost.residual),
+            _above_rounding(cost.tv_bound),
             "" if cost.sweeps is None else str(cost.sweeps),
         )
         for cost in study.costs

@@ -172,10 +172,9 @@ class StoredMarginal:
 
     Examples
     --------
-    >>> import tempfile
     >>> import purtensor as pt
     >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
-    >>> stored = pt.store_table(counts, tempfile.mkdtemp() + "/counts.zarr")
+    >>> stored = pt.store_table(counts, "counts.zarr")
     >>> pt.results.StoredMarginal(stored, ("age",)).in_memory()
     Marginal(age: 2 profiles, total 3)
     """

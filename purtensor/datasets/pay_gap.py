@@ -105,11 +105,10 @@ def gender_pay_gap(
 
     Examples
     --------
-    >>> import pandas as pd, purtensor as pt, tempfile, pathlib
+    >>> import pandas as pd, purtensor as pt
     >>> rows = pd.DataFrame({"year": 2013, "sex": [1, 2, 2], "realhrwage": [25.0, 8.0, 31.5]})
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "cps.csv"
-    >>> rows.to_csv(path)
-    >>> pt.datasets.gender_pay_gap(path, attributes=["gender", "year"]).values
+    >>> rows.to_csv("cps.csv")
+    >>> pt.datasets.gender_pay_gap("cps.csv", attributes=["gender", "year"]).values
     array([2., 1.])
     """
     names = chosen_attributes(attributes, WAGE_STUDY, ATTRIBUTES, "the gender-pay-gap data")

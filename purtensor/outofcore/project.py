@@ -162,11 +162,9 @@ def resume(
 
     Examples
     --------
-    >>> import tempfile
     >>> import purtensor as pt
-    >>> folder = tempfile.mkdtemp()
     >>> counts = pt.tabulate({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}, weights=[1, 2, 3, 5])
-    >>> stored = pt.store_table(counts, folder + "/counts.zarr")
+    >>> stored = pt.store_table(counts, "counts.zarr")
     >>> target = pt.marginals_of(pt.tabulate({"a": [0, 1], "b": [0, 1]}), ["a", "b"])
     >>> stopped = pt.project(stored, target, max_iterations=0, on_failure="return")
     >>> pt.resume(stopped.path, max_iterations=100).converged

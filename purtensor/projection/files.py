@@ -58,12 +58,10 @@ def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, pa
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> import purtensor as pt
     >>> counts = pt.tabulate({"sex": ["f", "m", "m"]})
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.csv"
-    >>> pt.save(counts, path)
-    >>> pt.load(path).equals(counts)
+    >>> pt.save(counts, "counts.csv")
+    >>> pt.load("counts.csv").equals(counts)
     True
     """
     path_text(path)
@@ -105,11 +103,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> import purtensor as pt
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.nc"
-    >>> pt.save(pt.tabulate({"sex": ["f", "m", "m"]}), path)
-    >>> pt.load(path).values
+    >>> pt.save(pt.tabulate({"sex": ["f", "m", "m"]}), "counts.nc")
+    >>> pt.load("counts.nc").values
     array([1., 2.])
     """
     name = path_text(path)

@@ -182,12 +182,11 @@ def open_records(
 
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> from pathlib import Path
     >>> import purtensor as pt
     >>> from purtensor.records.files import open_records
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "survey.csv"
-    >>> _ = path.write_text("sex;age\nf;?\nm;40\nf;31\n")
-    >>> counts = pt.tabulate(open_records(path, missing_values=["?"]), missing="drop")
+    >>> _ = Path("survey.csv").write_text("sex;age\nf;?\nm;40\nf;31\n")
+    >>> counts = pt.tabulate(open_records("survey.csv", missing_values=["?"]), missing="drop")
     >>> counts.to_series().to_dict()
     {('f', 31): 1.0, ('m', 40): 1.0}
     """

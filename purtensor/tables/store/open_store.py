@@ -68,10 +68,9 @@ def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *,
 
     Examples
     --------
-    >>> import tempfile
     >>> import purtensor as pt
     >>> counts = pt.tabulate({"sex": ["f", "m", "m"], "age": ["old", "old", "young"]})
-    >>> stored = pt.store_table(counts, tempfile.mkdtemp() + "/counts.zarr")
+    >>> stored = pt.store_table(counts, "counts.zarr")
     >>> stored.profiles, stored.total
     (3, 3.0)
     """

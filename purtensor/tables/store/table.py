@@ -138,11 +138,9 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
 
     Examples
     --------
-    >>> import tempfile
     >>> import purtensor as pt
-    >>> path = tempfile.mkdtemp() + "/counts.zarr"
-    >>> stored = pt.store_table(pt.tabulate({"sex": ["f", "m", "m"]}), path)
-    >>> pt.results.open_table(path).to_table().values
+    >>> stored = pt.store_table(pt.tabulate({"sex": ["f", "m", "m"]}), "counts.zarr")
+    >>> pt.results.open_table("counts.zarr").to_table().values
     array([1., 2.])
     """
     require_store(path)
