@@ -67,7 +67,7 @@ def draw(function: str, *shown: Any, **options: Any) -> Axes:
 
 
 def facts_as_text(title: str, facts: Mapping[str, str]) -> str:
-    """Return the title and the facts below it, one a line.
+    """Return the title and the facts below it, one per line.
 
     Examples
     --------

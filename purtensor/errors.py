@@ -54,13 +54,13 @@ class PurtensorError(Exception):
     Attributes
     ----------
     code
-        A stable word for the kind of fault, for programs; the reference lists all of them.
+        A stable identifier of the kind of error, for programs; the reference lists all codes.
     where
-        The file, attribute, option or constraint that it is about, where there is one.
+        The file, attribute, option or constraint concerned, if any.
     expected, got
         What was wanted, and what came: values, or their text where the message is "... must be ..., got ...".
     hint
-        What to type or do; the message ends with it.
+        What to do; the message ends with it.
     """
 
     code: str = "error"
@@ -134,19 +134,19 @@ class PurtensorWarning(UserWarning):
 
 
 class NotConvergedWarning(PurtensorWarning):
-    """A projection whose constraints are not met, where the caller asked for a warning."""
+    """The constraints of a projection are not met, and `on_failure` is "warn"."""
 
 
 class UndefinedRatioWarning(PurtensorWarning):
-    """A ratio with nothing to compare to: its denominator is 0, and the ratio is NaN."""
+    """A ratio has the denominator 0, so it is NaN."""
 
 
 class UnfairDecisionsWarning(PurtensorWarning):
-    """Decisions that do not keep the parity of the probabilities that they are taken from."""
+    """Decisions do not have the parity of the probabilities that they are based on."""
 
 
 class SuspiciousColumnWarning(PurtensorWarning):
-    """A column that nobody named, and that is hardly the attribute it is taken for: a weight, an identifier, ages."""
+    """A column that is used by default is probably not an attribute, but a weight, an identifier or a number."""
 
 
 _MOST_NAMES = 30
@@ -164,7 +164,7 @@ class _KeyedError(PurtensorError, KeyError):
 
 
 class UnknownAttributeError(_KeyedError):
-    """An attribute that the table does not have."""
+    """The table has no attribute of this name."""
 
     @classmethod
     def among(cls, name: Hashable, attributes: Iterable[Hashable], where: str = "this table") -> UnknownAttributeError:
@@ -182,7 +182,7 @@ class UnknownAttributeError(_KeyedError):
 
 
 class UnknownCategoryError(_KeyedError):
-    """A category that the attribute does not have."""
+    """The attribute has no such category."""
 
     @classmethod
     def with_mass(
@@ -221,11 +221,11 @@ class UnknownCategoryError(_KeyedError):
 
 
 class InvalidTableError(PurtensorError, ValueError):
-    """A table that is no distribution: negative, not finite, empty, with repeated profiles, or of the wrong form."""
+    """A table is invalid: negative, not finite, empty, with repeated profiles, or of the wrong form."""
 
 
 class InvalidOptionError(PurtensorError, ValueError):
-    """An option with a value that it cannot have."""
+    """An option has an invalid value."""
 
     @classmethod
     def among(cls, what: str, value: object, known: Iterable[Hashable], told: str = "") -> InvalidOptionError:
@@ -243,7 +243,7 @@ class InvalidOptionError(PurtensorError, ValueError):
 
 
 class InconsistentTargetsError(PurtensorError, ValueError):
-    """Constraints that disagree on the total or on a marginal that they share."""
+    """Constraints contradict each other in their totals or in a marginal that they share."""
 
 
 class InfeasibleError(PurtensorError, ValueError):
@@ -252,7 +252,7 @@ class InfeasibleError(PurtensorError, ValueError):
     Attributes
     ----------
     diagnosis
-        The proof, in the data's own labels, where one was computed.
+        The proof, in the labels of the data, if one was computed.
     """
 
     def __init__(self, message: str, diagnosis: Any = None, **facts: object) -> None:
@@ -271,7 +271,7 @@ class NotConvergedError(PurtensorError, RuntimeError):
     Attributes
     ----------
     projection
-        The state so far, with its residual: a Projection with trace and potentials, or a Relaxation.
+        The current state, with its residual: a Projection with trace and potentials, or a Relaxation.
     """
 
     def __init__(self, message: str, projection: Projection | Relaxation | None = None, **facts: object) -> None:
@@ -285,12 +285,12 @@ class NotConvergedError(PurtensorError, RuntimeError):
 
 
 class TooLargeError(PurtensorError, MemoryError):
-    """A request for more memory than there is, refused before anything is allocated.
+    """A request needs more memory than is available; raised before anything is allocated.
 
     Attributes
     ----------
     bytes_needed, bytes_available
-        What was asked for and what this process can still get.
+        The required memory, and the memory available to this process.
     """
 
     def __init__(self, message: str, bytes_needed: int, bytes_available: int, **facts: object) -> None:
@@ -303,15 +303,15 @@ class TooLargeError(PurtensorError, MemoryError):
 
 
 class FileFormatError(PurtensorError, ValueError):
-    """A file that is damaged or that does not hold what was expected."""
+    """A file is damaged or has an unexpected format or content."""
 
 
 class StoreError(PurtensorError, OSError):
-    """A store on disk that is full, damaged, or lacks a part; what was complete before is still there."""
+    """A store on disk cannot be written, is damaged, or is incomplete; data that were complete before are kept."""
 
 
 class UnreadableFileError(PurtensorError, OSError):
-    """A file that is not there, is none, or may not be opened: told by path, with what was looked for.
+    """A file does not exist, is not a file, or may not be opened; the message has the path and the expected content.
 
     Attributes
     ----------
@@ -324,20 +324,20 @@ class UnreadableFileError(PurtensorError, OSError):
 
 
 class MissingFileError(UnreadableFileError, FileNotFoundError):
-    """A file that is not there, or that a link points to in vain."""
+    """A file does not exist, or is a broken link."""
 
 
 class NotAFileError(UnreadableFileError, IsADirectoryError):
-    """A folder where a file was asked for."""
+    """A path is a folder, but a file was expected."""
 
 
 class ForbiddenFileError(UnreadableFileError, PermissionError):
-    """A file that may not be opened."""
+    """A file may not be opened: permission is denied."""
 
 
 class MissingStoreError(StoreError, MissingFileError):
-    """A store on disk that is not there at all."""
+    """A store on disk does not exist."""
 
 
 class NoSlabsError(PurtensorError, ValueError):
-    """Constraints that no slab key splits into parts: such a problem is solved in memory only."""
+    """The constraints cannot be divided into slabs; such a problem can only be solved in memory or by L-BFGS."""

@@ -41,17 +41,17 @@ class HasReference(Protocol):
 def kl_divergence(p: Table | StoredTable, q: Table | StoredTable) -> float:
     """Return the Kullback-Leibler divergence D(p || q) of the tables divided by their totals, in nats.
 
-    Profiles are matched by attribute name and category label, whatever the order or the layout, on disk or in memory. A
-    profile without mass in p counts 0; one with mass in p and none in q, or not listed in q, makes the divergence
-    infinite. The result is never negative and right to the last digits, however near or far the tables are.
+    Profiles are matched by attribute name and category label, independently of order and layout, on disk or in memory.
+    A profile without mass in p contributes 0; a profile with mass in p and none in q, or not listed in q, makes the
+    divergence infinite. The result is never negative and accurate to the last digits, for tables near to and far from
+    each other.
 
     Raises
     ------
     UnknownAttributeError
         The tables are not over the same attributes.
     UnknownCategoryError
-        One table has mass in a category that the other does not even list: labels that were meant to be the same,
-        more often than an impossible event.
+        One table has mass in a category that the other does not list; usually the labels were meant to be the same.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def entropy(p: Table | StoredTable) -> float:
     Raises
     ------
     InvalidTableError
-        `p` is no table: negative, not finite, or without mass.
+        `p` is not a valid table: negative, not finite, or without mass.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _stored_entropy(p: Read) -> float:
 def total_variation(p: Table | StoredTable, q: Table | StoredTable) -> float:
     """Return the total variation distance of the tables divided by their totals: half the L1 distance, 0 to 1.
 
-    The same for `p, q` as for `q, p`; profiles that one of them lacks have the share 0 there.
+    It is symmetric in p and q; profiles that one table does not list have mass 0 there.
 
     Raises
     ------

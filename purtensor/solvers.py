@@ -1,7 +1,8 @@
-"""What a solver of your own is given and returns, and the sums that it needs; with the solvers that are built in.
+"""The interface of solvers, helper functions for user-defined solvers, and the built-in solvers.
 
-A solver is any object with a method `step(problem, iterate, budget)`. It moves the iterate and nothing else: the loop
-counts, judges, stops, keeps the trace and proves. What it remembers it keeps in `iterate.memory`, not in itself.
+A solver is any object with a method `step(problem, iterate, budget)`. It only updates the iterate: the loop counts
+iterations, tests convergence, stops, keeps the trace and computes the certificate. A solver keeps its state in
+`iterate.memory`, not in its own attributes.
 """
 
 from __future__ import annotations
@@ -136,10 +137,10 @@ def on_profiles(problem: Problem, potentials: FloatArray) -> FloatArray:
 
 
 def gain(problem: Problem, masses: FloatArray, change: FloatArray) -> float:
-    """Return what the dual gains when the potentials of the masses change, in the units of the targets.
+    """Return the change of the dual objective when the potentials change, in the units of the targets.
 
-    It is (b - C p).d - sum p (exp(z) - 1 - z) with z = C^T d (notes/duality.md, equation 4): two numbers that are each
-    accurate to their last digits, where the difference of two values of the dual is rounding from about 1e-16 on.
+    It is (b - C p).d - sum p (exp(z) - 1 - z) with z = C^T d (notes/duality.md, equation 4): both terms are accurate
+    to their last digits, whereas the difference of two values of the dual has rounding errors of about 1e-16.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ def gain(problem: Problem, masses: FloatArray, change: FloatArray) -> float:
     masses
         Shape (M,): p, before the change.
     change
-        Shape (D,): d, what is added to the potentials.
+        Shape (D,): d, the change of the potentials.
 
     Raises
     ------
@@ -175,7 +176,7 @@ def gain(problem: Problem, masses: FloatArray, change: FloatArray) -> float:
 
 
 def residual(problem: Problem, masses: FloatArray) -> Residual:
-    """Return by how much the masses miss the targets: the largest miss, and the L1 miss of the worst constraint.
+    """Return the residual of the masses: the largest miss of a target, and the L1 miss of the worst constraint.
 
     Parameters
     ----------
@@ -205,9 +206,9 @@ def residual(problem: Problem, masses: FloatArray) -> Residual:
 
 
 def hessian(problem: Problem, masses: FloatArray) -> sparse.csr_array:
-    """Return C diag(p) C^T as a sparse matrix, shape (D, D): it has at most K^2 entries a profile, K the constraints.
+    """Return C diag(p) C^T as a sparse matrix, shape (D, D): it has at most K^2 entries per profile, K the constraints.
 
-    Its rows are dependent; `solve_hessian` takes care of that, and of slabs.
+    Its rows are dependent; `solve_hessian` handles this, and uses slabs.
 
     Parameters
     ----------
@@ -242,7 +243,7 @@ def hessian(problem: Problem, masses: FloatArray) -> sparse.csr_array:
 
 
 def solve_hessian(problem: Problem, masses: FloatArray, right: FloatArray) -> FloatArray:
-    """Return d with C diag(p) C^T d = right, zero on dependent rows, in the form that pays for the problem.
+    """Return d with C diag(p) C^T d = right, zero on dependent rows, by the most efficient factorisation.
 
     With right = b - C p it is Newton's direction.
 
@@ -253,7 +254,7 @@ def solve_hessian(problem: Problem, masses: FloatArray, right: FloatArray) -> Fl
     masses
         Shape (M,): p, positive.
     right
-        Shape (D,): a right-hand side that respects what rows imply each other, as C p and b do.
+        Shape (D,): a right-hand side in the range of C, such as C p or b.
 
     Raises
     ------

@@ -44,57 +44,58 @@ def calibrate(
     on_failure: str = "raise",
     replicates: Any = None,
 ) -> Calibration:
-    """Return a weight for every record, so that the controls are met and the weights move as little as they can.
+    """Return weights for the records that meet the controls and are as close as possible to the design weights.
 
-    Minimised is the distance of the weights to the design weights, summed over the records: sum w log(w / d) - w + d
-    with "kl" (raking), sum (w - d)^2 / 2d with "linear" (the regression estimator), or the bounded "logit" of Deville
-    and Särndal. Records that no control tells apart are solved as one, and get the same ratio w / d.
+    The weights minimise the distance to the design weights, summed over the records: sum w log(w / d) - w + d with
+    "kl" (raking), sum (w - d)^2 / 2d with "linear" (the regression estimator), or the bounded "logit" of Deville and
+    Särndal. Records that no control distinguishes are solved as one group and get the same ratio w / d.
 
     Parameters
     ----------
     records
-        A data frame of pandas, polars or pyarrow, or a dict of arrays: one row a record.
+        A data frame of pandas, polars or pyarrow, or a dict of arrays, with one row per record.
     constraints
         Controls of any kind: Marginals, `total`, `mean`, `share`, `Linear`, intervals, soft targets. Their attributes
-        are columns of the records, or of the members. Or a frame of controls, as `template` lays it out.
+        are columns of the records, or of the members. Or a frame of controls in the layout of `template`.
     weights
-        The design weights: the name of a column, or one number a record; 1 each when None. Records of weight 0 stay 0.
+        The design weights: the name of a column, or one number per record; 1 for each record when None. Weights of 0
+        remain 0.
     bounds
-        A pair (lower, upper) on the ratios w / d, each a number, one number a record, or None.
+        A pair (lower, upper) on the ratios w / d, each a number, one number per record, or None.
     weight_bounds
         The same on the weights themselves.
     relative_to
         Whether `bounds` are relative to the design weights as "given", or "scaled" to the total of the controls.
     members
-        Persons of households: a second frame, of which each row belongs to the record with the same `key`. Controls on
-        its columns are of persons, and the distance is summed over households. A control on columns of the members
-        may also name columns of the records.
+        A second frame with the members of the records, such as the persons of households; each row belongs to the
+        record with the same `key`. Controls on its columns count members, and the distance is summed over records.
+        Such controls may also use columns of the records.
     key
-        The column that records and members have in common. Without members the records are persons, those with the
-        same key share a weight, and the distance is summed over persons.
+        The column that links records and members. Without `members`, records with the same key share a weight, and the
+        distance is summed over records.
     distance
-        "kl", "linear" or "logit". The last needs bounds strictly around 1.
+        "kl", "linear" or "logit"; "logit" needs bounds strictly around 1.
     total, size
-        As in `project`: what fixes the sum of the weights, and sample size for the standard errors of controls.
+        As in `project`: the sum of the weights, and the sample size for the standard errors of controls.
     solver, tolerance, on_failure
         As in `project`.
     replicates
-        Replicate weights of the design, calibrated alike: an array of shape (records, replicates), or the names of
-        columns. For those of a bootstrap see `Calibration.bootstrap`.
+        Replicate weights of the design, which are calibrated in the same way: an array of shape (records, replicates),
+        or the names of columns. For those of a bootstrap see `Calibration.bootstrap`.
 
     Returns
     -------
     Calibration
-        The weights in the flavour and index of the records, with evidence, design effect and estimates.
+        The weights, in the library and with the index of the records, with certificate, design effect and estimates.
 
     Raises
     ------
     InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError, InvalidOptionError
-        Before any solve, naming the column, the row or the control that does not fit.
+        The input is invalid; raised before any solve, with the name of the column, row or control.
     InfeasibleError
-        No weights within the bounds meet the controls; it says which control can come how far.
+        No weights within the bounds meet the controls; the message states how far each control can be met.
     NotConvergedError
-        Every other ending but "converged".
+        The solver ended for any other reason without convergence.
 
     Examples
     --------

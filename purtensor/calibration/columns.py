@@ -20,7 +20,7 @@ _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
 
 
 def number_column(records: Any, values: Any) -> FloatArray:
-    """Return one finite number a record, from a column by name or from an array."""
+    """Return one finite number per record, from a column by name or from an array."""
     column = _column(records, values, "values")
 
     def fail(row: int, what: str) -> NoReturn:

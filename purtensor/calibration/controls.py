@@ -1,4 +1,4 @@
-"""Controls in a frame, one row a target: an empty one to fill in, and a filled one as constraints."""
+"""Controls in a frame, one row per target: an empty one to fill in, and a filled one as constraints."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def template(
 ) -> Any:
     """Return a frame of controls with empty targets: one row for each label that the records have.
 
-    Its columns are `control`, the name; one for each attribute, empty where the control is not about it; `value`, the
-    numeric column that is added up, empty for counts; `sample`, what the records come to as they are; and `target`,
-    to be filled in, which `controls_of` and `calibrate` read. Add columns `lower` and `upper` for intervals, or `sd`
-    for the standard errors of soft targets.
+    The columns are `control`, the name; one column for each attribute, empty where the control does not use it;
+    `value`, the numeric column that is summed, empty for counts; `sample`, the weighted total of the records; and
+    `target`, to be filled in and read by `controls_of` and `calibrate`. Add columns `lower` and `upper` for intervals,
+    or `sd` for the standard errors of soft targets.
 
     Parameters
     ----------
     records, weights, members, key
         As in `calibrate`.
     constraints_or_scopes
-        What to control: scopes as in `marginals_of`, such as "sex | age region", or constraints that are totals or
-        marginals, whose targets are filled in.
+        The controls: scopes as in `marginals_of`, such as "sex | age region", or constraints that are totals or
+        marginals, whose targets are then filled in.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def template(
     Raises
     ------
     InvalidTableError, UnknownAttributeError, InvalidOptionError
-        As `calibrate`; a scope named as one of the frame's own columns, or a constraint that is no total.
+        As `calibrate`; also for a scope with the name of a column of the frame, or a constraint that is not a total.
 
     Examples
     --------

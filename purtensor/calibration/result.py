@@ -31,14 +31,14 @@ _MOST_CONTROLS = 40
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Calibration(Shown):
-    """Weights for records, with their evidence; made by `calibrate`.
+    """Calibrated weights of records, with their certificate; returned by `calibrate`.
 
     Attributes
     ----------
     result
-        The projection over groups of records that no control tells apart: residuals, bounds, `rows`, verdict.
+        The projection over groups of records that no control distinguishes: residuals, bounds, `rows`, verdict.
     replicates
-        Shape (records, replicates): calibrated replicate weights, where some were given.
+        Calibrated replicate weights, shape (records, replicates), if some were given.
 
     Examples
     --------
@@ -62,12 +62,12 @@ class Calibration(Shown):
 
     @property
     def array(self) -> FloatArray:
-        """Shape (records,): the weights as an array."""
+        """The weights as an array, shape (records,)."""
         return self.units.per_record * self.ratio_array
 
     @property
     def ratio_array(self) -> FloatArray:
-        """Shape (records,): the ratios w / d as an array; 1 where the design weight is 0."""
+        """The ratios w / d as an array, shape (records,); 1 where the design weight is 0."""
         return self.units.ratios(self.merged, np.asarray(self.result.table.values) / self.merged.weights)
 
     @property
@@ -77,12 +77,12 @@ class Calibration(Shown):
 
     @property
     def ratios(self) -> Any:
-        """The ratios of the weights to the design weights, likewise."""
+        """The ratios of the weights to the design weights, in the same form as `weights`."""
         return in_flavour(self.records, self.ratio_array, "ratio")
 
     @property
     def member_weights(self) -> Any:
-        """The weights of the members, each that of its household, in their order and the library of their frame."""
+        """The weights of the members, equal to those of their records, in the order and library of their frame."""
         if self.members is None:
             raise InvalidOptionError(
                 "this calibration has no members; its weights are those of the records: use weights"
@@ -91,23 +91,23 @@ class Calibration(Shown):
 
     @property
     def deff(self) -> float:
-        """Kish's design effect of unequal weights, n sum w^2 / (sum w)^2; households count once each."""
+        """Kish's design effect of unequal weights, n sum w^2 / (sum w)^2; each household counts once."""
         return design_effect(self.units.per_unit(self.ratio_array))
 
     @property
     def effective_size(self) -> float:
-        """The size of the simple random sample that Kish's design effect leaves, (sum w)^2 / sum w^2."""
+        """Kish's effective sample size, (sum w)^2 / sum w^2."""
         return effective_size(self.units.per_unit(self.ratio_array))
 
     @property
     def spread(self) -> pd.DataFrame:
-        """The weights before and after in a row each: sum, quartiles, variation, design effect, effective size."""
+        """One row for the weights before and one after: sum, quartiles, variation, design effect, effective size."""
         own = np.ones(len(self.units.per_record))
         return spread({"before": self.units.per_unit(own), "after": self.units.per_unit(self.ratio_array)})
 
     @property
     def controls(self) -> pd.DataFrame:
-        """One row a control: its ends, what it came to before and after, its miss, in standard errors where known."""
+        """One row per control: limits, value before and after, miss, and miss in standard errors if known."""
         rows = self.result.rows
         count = sum(block.count for block in self.merged.blocks)
         before = np.concatenate([block.coefficients @ self.merged.weights for block in self.merged.blocks])
@@ -136,7 +136,7 @@ class Calibration(Shown):
         return missed.loc[size.sort_values(ascending=False, kind="stable").index]
 
     def summary(self) -> dict[str, str]:
-        """Return what was done in a few named facts."""
+        """Return a summary of the calibration as named texts."""
         ratios = self.ratio_array[self.units.per_record > 0]
         given_up = len(self.given_up)
         d = self.units.per_record
@@ -163,16 +163,16 @@ class Calibration(Shown):
         return int((at[group] & (group >= 0)).sum())
 
     def estimate(self, values: Any, *, kind: str = "total", strata: Any = None, clusters: Any = None) -> Estimate:
-        """Return the estimate of a total or a mean, with a standard error that knows of the calibration.
+        """Return the estimate of a total or a mean, with a standard error that accounts for the calibration.
 
-        The number of every record is replaced by its residual on the controls, by design weights, times the weight;
-        the variance is that of sums over clusters within strata, drawn with replacement.
+        The value of every record is replaced by its residual in the design-weighted regression on the controls, times
+        the weight; the variance is that of sums over clusters within strata, drawn with replacement.
 
         Parameters
         ----------
         values
-            The name of a numeric column, or one number a record. Where there are members, also of theirs: their numbers
-            are added up by household, and a mean is one of persons.
+            The name of a numeric column, or one number per record. With members also a column of theirs: their values
+            are summed by record, and a mean is over members.
         kind
             "total" or "mean".
         strata, clusters
@@ -181,8 +181,8 @@ class Calibration(Shown):
         Raises
         ------
         InvalidOptionError
-            A ratio at its bound, an interval at its end, or a soft control: there the weights are no smooth function of
-            the sample; take replicate weights, such as those of `bootstrap`.
+            There is an active bound, an active interval or a soft control. Then the weights are not a smooth function
+            of the sample; use replicate weights, such as those of `bootstrap`.
         """
         numbers, sizes = numbers_of_records(self.records, self.members, self.units, values)
         refuse_kinks(self.controls, self.merged.blocks, self.count_at_bound() if self.asked.bounded else 0)
@@ -196,7 +196,7 @@ class Calibration(Shown):
         )
 
     def refitted(self, replicates: Any) -> FloatArray:
-        """Return replicate weights calibrated as the weights were, shape (records, replicates).
+        """Return replicate weights that are calibrated like the weights, shape (records, replicates).
 
         Parameters
         ----------
@@ -206,9 +206,9 @@ class Calibration(Shown):
         Raises
         ------
         InvalidTableError
-            Replicates that are no masses, or not one a record.
+            Replicates that are negative or not finite, or not one per record.
         InvalidOptionError
-            Calibrations with bounds on the weights themselves, which replicate weights need not keep.
+            The calibration has bounds on the weights themselves, which replicate weights cannot keep.
         """
         matrix = replicate_columns(self.records, replicates, len(self.units.per_record))
         return refit(self.asked, self.merged, self.units, matrix, self.result)
@@ -217,8 +217,8 @@ class Calibration(Shown):
         """Return calibrated weights of bootstrap samples of the units, shape (records, count).
 
         A bootstrap sample draws n - 1 of the n units of each stratum with replacement and multiplies a unit's design
-        weight by n / (n - 1) times how often it was drawn (J. N. K. Rao and C. F. J. Wu, Journal of the American
-        Statistical Association 83, 1988); each is calibrated from the potentials of the whole sample on.
+        weight by n / (n - 1) times the number of draws of the unit (J. N. K. Rao and C. F. J. Wu, Journal of the
+        American Statistical Association 83, 1988); each calibration starts from the potentials of the whole sample.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Calibration(Shown):
         Raises
         ------
         InfeasibleError
-            A sample that lacks what a control needs: such a control is too fine for the sample.
+            A bootstrap sample cannot meet a control, which is then too detailed for the sample.
         """
         labels = None if strata is None else label_column(self.records, strata)
         return self.refitted(bootstrap_weights(self.units.per_record, self.units.records, count, seed, labels))
@@ -240,20 +240,21 @@ class Calibration(Shown):
     def tightest_bounds(self, lower: float | None = None, upper: float | None = None) -> TightestBounds:
         """Return the tightest bounds on the ratios within which the controls can be met.
 
-        With neither end it is the least s for bounds 1/s and s, with one end the tightest other one.
+        Without arguments, the bounds are 1/s and s with the least possible s. If one limit is given, the tightest
+        other limit is computed.
 
         Raises
         ------
         InfeasibleError
-            No bounds will do: the controls contradict each other, or the end that is given is too tight by itself.
+            No bounds suffice: the controls contradict each other, or the given limit is too tight by itself.
         """
         return tightest_bounds(self.asked, self.merged, lower=lower, upper=upper)
 
     def bound_curve(self, points: int = 8) -> pd.DataFrame:
-        """Return what bounds 1/s and s on the ratios cost, from the tightest that can be met to where none is active.
+        """Return the cost of bounds 1/s and s on the ratios, from the tightest feasible bounds to inactive bounds.
 
-        A row has the bounds, the objective (the distance to the design weights), Kish's design effect, the effective
-        size, and the share of the design weights whose ratio is at a bound.
+        Each row has the bounds, the objective (the distance to the design weights), Kish's design effect, the
+        effective size, and the share of the design weights whose ratio is at a bound.
 
         Parameters
         ----------
@@ -263,9 +264,9 @@ class Calibration(Shown):
         Raises
         ------
         InvalidOptionError
-            Fewer points, or the logit distance, which is another one for all bounds.
+            Fewer points, or the logit distance, which depends on the bounds.
         InfeasibleError
-            No bounds will do.
+            No bounds suffice.
 
         Examples
         --------

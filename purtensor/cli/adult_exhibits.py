@@ -112,7 +112,7 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
 
 
 def with_errors(study: AdultStudy) -> pd.DataFrame:
-    """Return the ratios in each distribution and on the test split, a line a group, each with its standard error."""
+    """Return the ratios in each distribution and on the test split, a line per group, each with its standard error."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     noise = {"bootstrap": study.bootstrap, "simulated splits": study.noise}
     for d in study.disparities:

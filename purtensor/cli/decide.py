@@ -171,7 +171,7 @@ def _of_people(written: pd.DataFrame, arguments: argparse.Namespace) -> tuple[Se
 
 
 def _lines(rates: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return a line a category: its name, its share in each group, and the smallest share over the largest."""
+    """Return a line per category: its name, its share in each group, and the smallest share over the largest."""
     ratios = smallest_ratios(rates)
     return [
         (str(category), *(f"{share:.3f}" for share in rates[category]), f"{ratios[category]:.3f}")

@@ -86,7 +86,7 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def show_facts(title: str, facts: Mapping[str, str]) -> None:
-    """Print named facts, one a line; those without text are left out."""
+    """Print named facts, one per line; those without text are left out."""
     told = {name: text for name, text in facts.items() if text}
     collected = _COLLECTED.get()
     if collected is not None:
@@ -99,7 +99,7 @@ def show_facts(title: str, facts: Mapping[str, str]) -> None:
 
 
 def show_lines(title: str, lines: Sequence[str]) -> None:
-    """Print sentences, one a line."""
+    """Print sentences, one per line."""
     told = _COLLECTED.get()
     if told is not None:
         told[title] = list(lines)

@@ -37,7 +37,7 @@ def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int
 
 
 def show_study(found: pd.DataFrame, title: str) -> None:
-    """Print a line a value: sweeps to each tolerance, the predicted rate, and what is slow."""
+    """Print a line per value: sweeps to each tolerance, the predicted rate, and what is slow."""
     rows = []
     for value, lines in found.groupby("value", sort=True):
         counts = lines.set_index("tolerance")["sweeps"]

@@ -96,7 +96,7 @@ def washed_out(study: AdultStudy) -> float:
 
 
 def show_data_ratios(study: AdultStudy) -> None:
-    """Print the disparity ratios of the data as they are, a line a protected profile."""
+    """Print the disparity ratios of the data as they are, a line per protected profile."""
     frame = data_ratios(study)
     rows = [(row[0], *(f"{ratio:.4f}" for ratio in row[1:])) for row in frame.itertuples(index=False, name=None)]
     columns = (", ".join(PROTECTED), *frame.columns[1:])
@@ -104,7 +104,7 @@ def show_data_ratios(study: AdultStudy) -> None:
 
 
 def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
-    """Print the disparity ratios of one sample, a line a protected profile."""
+    """Print the disparity ratios of one sample, a line per protected profile."""
     found = {(d.group, d.distribution): d for d in study.disparities if d.sample == sample}
     groups = list(dict.fromkeys(group for group, _ in found))
     rows = [(group, *(_ratio(found[group, name]) for name in DISTRIBUTIONS)) for group in groups]

@@ -111,7 +111,7 @@ def _told(study: WageStudy, folder: Path, source: Mapping[str, str], *, where: s
 
 
 def show_disparities(disparities: pd.DataFrame) -> None:
-    """Print the attributable disparity of the highest wage range, a line a protected profile."""
+    """Print the attributable disparity of the highest wage range, a line per protected profile."""
     response = disparities["response"].iloc[-1]
     here = disparities[disparities["response"] == response]
     models = list(dict.fromkeys(here["model"]))

@@ -34,12 +34,12 @@ def compare(
     executor: Any = None,
     on_step: Callable[[str, str], Any] | None = None,
 ) -> Comparison:
-    """Return how solvers fare on problems, under one stopping rule, one trace and one budget.
+    """Compare solvers on problems, with the same stopping rule, trace and budget for all.
 
-    Every run begins at the reference. What it returns is judged from outside, by sums over the table; its time is
-    that of the solution, from arrays in the solver's own format. A solver that fails, dies or does not converge is
-    recorded with its ending, and the others go on. Peers run in processes of their own. Ctrl-C ends the comparison with
-    what was done until then.
+    Every run starts at the reference. The returned tables are evaluated independently of the solvers, by sums over the
+    table. The time is that of the solution, from arrays in the solver's own format. A solver that fails, dies or does
+    not converge is recorded with its ending, and the comparison continues. Other packages run in separate processes.
+    After Ctrl-C the completed runs are returned.
 
     Parameters
     ----------
@@ -52,16 +52,16 @@ def compare(
         "ipf(relaxation=1.5)"; "project" is `pt.project` with its labels) or of a peer ("ipfn", "clarabel", ...); any
         object with a `step`. A mapping gives them names.
     budget
-        Seconds that each run may take. What does not hear of limits is ended from outside.
+        Time limit of each run in seconds. Packages without a time limit are killed when they exceed it.
     tolerance
-        Converged means: the largest miss of a target is within it, and the sum of misses in the worst constraint
-        within 100 times it, the total mass being 1.
+        A run has converged if the largest miss of a target is within the tolerance, and the sum of the misses of each
+        constraint within 100 times the tolerance, at total mass 1.
     max_iterations
         Sweeps or steps that each run may take.
     repetitions
-        Rounds in which those that converged are timed again, in turns; ratios are taken within a round.
+        Number of rounds in which the converged solvers are timed again, in turns; ratios are computed within a round.
     clock
-        What runs are timed by: "wall", or "processor" on a machine that others use. The latter adds up threads.
+        The clock: "wall", or "processor" for a shared machine; "processor" sums over threads.
     executor
         What runs every solver on every problem, as in `project_many`: None (this process, one after the other, which
         is what times want); a number of joblib workers, or a `joblib.Parallel`; anything with `submit`. The rounds of

@@ -12,7 +12,7 @@ def performance_profile(runs: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     runs
-        Columns problem, solver, converged, seconds; one row a run.
+        Columns problem, solver, converged, seconds; one row per run.
 
     Returns
     -------

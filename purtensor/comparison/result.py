@@ -38,7 +38,7 @@ NUMBERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Solvers on problems: one line a run, with how it ended.
+    """The result of a comparison of solvers on problems, with one row per run.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Comparison:
     trace
         Columns problem, solver, iteration, seconds, residual, residual_l1, dual_gap.
     tolerance
-        What counts as converged.
+        The tolerance for convergence.
     problems
-        For each problem its size and what is proved of its answer, as text.
+        For each problem its size and the certificate of its answer, as text.
     settings
         The rule, the budget, the processor and the versions, as text.
     side_by_side
@@ -104,18 +104,18 @@ class Comparison:
 
     @property
     def time_heading(self) -> str:
-        """What stands over the times of tables."""
+        """The heading of the times in tables."""
         return "time (side by side)" if self.side_by_side else "time"
 
     def plot(self, *, title: str = "") -> Axes:
-        """Return axes with the misses over time on one problem, else the times as ratios to the first solver's.
+        """Return axes with the residuals over time for one problem, or the time ratios to the first solver for several.
 
         See `purtensor.plots.plot_time_to_accuracy` and `plot_time_ratios`.
 
         Raises
         ------
         InvalidTableError
-            Nothing to draw: no trace, or no problem on which two solvers converged.
+            There is nothing to draw: no trace, or no problem on which two solvers converged.
         """
         if self.runs["problem"].nunique() == 1:
             return draw("plot_time_to_accuracy", self.trace, tolerance=self.tolerance, title=title)
@@ -123,7 +123,7 @@ class Comparison:
         return draw("plot_time_ratios", self.ratios(first), to=first, title=title)
 
     def table(self) -> pd.DataFrame:
-        """Return the runs for the eye: few digits, times with units, the ending of every run.
+        """Return the runs as a table for reading: few digits, times with units, the ending of every run.
 
         Examples
         --------
@@ -173,7 +173,7 @@ class Comparison:
         return dataset
 
     def ratios(self, to: str) -> pd.DataFrame:
-        """Return how many times as long as the solver `to` each one took: medians over the rounds of paired ratios.
+        """Return the time of each solver divided by that of the solver `to`: medians of the ratios within rounds.
 
         Parameters
         ----------
@@ -214,12 +214,13 @@ class Comparison:
         """Return, for each solver, the share of problems that it solved within each factor of the fastest one.
 
         After E. D. Dolan and J. J. More, Math. Program. 91 (2002), 201-213: columns solver, factor, share, the steps
-        of a right-continuous function. Problems that nobody solved count in none; an unsolved one is never within.
+        of a right-continuous function. Problems that no solver solved are excluded; a problem that a solver did not
+        solve is never within a factor.
         """
         return performance_profile(self.runs)
 
     def time_to_accuracy(self, levels: tuple[float, ...] = (1e-4, 1e-6, 1e-8, 1e-10)) -> pd.DataFrame:
-        """Return the seconds after which the residual was first at or below each level; NaN where it never was."""
+        """Return the seconds until the residual first reached each level; NaN if it never did."""
         return time_to_accuracy(self.trace, levels)
 
 

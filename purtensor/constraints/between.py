@@ -75,17 +75,17 @@ def between(
     relative: Any = None,
     rate: float | None = None,
 ) -> Between | Ratio | tuple[Between | Ratio, ...]:
-    """Return a constraint that need hold to within an interval around its target only.
+    """Return a constraint whose rows may lie in an interval around their targets.
 
     Parameters
     ----------
     constraint
-        One with a target, or an iterable of such.
+        A constraint with a target, or an iterable of such constraints.
     absolute
-        How far each row may be from its target, in the target's units: a number, or numbers by the labels of the
-        rows. For `mean` and `share` the units are those of the mean and the share.
+        The largest allowed distance of each row from its target, in the units of the target: a number, or numbers by
+        the labels of the rows. For `mean` and `share` the units are those of the mean and the share.
     relative
-        The same as a fraction of the target's size; a target of 0 stays exact.
+        The same as a fraction of the absolute value of the target; a target of 0 remains exact.
     rate
         For shares within groups: `share`, `mean`, `parity`, and `parity(keep_rates=False)`. |p(y|s) - target| <= rate,
         with the target's own share of y, and the size of s whatever it becomes.
@@ -93,8 +93,8 @@ def between(
     Raises
     ------
     InvalidOptionError
-        Not exactly one of the three, a negative width, a constraint that is soft or an interval already, or a rate of
-        a constraint without groups.
+        Not exactly one of the three was given, a width is negative, the constraint is already soft or an interval, or
+        `rate` was given for a constraint without groups.
 
     Examples
     --------

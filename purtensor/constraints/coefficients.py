@@ -24,7 +24,7 @@ from purtensor.tables.memory import readable, require_memory
 
 @dataclass(frozen=True, eq=False, repr=False)  # no slots: what is computed on demand lives in the instance's dict
 class Coefficients:
-    """C p = b in labels: one column a profile of the support, one row a profile of each constrained marginal.
+    """C p = b in labels: one column per profile of the support, one row per profile of each constrained marginal.
 
     The matrix, the rank and what follows from them are computed when first asked for, then kept.
 
@@ -155,14 +155,14 @@ class Coefficients:
 def coefficients(reference: Table, constraints: Constraints) -> Coefficients:
     """Return the constraints on the support of the reference as a labelled sparse matrix C with its targets b.
 
-    Targets are aligned by attribute name and category label; that they agree with each other is not asked here.
+    Targets are aligned by attribute name and category label; their consistency is not checked here.
 
     Raises
     ------
     UnknownAttributeError, UnknownCategoryError
         A target has an attribute or category that the reference lacks, or lacks a category that has mass there.
     InvalidTableError
-        The reference is no table.
+        The reference is not a valid table.
 
     Examples
     --------
@@ -184,10 +184,10 @@ def coefficients(reference: Table, constraints: Constraints) -> Coefficients:
 
 
 def degrees_of_freedom(reference: Table, constraints: Constraints) -> int:
-    """Return in how many directions tables can differ that meet the constraints on the support of the reference.
+    """Return the dimension of the set of tables that meet the constraints on the support of the reference.
 
-    It is the number of profiles less the exact rank of the constraints. Profiles that a zero target empties do not
-    count; rules that know only the numbers of categories are wrong wherever the support has zeros.
+    It is the number of profiles minus the exact rank of the constraints. Profiles that targets of 0 exclude do not
+    count. Formulas that use only the numbers of categories are wrong if the support has zeros.
 
     Raises
     ------

@@ -22,25 +22,25 @@ from purtensor.tables.profile_lookup import lookup
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linear:
-    """A linear combination of the masses that must come to a target, or lie between two ends.
+    """A linear combination of the masses that must equal a target, or lie between two limits.
 
     Parameters
     ----------
     coefficients
-        A table over attributes, and over the dimensions of the target, if it has any: each of those profiles is a
-        row. Attributes that it lacks do not matter to it. In the sparse layout what is not listed is 0; the dense
-        one has every category of its attributes.
+        A table over attributes, and over the dimensions of the target, if it has any; each profile of the latter is a
+        row. The coefficients do not depend on other attributes. Entries that the sparse layout does not list are 0;
+        the dense layout must have every category of its attributes.
     target, lower, upper
-        What the rows must come to, or their ends: a number for a single row, or tables over the rows. A row that
-        `lower` or `upper` does not list has no such end.
+        The target of the rows, or their limits: a number for a single row, or tables over the rows. A row that `lower`
+        or `upper` does not list has no such limit.
 
     Raises
     ------
     InvalidTableError
-        A coefficient or a target that is NaN or infinite, no target and no ends, both, a lower end above the upper
-        one, or a target over dimensions that the coefficients lack.
+        A coefficient or a target is NaN or infinite; neither target nor limits are given, or both; a lower limit
+        exceeds the upper limit; or the target has dimensions that the coefficients do not have.
     UnknownAttributeError, UnknownCategoryError
-        Once a reference is known: it lacks an attribute or category, or has one that the coefficients lack.
+        Raised when a reference is given: it lacks an attribute or category, or has one that the coefficients lack.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Linear:
         return tuple(listed_rows.label(row) for row in range(len(self.ends.lower)))
 
     def matrix_of(self, entries: Labelled, cells: Cells) -> sparse.csr_array:
-        """Return the matrix of entries over rows and attributes, a column a member."""
+        """Return the matrix of entries over rows and attributes, a column per member."""
         own = entries.in_order(self.attributes)
         domain = cells.domain.select(self.attributes)
         columns = cells.columns(self.attributes)

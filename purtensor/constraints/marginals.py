@@ -24,24 +24,24 @@ from purtensor.tables.store.open_store import StoredTable, stored_marginal
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginal:
-    """A marginal that must hold: the sums over all other attributes equal `target`, or lie between two ends.
+    """A constraint on a marginal: the sums over all other attributes equal `target`, or lie between two limits.
 
-    Profiles that a target does not list have target 0: they will be empty. Profiles that `lower` does not list have
-    the lower end 0, and those that `upper` does not list have no upper end.
+    Profiles that the target does not list have target 0. Profiles that `lower` does not list have the lower limit 0,
+    and profiles that `upper` does not list have no upper limit.
 
     Parameters
     ----------
     target
-        A table over the attributes of the scope, in counts or probabilities; all hard targets of one problem share
-        their total. A negative one can only be approached (see `soft`).
+        A table over the attributes of the scope, in counts or probabilities; all hard targets of one problem must have
+        the same total. Negative targets must be soft (see `soft`).
     lower, upper
         Tables over the scope, instead of a target: one of them, or both.
 
     Raises
     ------
     InvalidTableError
-        No table, NaN, a target together with `lower` or `upper`, none of the three, ends over different attributes,
-        or a lower end above the upper one.
+        Not a table, NaN, a target together with `lower` or `upper`, none of the three, limits over different
+        attributes, or a lower limit above the upper limit.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def _coded_if_masses(target: Table) -> CodedTable | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredMarginal:
-    """A marginal of a stored table that must hold; `Marginal` made for tables that memory does not take.
+    """A constraint on a marginal whose target is computed from a stored table and stays on disk.
 
     Parameters
     ----------
@@ -213,15 +213,15 @@ def marginals_of(table: Table, scopes: Scopes) -> tuple[Marginal, ...]: ...
 @overload
 def marginals_of(table: StoredTable, scopes: Scopes) -> tuple[StoredMarginal, ...]: ...
 def marginals_of(table: Table | StoredTable, scopes: Scopes) -> tuple[Marginal, ...] | tuple[StoredMarginal, ...]:
-    """Return the marginals of a table over the scopes as constraints, in the order asked.
+    """Return the marginals of a table over the scopes as constraints, in the order of the scopes.
 
     Parameters
     ----------
     table
-        Where the targets come from; those of a stored table stay on disk.
+        The table from which the targets are computed; those of a stored table stay on disk.
     scopes
-        A list of scopes, each a tuple or list of attribute names, or one name; or all scopes in one string, such as
-        "income sex | income age" or, as R writes it, "~ income*sex + income*age".
+        A list of scopes, each a tuple or list of attribute names or a single name; or all scopes in one string, such
+        as "income sex | income age" or, as R writes it, "~ income*sex + income*age".
 
     Raises
     ------

@@ -14,7 +14,7 @@ from purtensor.tables.coded import label_of
 
 
 def numbers_on_rows(value: Any, block: RowBlock, what: str) -> FloatArray:
-    """Return one number a row: the same for all, or by the labels of the rows.
+    """Return one number per row: the same for all, or by the labels of the rows.
 
     Raises
     ------

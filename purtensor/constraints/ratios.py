@@ -136,10 +136,10 @@ class Ratio:
 
 
 def mean(values: Any, *, by: Attributes = (), target: Any = None, of: Any = None) -> Ratio:
-    """Return a constraint on the mean of a number: over everything, or in each group of `by`.
+    """Return a constraint on the mean of a variable, over all profiles or in each group of `by`.
 
-    The rows are sum (value - target) mass = 0, so that no group's size need be known. Intervals: `between`. It builds
-    a constraint and computes no mean of a table: see `marginal` and `to_records` for that.
+    The rows are sum (value - target) mass = 0, so the sizes of the groups need not be known. For intervals see
+    `between`. The function creates a constraint; to compute the mean of a table use `marginal` or `to_records`.
 
     Parameters
     ----------
@@ -151,9 +151,9 @@ def mean(values: Any, *, by: Attributes = (), target: Any = None, of: Any = None
     Raises
     ------
     InvalidTableError
-        No target, NaN, or an attribute with a label that is no number.
+        No target, NaN, or an attribute with a label that is not a number.
     InfeasibleError
-        Once a reference is known: a group without a profile.
+        Raised when a reference is given: a group has no profile.
 
     Examples
     --------
@@ -173,10 +173,10 @@ def mean(values: Any, *, by: Attributes = (), target: Any = None, of: Any = None
 
 
 def share(*, of: Any, target: Any, within: Any = None, by: Attributes = ()) -> Ratio:
-    """Return a constraint on a share: of the mass `within` some profiles, how much is `of` others.
+    """Return a constraint on a share: the fraction of the mass `within` some profiles that belongs to `of`.
 
-    The rows are mass(of and within) - target mass(within) = 0. How much lies within is free: that is what weighting
-    "among those who own one" means, and no fixed marginal can say. Intervals: `between`.
+    The rows are mass(of and within) - target mass(within) = 0. The mass within is free, as in weighting "among those
+    who own one", which a fixed marginal cannot express. For intervals see `between`.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def share(*, of: Any, target: Any, within: Any = None, by: Attributes = ()) -> R
         The profiles of the numerator: a dict of attributes and categories, all of which must hold, or a list of such
         dicts, of which one must hold.
     within
-        The profiles of the denominator, written alike; everything when None.
+        The profiles of the denominator, in the same form; all profiles when None.
     target
         The share, from 0 to 1, by group: a number (for every group with mass), a mapping, a Series, or a table.
     by
@@ -193,11 +193,11 @@ def share(*, of: Any, target: Any, within: Any = None, by: Attributes = ()) -> R
     Raises
     ------
     InvalidTableError
-        A target that is no share.
+        A target outside of [0, 1].
     InvalidOptionError
-        `of` or `within` are no selections.
+        `of` or `within` is not a valid selection.
     InfeasibleError
-        Once a reference is known: nothing lies within.
+        Raised when a reference is given: no profile lies within.
 
     Examples
     --------

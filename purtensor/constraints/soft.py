@@ -94,40 +94,40 @@ def soft(
     covariance: Any = None,
     k: float = 1.345,
 ) -> Soft | tuple[Soft, ...]:
-    """Return a constraint that may be missed at a price, so that targets may contradict each other.
+    """Return a constraint that may be violated at a cost, so that targets may contradict each other.
 
-    With T the total, r the miss of a row and t = r / T, the price of a row in nats per unit of mass is
+    With T the total, r the miss of a row and t = r / T, the cost of a row in nats per unit of mass is
 
     - "kl": strength * (v log(v / b) - v + b) / T, with v the value and b the target of the row;
     - "l1": strength * |t|;
-    - "quadratic": strength / 2 * t^2, or (r / sd)^2 / (2 size), which is what sampling errors of the targets mean;
+    - "quadratic": strength / 2 * t^2, or (r / sd)^2 / (2 size), which corresponds to sampling errors of the targets;
     - "huber": the same up to k sd, linear beyond.
 
-    Around a constraint from `between` the price is 0 inside of the interval.
+    For a constraint from `between` the cost is 0 inside the interval.
 
     Parameters
     ----------
     constraint
         Any constraint, or an iterable of them.
     penalty
-        One of the four words; "quadratic" with `sd` or `covariance`, else "kl", when None.
+        One of "kl", "l1", "quadratic" and "huber"; when None, "quadratic" with `sd` or `covariance`, else "kl".
     strength
-        What one unit of the penalty is worth, in nats; 1 unless given. A number, or numbers by the labels of the
-        rows. For rows of other units than mass take `sd`.
+        The weight of one unit of the penalty, in nats; 1 by default. A number, or numbers by the labels of the rows.
+        For rows in other units than mass use `sd`.
     sd
         The standard error of each target, in its own units: a number, or numbers by the labels of the rows.
     covariance
         The covariance matrix of the targets, rows and columns in the order of `project(...).rows`, which for
         marginals is the category order of the reference.
     k
-        Where "huber" becomes linear, in standard errors.
+        The miss in standard errors at which "huber" becomes linear.
 
     Raises
     ------
     InvalidOptionError
-        Another word, more than one of strength, sd and covariance, one that is not positive, or "huber" without sd.
+        Another penalty, more than one of strength, sd and covariance, one that is not positive, or "huber" without sd.
     InvalidTableError
-        A covariance that is no symmetric positive definite matrix.
+        The covariance is not a symmetric positive definite matrix.
 
     Examples
     --------

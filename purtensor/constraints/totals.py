@@ -64,10 +64,10 @@ def total(
     upper: Any = None,
     of: Any = None,
 ) -> Total:
-    """Return a constraint on the total of a number: over everything, or in each group of `by`.
+    """Return a constraint on the total of a variable, over all profiles or in each group of `by`.
 
-    The total of a group is the sum over its profiles of the number times the mass. `total(1, ...)` counts. It builds
-    a constraint and adds up nothing: the sums of a table are `marginal(table, ...)`, its records `to_records(table)`.
+    The total of a group is the sum over its profiles of value times mass; `total(1, ...)` counts. The function creates
+    a constraint; for the sums of a table use `marginal(table, ...)`, for its records `to_records(table)`.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def total(
     by
         The attributes whose profiles are the groups; none for a single total.
     target, lower, upper
-        What each group must come to, or its ends: a number (for every group with mass), a mapping of labels to
-        numbers, a Series, or a table over `by`. In the units of the values times the mass.
+        The target of each group, or its limits, in the units of the values times the mass: a number (for every group
+        with mass), a mapping of labels to numbers, a Series, or a table over `by`.
     of
         Which profiles count: a dict of attributes and categories, such as {"sex": "f", "age": ["young", "old"]}, all
         of which must hold, or a list of such dicts, of which one must hold.
@@ -86,10 +86,10 @@ def total(
     Raises
     ------
     InvalidTableError
-        No target and no ends, a target together with ends, a lower end above the upper one, NaN, or an attribute
-        with a label that is no number.
+        No target and no limits, a target together with limits, a lower limit above the upper limit, NaN, or an
+        attribute with a label that is not a number.
     UnknownAttributeError, UnknownCategoryError
-        Once a reference is known: it lacks an attribute or a category, or has a group with no target.
+        Raised when a reference is given: it lacks an attribute or a category, or has a group without a target.
 
     Examples
     --------

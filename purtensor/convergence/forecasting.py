@@ -23,22 +23,22 @@ from purtensor.solving.solvers.newton import Newton
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Forecast(Shown):
-    """How many more sweeps of plain iterative proportional fitting meet the tolerance.
+    """The predicted number of further sweeps of plain iterative proportional fitting.
 
     Attributes
     ----------
     sweeps
-        The most likely number; inf where the residual does not fall.
+        The most likely number of sweeps; inf if the residual does not decrease.
     lower, upper
-        Between which it is expected: by the linearised sweep, with what was measured of the difference to real sweeps,
-        or, where it is by the trend, what eight in ten runs took.
+        The expected range: from the linearised sweep, with the measured deviation of real sweeps from it, or, for a
+        trend, the range of eight in ten runs.
     by
         "answer": from the sweep linearised at the answer. "trend": from the residuals alone, because Newton's equations
         are too large, or the answer is too far away or lies on the boundary.
     newton_steps
-        How many steps Newton's method took to the answer from where the run stood; None where it did not get there.
+        The number of steps of Newton's method from the state of the run to the answer; None if it did not converge.
     tolerance
-        Of the residual, as in `project`.
+        The tolerance of the residual, as in `project`.
     """
 
     sweeps: float
@@ -49,7 +49,7 @@ class Forecast(Shown):
     tolerance: float
 
     def summary(self) -> dict[str, str]:
-        """Return what was found as text, one line each."""
+        """Return the forecast as named texts."""
         return {
             "sweeps left": f"{number_text(self.sweeps)} ({number_text(self.lower)} to {number_text(self.upper)})",
             "steps of Newton's method": "" if self.newton_steps is None else str(self.newton_steps),
@@ -74,11 +74,11 @@ class Forecast(Shown):
 
 
 def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
-    """Return how many more sweeps a run of iterative proportional fitting needs from where it stopped.
+    """Return a forecast of the further sweeps that a stopped run of iterative proportional fitting needs.
 
-    Newton's method finds the answer q from there, and powers of the sweep linearised at q shrink the error that is left
-    until its misses are within the tolerance (notes/forecasts.md). It says what the sweeps would cost; where Newton's
-    equations can be solved it costs more than the answer itself.
+    Newton's method computes the answer q from the state of the run, and powers of the sweep linearised at q are
+    applied to the remaining error until its misses are within the tolerance (notes/forecasts.md). If Newton's
+    equations can be solved, the forecast costs more than the answer itself.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
     Raises
     ------
     InvalidOptionError
-        No projection by sweeps of marginals, or a tolerance outside of (0, 1).
+        The result is not a projection onto marginals by sweeps, or the tolerance is outside of (0, 1).
     InfeasibleError
         There is no answer.
 

@@ -36,12 +36,13 @@ _NOTHING = 1e-6
 
 
 def predict(reference: Table, constraints: Constraints, *, at: str | Table | Projection = "reference") -> Prediction:
-    """Return how fast iterative proportional fitting will converge, and why, before it is run.
+    """Predict the convergence rate of iterative proportional fitting before it is run, and explain it.
 
-    The sweep is linearised at a table (notes/rates.md), and its leading eigenvalue found by inverting it
-    (notes/block_ipf.md, equation 3). At the reference this takes no solve, and comes within some 20 % of the rate at
-    the solution on regularised data; the bounds are those of notes/rate_bounds.md. Where Newton's equations are too
-    large to be factorised, Arnoldi's method makes a few sweeps instead; what is left out is told in `notes`.
+    The sweep is linearised at a table (notes/rates.md), and its leading eigenvalue is computed by inverse iteration
+    (notes/block_ipf.md, equation 3). At the reference no solve is needed, and the result is within about 20 % of the
+    rate at the solution on regularised data; the bounds are those of notes/rate_bounds.md. If Newton's equations are
+    too large to be factorised, Arnoldi's method with a few sweeps is used instead; `notes` lists what was not
+    computed.
 
     Parameters
     ----------
@@ -54,11 +55,11 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
     Raises
     ------
     InvalidOptionError
-        Another `at`.
+        An invalid `at`.
     InvalidTableError
         A table `at` without mass on a profile of the support, and whatever `project` raises for its tables.
     InfeasibleError
-        At the solution, where there is none.
+        `at` is "solution", and the problem has none.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
 
 @dataclass(slots=True)
 class _Found:
-    """What has been found of a sweep so far, in sweeps a decade."""
+    """What has been found of a sweep so far, in sweeps per decade."""
 
     rate: float = math.nan
     settled: bool = True
@@ -196,12 +197,12 @@ def _merged(count: int, pair: PairSpectrum) -> list[tuple[int, ...]]:
 
 
 def _sweeps(decay: float) -> float:
-    """Return the sweeps a decade of an error whose logarithm falls by so much a sweep."""
+    """Return the sweeps per decade of an error whose logarithm falls by so much a sweep."""
     return math.log(10.0) / decay if 0.0 < decay < -math.log(_NOTHING) else 0.0 if decay > 0.0 else math.inf
 
 
 def _sweeps_of_gap(gap: float) -> float:
-    """Return the sweeps a decade of an error that each sweep multiplies by 1 - gap."""
+    """Return the sweeps per decade of an error that each sweep multiplies by 1 - gap."""
     return _sweeps(-math.log1p(-gap)) if gap < 1.0 else 0.0
 
 

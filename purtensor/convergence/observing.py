@@ -28,7 +28,7 @@ _EXACT = 1e-12
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ObservedRate(Shown):
-    """How many real sweeps from the reference divided what is left by ten, late in a run.
+    """The convergence rate observed late in a run from the reference, in sweeps per decade.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class WeakLink:
-    """Two pieces of a slab that next to no mass joins.
+    """Two parts of a slab that are connected by very little mass.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class WeakLink:
     joined, profiles
         The mass of the profiles between the pieces, of a total of 1, and how many these are.
     sweeps_per_decade
-        What this link alone makes.
+        The sweeps per decade due to this link alone.
     """
 
     where: dict[str, object]
@@ -45,7 +45,7 @@ class WeakLink:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Prediction(Shown):
-    """How many sweeps divide the error of iterative proportional fitting by ten in the end, and what sets that.
+    """The predicted asymptotic rate of iterative proportional fitting, in sweeps per decade, and its explanation.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Prediction(Shown):
         Sweeps a decade when these two are one step: those of `IPF(blocks=...)`; 0 for two constraints. NaN where it was
         left out.
     lower, upper
-        Bounds on the sweeps a decade of the linearised sweep; 0 and inf where none are known.
+        Bounds on the sweeps per decade of the linearised sweep; 0 and inf where none are known.
     proved
         Whether the bounds hold for the sweep at the exact solution, by the projection's `log_ratio_bound`, and not only
         for that at the table asked for. The eigenvalues that they come from are computed in float64, to some 1e-5.
@@ -69,7 +69,7 @@ class Prediction(Shown):
     weakest
         The link that makes them slow; None where none was looked for.
     notes
-        What was not computed, and why.
+        Quantities that were not computed, with the reasons.
     """
 
     sweeps_per_decade: float
@@ -85,7 +85,7 @@ class Prediction(Shown):
 
     @property
     def explanation(self) -> str:
-        """What sets the rate, in sentences."""
+        """An explanation of the rate, in sentences."""
         return " ".join(
             [_rate_text(self), *_link_text(self), *_merged_text(self), *(f"{note}." for note in self.notes)]
         )

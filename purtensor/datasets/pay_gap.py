@@ -75,7 +75,7 @@ def gender_pay_gap(
     year
         One survey year (1981, 1990, 1999, 2007, 2009, 2011 or 2013), or None for all together.
     wage_edges
-        Where a range of `realhrwage` begins, in dollars of 2010 an hour; by default <10, 10-20, 20-30, 30-40, >=40.
+        Where a range of `realhrwage` begins, in dollars of 2010 per hour; by default <10, 10-20, 20-30, 30-40, >=40.
     age_edges
         Where an age group begins; two edges make young, middle and senior, other numbers groups like "30-39".
     education_edges

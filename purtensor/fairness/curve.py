@@ -41,12 +41,12 @@ _MEANINGS = {
 
 
 def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iterable[float]) -> ParityCurve:
-    """Return the least divergence from f that each allowed violation of parity costs, utility and realism kept exactly.
+    """Return the least divergence from f for each allowed violation of parity, subject to utility and realism.
 
     For each slack it is the least D(p || f) over the distributions p with the utility and the realism of f whose
     parity violation, the sum of |p(y, s) - f(y) f(s)| for total mass 1, is at most the slack: 0 nats where the slack is
-    f's own violation or more, and the divergence of the PUR projection at slack 0, where parity can be reached. Ctrl-C
-    ends the curve with the slacks that were done until then, the largest first.
+    the violation of f or more, and the divergence of the PUR projection at slack 0, if parity is feasible. After
+    Ctrl-C the completed slacks are returned; the largest are computed first.
 
     Parameters
     ----------
@@ -57,29 +57,29 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
     protected
         The names of one or more others.
     slacks
-        Violations that are allowed, from 0 (parity) to 2, in any order.
+        The allowed violations, from 0 (parity) to 2, in any order.
 
     Returns
     -------
     ParityCurve
-        An xarray.Dataset that draws itself by `curve.plot()`. Over `slack`, in the order asked: `kl` in nats;
-        `reached`, the violation that the distribution has; `multiplier`, minus the slope of the curve, in nats (NaN at
-        exact parity); `bound`, in nats, proved: no distribution with a violation up to `reached` has a divergence that
-        is lower by more; and `disparity_ratio`, p(y | s) / p(y | s0), over the response and the protected attributes,
-        with s0 the largest group. A slack that cannot be reached has NaN. The attributes hold `violation`, that of f,
-        and `smallest_violation`, the least that can be reached; and after Ctrl-C `interrupted`, which slacks are
-        missing. `relax(f, pur(f, ...), soft=0, penalty="l1", strength=multiplier)` gives the distribution itself.
+        An xarray.Dataset with a method `plot()`. Over `slack`, in the given order: `kl` in nats; `reached`, the
+        violation of the distribution; `multiplier`, minus the slope of the curve, in nats (NaN at exact parity);
+        `bound`, proved, in nats: no distribution with a violation of at most `reached` has a divergence that is lower
+        by more; and `disparity_ratio`, p(y | s) / p(y | s0), over the response and the protected attributes, with s0
+        the largest group. Infeasible slacks have NaN. The attributes hold `violation`, that of f, and
+        `smallest_violation`, the least that can be reached; and after Ctrl-C `interrupted`, which slacks are missing.
+        `relax(f, pur(f, ...), soft=0, penalty="l1", strength=multiplier)` gives the distribution itself.
 
     Raises
     ------
     UnknownAttributeError
         The table has no such attribute.
     InvalidOptionError
-        A slack that is negative or no number, none at all, or attributes that do not fit together.
+        A slack that is negative or not a number, no slack, or incompatible attributes.
     NotConvergedError
-        A distribution that was not found, naming the slack.
+        A distribution could not be computed; the message names the slack.
     KeyboardInterrupt
-        After Ctrl-C, where no slack was done yet.
+        After Ctrl-C, if no slack was completed.
 
     Examples
     --------

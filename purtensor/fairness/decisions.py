@@ -25,20 +25,20 @@ RULES = ("likeliest", "draw", "fair")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Decisions(Shown):
-    """A rule of decision, applied to the people that it was made for.
+    """A decision rule, applied to the people that it was made for.
 
     Attributes
     ----------
     rule
         "likeliest", "draw" or "fair".
     table
-        Over (response, protected, unprotected): how many of the people with each (s, x) get each y. Its conditional
-        d(y | s, x) is the rule, so `purtensor.predict(found.table, others, response=...)` applies it to other people,
-        and with `unseen="marginal"` gives those of unknown profiles y at the rate of the whole.
+        Over (response, protected, unprotected): the number of people with each (s, x) that get each y. Its conditional
+        d(y | s, x) is the rule, so `purtensor.predict(found.table, others, response=...)` applies it to other people;
+        with `unseen="marginal"`, people with unknown profiles get y at the overall rates.
     accuracy
-        The share of decisions that agree with the response, as the probabilities have it.
+        The expected share of decisions that agree with the response, under the probabilities q.
     gap
-        Of the fair rule: how much more accurate, at most, any other decisions at these rates could be.
+        For the fair rule, an upper bound on the accuracy that other decisions at these rates could gain.
     """
 
     rule: str
@@ -47,7 +47,7 @@ class Decisions(Shown):
     gap: float = 0.0
 
     def summary(self) -> dict[str, str]:
-        """Return what the rule amounts to as text, one line each."""
+        """Return a summary of the decisions as named texts."""
         return {
             "rule": self.rule,
             "people": f"{float(self.table.sum()):,.6g}",
@@ -68,37 +68,37 @@ def decide(
 ) -> Decisions:
     """Return decisions for people, taken from the probabilities q(y | s, x) by a rule.
 
-    Probabilities that keep parity do not make decisions that do: the likeliest category cuts them at one half, and
-    groups differ in how many they have on either side. Draws from them keep parity on average. The fair rule gives
-    each protected profile the same rates, and of all rules that do it agrees best with the response; it is
-    deterministic but for at most (responses - 1) profiles in each group, which are drawn.
+    Parity of probabilities does not imply parity of decisions: the most likely category thresholds the probabilities,
+    and the share of people above the threshold differs between groups. Draws from the probabilities have parity on
+    average. The fair rule gives each protected profile the same rates, and among all such rules it has the highest
+    expected accuracy; it is deterministic except for at most (responses - 1) profiles in each group, which are drawn.
 
     Parameters
     ----------
     q
         A distribution over the response and the predictors, such as a projection.
     people
-        Counts or probabilities of (s, x), over the response or not; those of q where None.
+        Counts or probabilities of (s, x), with or without the response; those of q when None.
     response, protected
         The names of one attribute, and of one or more others.
     rule
         "likeliest" (of several, the first in category order), "draw" or "fair".
     rate
-        Of the fair rule: the share of each category, the same for every protected profile; q(y) when None.
+        For the fair rule: the share of each category, equal for all protected profiles; q(y) when None.
     unseen
-        What happens to people of whom q knows nothing, as in `predict`.
+        The treatment of people with profiles that q does not know, as in `predict`.
 
     Raises
     ------
     InvalidOptionError
-        Another rule, rates that are no shares of sum 1, or attributes that do not fit together.
+        An unknown rule, rates that are not shares of sum 1, or incompatible attributes.
     UnknownAttributeError, UnknownCategoryError
-        As `predict`; a rate of a category that q does not have, or none for one that it has.
+        As `predict`; also a rate for a category that q does not have, or a missing rate.
 
     Notes
     -----
     notes/fair_decisions.md derives the fair rule. For two categories it is a threshold in each group (Hardt, Price and
-    Srebro 2016); for several it solves the transport problem of Xian, Yin and Zhao (2023) at a rate that is stated.
+    Srebro 2016); for several it solves the transport problem of Xian, Yin and Zhao (2023) at given rates.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from purtensor.tables.store.table import StoredTable
 def attributable_disparity(
     p: Table | StoredTable, *, response: str, protected: Attributes, reference: Mapping[str, Any]
 ) -> Table:
-    """Return p(y | s) - p(y | s0) for each response y and protected profile s: 0 everywhere means parity.
+    """Return p(y | s) - p(y | s0) for each response y and protected profile s; under parity all are 0.
 
     Parameters
     ----------
@@ -39,17 +39,17 @@ def attributable_disparity(
     Returns
     -------
     Table
-        Over (response, protected) in the layout of p, the reference profile among them. Responses and protected
-        profiles without mass are left out; where the dense layout has a place for them it holds NaN.
+        Over (response, protected) in the layout of p, including the reference profile. Responses and protected
+        profiles without mass are omitted in the sparse layout and NaN in the dense layout.
 
     Raises
     ------
     UnknownAttributeError
-        The table has no such attribute, or `reference` names others than the protected ones, or not all of them.
+        The table has no such attribute, or the attributes of `reference` are not the protected ones.
     UnknownCategoryError
-        The reference profile is not known, or has no mass.
+        The reference profile does not exist, or has no mass.
     InvalidOptionError
-        Not one response, no protected attribute, or one that is both; a reference that is no mapping.
+        Not one response, no protected attribute, or one that is both; `reference` is not a mapping.
 
     Examples
     --------
@@ -72,9 +72,9 @@ def attributable_disparity(
 def disparity_ratio(
     p: Table | StoredTable, *, response: str, protected: Attributes, reference: Mapping[str, Any]
 ) -> Table:
-    """Return p(y | s) / p(y | s0) for each response y and protected profile s: 1 everywhere means parity.
+    """Return p(y | s) / p(y | s0) for each response y and protected profile s; under parity all are 1.
 
-    Parameters, result and errors as in `attributable_disparity`. Where p(y | s0) is 0 the ratio is NaN.
+    Parameters, result and errors as in `attributable_disparity`. If p(y | s0) is 0 the ratio is NaN.
 
     Warns
     -----
@@ -99,8 +99,8 @@ def utility_error(
 ) -> float:
     """Return the divergence of the (response, unprotected) marginals of data and prediction, in nats.
 
-    It is D(test(y, x) || predicted(y, x)), each divided by its own total: infinite where the prediction has no mass
-    on a pair (y, x) of the data. Without unprotected attributes it is that of the responses alone.
+    It is D(test(y, x) || predicted(y, x)), each normalised to total 1. It is infinite if the prediction has no mass on
+    a pair (y, x) of the data. Without unprotected attributes it is the divergence of the response marginals.
 
     Raises
     ------

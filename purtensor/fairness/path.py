@@ -42,19 +42,20 @@ def strength_path(
     conditions: str = "PUR",
     targets: Constraints | None = None,
 ) -> xr.Dataset:
-    """Return the projections of counts regularized by each strength onto the same targets, described along the path.
+    """Return a description of the projections of counts, regularized by several strengths, onto the same targets.
 
-    The strength varies in the reference alone. As it goes to 0 the reference becomes the observed distribution, as it
-    grows the uniform one, so that the end of the path, strength inf, is the distribution of maximum entropy that meets
-    the targets (MaxEnt-PUR). Ctrl-C ends the path with the strengths that were done until then, the largest first.
+    Only the reference depends on the strength. As the strength tends to 0 the reference becomes the observed
+    distribution; as it grows, the uniform one. The end of the path, strength inf, is therefore the distribution of
+    maximum entropy that meets the targets (MaxEnt-PUR). After Ctrl-C the completed strengths are returned; the largest
+    are computed first.
 
     Parameters
     ----------
     counts
-        Counts, as `regularize` takes them.
+        A table of counts, as in `regularize`.
     strengths
         Pseudo-counts lambda, positive, in any order; inf is the uniform reference on the same profiles. (At 0 the
-        profiles that were never seen would leave the support: take a small number for the limit.)
+        unobserved profiles would leave the support; use a small number for the limit.)
     response
         The name of one attribute.
     protected
@@ -62,28 +63,28 @@ def strength_path(
     conditions
         Letters of P, U and R, as in `pur`.
     targets
-        Constraints that must hold all along, in place of the conditions of the counts regularized by the default
+        Constraints to use for all strengths instead of the conditions of the counts regularized by the default
         strength.
 
     Returns
     -------
     xarray.Dataset
-        Over `strength`, in the order asked: `washed_out_share`, strength * profiles / N; `divergence` from the
+        Over `strength`, in the given order: `washed_out_share`, strength * profiles / N; `divergence` from the
         reference of that strength; `kl_to_data`, from f = `regularize(counts, response=...)`; `entropy`;
-        `parity_violation`; `residual`, `tv_bound` and `iterations` of the projection; and `disparity_ratio`,
-        p(y | s) / p(y | s0), over the response and the protected attributes, with s0 the largest group. After Ctrl-C
-        the attribute `interrupted` says which strengths are missing.
+        `parity_violation`; `residual`, `tv_bound` and `iterations` of the projection; and `disparity_ratio`, p(y | s)
+        / p(y | s0), over the response and the protected attributes, with s0 the largest group. After Ctrl-C the
+        attribute `interrupted` says which strengths are missing.
 
     Raises
     ------
     UnknownAttributeError, UnknownCategoryError, InvalidTableError, InconsistentTargetsError
         As `regularize`, `pur` and `project`.
     InvalidOptionError
-        A strength that is not positive, none at all, or attributes that do not fit together.
+        A strength that is not positive, no strength, or incompatible attributes.
     InfeasibleError, NotConvergedError
-        As `project`: the targets cannot be met, or were not.
+        As `project`: the targets cannot be met, or were not met.
     KeyboardInterrupt
-        After Ctrl-C, where no strength was done yet.
+        After Ctrl-C, if no strength was completed.
 
     Examples
     --------

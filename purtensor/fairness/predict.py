@@ -32,35 +32,35 @@ def predict(q: Table | StoredTable, test: StoredTable, *, response: str, unseen:
 def predict(
     q: Table | StoredTable, test: Table | StoredTable, *, response: str, unseen: str = "raise"
 ) -> Table | StoredTable:
-    """Return the natural classifier's prediction for a population: q(y | s, x) times the mass of (s, x) in `test`.
+    """Return the prediction of the natural classifier for a population: q(y | s, x) times the mass of (s, x) in `test`.
 
-    The prediction is in the units and the layout of `test`, over the attributes of q in their order. Its `attrs` tell
-    the `unseen_mass` and the number of `unseen_profiles`, the predictor profiles of `test` that q has no mass on.
+    The prediction has the units and the layout of `test`, and the attributes of q in their order. Its `attrs` contain
+    `unseen_mass` and `unseen_profiles`, the mass and the number of the predictor profiles of `test` without mass in q.
 
     Parameters
     ----------
     q
-        A distribution over the response and the predictors, such as a projection. Of a stored one only the profiles
-        that `test` asks for are read into memory.
+        A distribution over the response and the predictors, such as a projection. Of a stored table only the profiles
+        that occur in `test` are read into memory.
     test
-        Counts or probabilities over the predictors of q, and over the response or not: it is summed out. The
-        prediction for a stored one is a stored table in its workspace, made share by share, without `attrs`.
+        Counts or probabilities over the predictors of q, with or without the response, which is summed out. The
+        prediction for a stored table is a stored table in its workspace, written part by part, without `attrs`.
     response
-        The name of the attribute that is predicted.
+        The name of the attribute to predict.
     unseen
-        What happens to predictor profiles without mass in q: "raise", "marginal" (predicted by q(y), which keeps
-        parity), or "drop" (left out, so that the total of the prediction is less by their mass).
+        The treatment of predictor profiles without mass in q: "raise" an error, "marginal" (predict by q(y), which
+        preserves parity), or "drop" (omit them, so that the total of the prediction decreases by their mass).
 
     Raises
     ------
     UnknownAttributeError
-        The tables are not over the same predictors, or q has no such response.
+        The tables have different predictors, or q has no such response.
     UnknownCategoryError
-        A predictor profile of `test`, or one of its categories, that q does not know, with `unseen="raise"`.
+        q does not know a predictor profile or category of `test`, with `unseen="raise"`.
     InvalidOptionError
-        Another word for `unseen`, or no predictor.
+        An invalid `unseen`, or no predictor.
     TooLargeError
-        A dense prediction beyond the memory that is available.
+        The dense prediction exceeds the available memory.
 
     Examples
     --------

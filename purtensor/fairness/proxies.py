@@ -29,32 +29,32 @@ _DIGITS = 9
 
 
 def proxies(f: Table, *, response: str, protected: Attributes, largest: int | None = None) -> pd.DataFrame:
-    """Return what parity costs with each predictor, each pair, and ever larger sets, the worst first.
+    """Rank single predictors, pairs and larger sets by the cost of parity with them, the most expensive first.
 
-    A predictor that tells the protected attributes (a proxy) makes parity expensive, or impossible while utility and
-    realism hold: what counts here is the PUR projection of f over the response, the protected attributes and the
-    predictors of the set, all others summed out. More predictors never make it cheaper. Ctrl-C ends the search with
-    the sets that were done until then.
+    A predictor from which the protected attributes can be inferred (a proxy) makes parity expensive, or infeasible
+    together with utility and realism. The cost is that of the PUR projection of f over the response, the protected
+    attributes and the predictors of the set; the other predictors are summed out. Adding predictors never decreases
+    the cost. After Ctrl-C the completed sets are returned.
 
     Parameters
     ----------
     f
-        The data, in counts or probabilities; usually regularized, so that what was not seen is not impossible.
+        The data, in counts or probabilities; usually regularized, so that unobserved profiles are possible.
     response
         The name of one attribute.
     protected
         The names of one or more others; all the rest are predictors.
     largest
-        The most predictors together; as many as there are when None. Sets of three and more are grown greedily: to the
-        worst pair comes, one by one, the predictor with which it is worst.
+        The largest size of a set; no limit when None. Sets of three and more are built greedily: starting from the
+        most expensive pair, the predictor that increases the cost most is added in each step.
 
     Returns
     -------
     pandas.DataFrame
-        One row a set, the worst first: `predictors`, joined by " + "; `size`; `verdict`, whether the conditions can be
-        met ("interior", "boundary", "infeasible", or "open" where that was not settled); `smallest_violation`, the
-        least sum of |p(y, s) - f(y) f(s)|, for total mass 1, among all that keep utility and realism; `kl`, the
-        divergence in nats that parity costs, inf where it cannot be had. After Ctrl-C `attrs["interrupted"]` says so.
+        One row per set, the worst first: `predictors`, joined by " + "; `size`; `verdict`, whether the conditions can
+        be met ("interior", "boundary", "infeasible", or "open" if undecided); `smallest_violation`, the least sum of
+        |p(y, s) - f(y) f(s)|, for total mass 1, among all that keep utility and realism; `kl`, the
+        divergence of the projection in nats, inf if infeasible. After Ctrl-C `attrs["interrupted"]` says so.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
     InvalidOptionError
         Not one response, no protected attribute, one that is both, no predictor, or more than 25 for all pairs.
     KeyboardInterrupt
-        After Ctrl-C, where no set was done yet.
+        After Ctrl-C, if no set was completed.
 
     Examples
     --------

@@ -59,10 +59,10 @@ def parity(
     protected
         One or more other attributes.
     given
-        Attributes within whose profiles t parity is to hold: the target is f(y, t) f(s, t) / f(t).
+        Attributes within whose profiles t parity must hold: the target is f(y, t) f(s, t) / f(t).
     keep_rates
-        Whether the rates of the response stay those of f. Else they are free, and the rows are linear ones,
-        q(y, s, t) = p(s | t) q(y, t), with p of f.
+        Whether the rates of the response must be those of f. Otherwise they are free, and the rows are the linear
+        conditions q(y, s, t) = p(s | t) q(y, t), where p is the distribution f.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def parity(
     InvalidOptionError
         Not one response, no protected attribute, or one that is both.
     TooLargeError
-        The pairs are beyond the memory that is available.
+        The pairs exceed the available memory.
 
     Examples
     --------
@@ -137,12 +137,12 @@ def pur(
     f, response, protected
         As in `parity`. Of a stored table, utility and realism stay on disk as StoredMarginals.
     conditions
-        One to three of the letters P, U, R, none twice; their order is that of the constraints, and of IPF's steps.
+        One to three different letters of P, U and R, in the order of the constraints and of the steps of IPF.
 
     Raises
     ------
     InvalidOptionError
-        Other letters, one twice, or none; a response or protected attributes that do not fit together.
+        Other letters, a repeated letter, or none; or incompatible attributes.
     UnknownAttributeError
         The table has no such attribute.
 

@@ -65,31 +65,31 @@ def ratio_parity(
     reference: Mapping[str, Any],
     at_least: float = 0.8,
 ) -> RateComparison:
-    """Return the four-fifths rule as a constraint: each group's rate is at least so much of the reference group's.
+    """Return the four-fifths rule as a constraint: a lower bound on the ratio of each group's rate to the reference's.
 
-    The rows are q(y, s) / f(s) >= at_least q(y, s0) / f(s0), and mean rates where some hard constraint, such as
-    `realism`, keeps the sizes of the groups as they are in f; without one `project` refuses them.
+    The rows are q(y, s) / f(s) >= at_least q(y, s0) / f(s0), and are conditions on rates if a hard constraint, such as
+    `realism`, fixes the sizes of the groups to those of f; otherwise `project` raises an error.
 
     Parameters
     ----------
     f
-        The data, from which the sizes of the groups are taken; in the units of the problem's total or not.
+        The data, from which the sizes of the groups are taken, in any units.
     response
-        The name of the response, all of whose categories are compared; or {name: category}, or a list of categories,
-        such as {"hired": "yes"}, for those alone.
+        The name of the response, to compare all its categories; or {name: category} or {name: list of categories},
+        such as {"hired": "yes"}, to compare only these.
     protected
-        One or more other attributes, whose profiles are the groups.
+        One or more other attributes; their profiles are the groups.
     reference
         The group that the others are compared with, such as {"sex": "m"}.
     at_least
-        The smallest ratio that is allowed, above 0 and at most 1.
+        The smallest allowed ratio, above 0 and at most 1.
 
     Raises
     ------
     UnknownAttributeError, UnknownCategoryError
         The table has no such attribute, category or group.
     InvalidOptionError
-        A ratio outside of (0, 1], or attributes that do not fit together.
+        A ratio outside of (0, 1], or incompatible attributes.
 
     Examples
     --------
@@ -125,11 +125,11 @@ def ratio_parity(
 def monotone(
     f: Table, *, response: str, along: str, given: Attributes | None = (), decreasing: bool = False
 ) -> RateComparison:
-    """Return that the response rises along the order of another attribute's categories, given others.
+    """Return the constraint that the response does not decrease along the ordered categories of another attribute.
 
     For every two neighbouring categories a < a' with mass and every category y but the first, q(Y >= y | a') is at
     least q(Y >= y | a); at most, where `decreasing`. The order is that of the categories. The sizes of the groups are
-    those of f, and some hard constraint must keep them; without one `project` refuses the rows.
+    those of f and must be fixed by a hard constraint; otherwise `project` raises an error.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ def monotone(
     response, along
         The names of two attributes with ordered categories.
     given
-        Attributes within whose profiles the response rises.
+        Attributes within whose profiles the response must not decrease.
     decreasing
-        Whether it falls instead.
+        Whether the response must not increase instead.
 
     Raises
     ------

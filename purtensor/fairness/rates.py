@@ -16,7 +16,7 @@ FOUR_FIFTHS = 0.8
 
 
 def rates_by_group(table: Table, *, response: str, protected: Attributes) -> pd.DataFrame:
-    """Return p(y | s): a row a protected profile, named as text, a column a response.
+    """Return p(y | s): a row per protected profile, named as text, a column per response.
 
     Parameters
     ----------
@@ -56,19 +56,19 @@ def smallest_ratios(rates: pd.DataFrame) -> pd.Series:
 
 
 def accuracy(rule: Table, data: Table, *, response: str) -> float:
-    """Return the share of the data's people whose response is the one decided: the mean, where it is drawn.
+    """Return the expected share of people in the data whose response equals the decision.
 
     Parameters
     ----------
     rule
-        A table whose conditional d(y | s, x) is the rule; people of unknown (s, x) get its marginal rates.
+        A table whose conditional d(y | s, x) is the rule; for unknown (s, x) its marginal rates are used.
     data
         Counts or probabilities over the same attributes.
 
     Raises
     ------
     UnknownAttributeError
-        The data have no such response, or others than the rule.
+        The data do not have the attributes of the rule.
 
     Examples
     --------
@@ -82,10 +82,10 @@ def accuracy(rule: Table, data: Table, *, response: str) -> float:
 
 
 def log_loss(q: Table, data: Table, *, response: str) -> float:
-    """Return the mean of -log q(y | s, x) over the data's people, in nats.
+    """Return the mean of -log q(y | s, x) over the people in the data, in nats.
 
-    Parameters and errors as in `accuracy`, q in place of the rule. It is infinite where q holds a person's response
-    impossible for them.
+    Parameters and errors as in `accuracy`, with q in place of the rule. It is infinite if q gives the observed
+    response of a person the probability 0.
 
     Examples
     --------

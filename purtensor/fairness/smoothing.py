@@ -31,19 +31,19 @@ _TOLERANCE = 1e-8
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Smoothed(Shown):
-    """A smoothed distribution and how it was chosen; see `purtensor.fairness.smooth`.
+    """A smoothed distribution and its selection; see `purtensor.fairness.smooth`.
 
     Attributes
     ----------
     table
         f(s, x) of the counts times the smoothed g(y | s, x): the f to project, and the one to take conditions from.
     order
-        How many predictors the response may depend on jointly; None: on all, as in the counts.
+        The number of predictors on which the response may depend jointly; None means all, as in the counts.
     strength
         The pseudo-count of each response and observed predictor profile.
     losses
-        One row a candidate: `order`, `strength`, and over the folds the mean `log_loss` in nats of people that were
-        left out, with its `standard_error`; infinite where the conditions of a fold exclude each other.
+        One row per candidate: `order`, `strength`, and over the folds the mean `log_loss` in nats of people that were
+        left out, with its `standard_error`; infinite if the conditions of a fold exclude each other.
     """
 
     table: Table
@@ -52,7 +52,7 @@ class Smoothed(Shown):
     losses: pd.DataFrame
 
     def summary(self) -> dict[str, str]:
-        """Return what was chosen as text, one line each."""
+        """Return the selection as named texts."""
         predictors = "all predictors jointly" if self.order is None else f"at most {self.order} predictors jointly"
         return {"the response depends on": predictors, "pseudo-count": f"{self.strength:.6g}"}
 
@@ -72,14 +72,14 @@ def smooth(
     folds: int = 5,
     seed: int = 0,
 ) -> Smoothed:
-    """Return a distribution whose projection predicts well for people that it was not made from.
+    """Return a smoothed distribution whose projection predicts well for new people.
 
-    Where predictor profiles are many, the data have few people in each, and a natural classifier learns their
-    chances. Candidates are log-linear models in which the response depends on predictors one by one (order 1), in pairs
-    (order 2), and so on, or on all of them jointly (None), made from counts with pseudo-counts. Each is projected onto
-    its conditions on all folds but one, and predicts the one that was left out; the least log-loss is taken. The people
-    f(s, x) are those of the counts, so that parity of the projection's predictions holds for them exactly; what is
-    smoothed is f(y | s, x), and with it the f(y, x) that utility keeps.
+    With many predictor profiles there are few people in each, and the natural classifier over-fits. Candidates are
+    log-linear models in which the response depends on predictors one by one (order 1), in pairs (order 2), and so on,
+    or on all of them jointly (None), made from counts with pseudo-counts. Each candidate is fitted and projected on
+    all folds but one and predicts the remaining fold; the candidate with the least log-loss is selected. The
+    distribution of predictors f(s, x) is that of the counts, so that the predictions of the projection have exact
+    parity for these people; only f(y | s, x) is smoothed, and with it the target f(y, x) of utility.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ def smooth(
     response, protected
         The names of one attribute, and of one or more others.
     conditions
-        Letters of P, U and R: what the distribution will be projected onto, as in `pur`.
+        Letters of P, U and R: the conditions onto which the distribution will be projected, as in `pur`.
     orders, strengths
-        What is tried: all pairs of one of each.
+        The candidates: all pairs of an order and a strength.
     folds
-        Into how many parts the individuals are divided, 2 or more.
+        The number of folds of the cross-validation, at least 2.
     seed
-        Of the division.
+        The seed of the random folds.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def smooth(
     InvalidOptionError
         Invalid orders, strengths, folds or seed, more folds than individuals, or attributes that do not fit.
     InvalidTableError
-        Values that are no whole numbers.
+        The counts are not whole numbers.
     InfeasibleError
         The conditions exclude each other for every candidate.
 

@@ -75,15 +75,15 @@ class Witness(Protocol[TableT_co]):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Diagnosis(Generic[TableT]):
-    """Whether constraints can be met on the support of a reference, with a witness that can be checked.
+    """The verdict on whether constraints can be met on the support of a reference, with a checkable witness.
 
     Attributes
     ----------
     verdict
         "interior", "boundary", "infeasible" or "open"; `verdict.sentence` says it in words. Open where nothing decides.
     implied_zeros
-        A sparse table of the profiles that are empty in every solution although the reference has mass there; its
-        values are the reference's. A target of zero empties its profiles, too.
+        A sparse table of the profiles with reference mass that are empty in every solution, including those that
+        targets of 0 exclude; its values are the masses of the reference.
     certificate
         A table of whole numbers t for each constraint. For every profile the sum of its entries, C^T t, is not
         negative; summed against the targets, b.t, they give less than 0 (infeasible), or 0 while C^T t is positive at
@@ -92,14 +92,14 @@ class Diagnosis(Generic[TableT]):
         or bounds it is a whole number for each row, over the dimension `row`: the least that C^T t can come to within
         the bounds is more than b.t; its last table is of the total where that was given as an option.
     solution
-        A table that meets the constraints to rounding, with mass on every profile but the implied zeros; None where
-        there is none. Of a stored table it is written when it is first asked for.
+        A table that meets the constraints to rounding, with mass on every profile except the implied zeros; None if
+        there is none. For a stored table it is written at the first access.
     exact
         Which arithmetic proved it: "rational" where the targets are whole multiples of one unit, or products of such
         marginals; "interval" where they are floats, known to rounding; then a boundary is a "boundary to rounding".
         "nothing" where the verdict is open, or says that rows of any kind can be met: they are, to rounding.
     reference, constraints
-        What was diagnosed; not copied.
+        The diagnosed problem; not copied.
     evidence
         What the verdict rests on, in memory or on disk.
     """
@@ -128,7 +128,7 @@ class Diagnosis(Generic[TableT]):
         return f"<p><b>{self.verdict}</b></p>{self.explanation._repr_html_()}"
 
     def certificate_chunks(self) -> Iterator[tuple[Table, ...]]:
-        """Yield the whole proof: for each step and part a table of weights for each constraint; one part in memory."""
+        """Yield the complete proof: for each step and part, a table of weights per constraint; one part in memory."""
         return self.evidence.certificate_chunks(self)
 
     def smallest_miss(self) -> Violation | None:
@@ -151,9 +151,8 @@ class Diagnosis(Generic[TableT]):
     def incompatibility(self) -> Incompatibility | None:
         """Return one minus the largest mass of a table on the support whose marginals exceed no target.
 
-        0 where the constraints can be met, 1 where no profile has room in all of its rows: how much of the people the
-        constraints leave without a place. Its `weights` prove a lower bound, `proved`, in exact numbers. None where the
-        linear program fails.
+        It is 0 if the constraints can be met: the share of the total mass that cannot be placed. Its `weights` prove a
+        lower bound, `proved`, in exact arithmetic. None if the linear program fails.
 
         Raises
         ------
@@ -175,14 +174,14 @@ class Diagnosis(Generic[TableT]):
         Parameters
         ----------
         soft
-            The constraints that may be missed: one or more Marginals, or their positions; in PUR the first is parity.
-            With two responses the answer for parity is a maximum flow, and exact; else it is a linear program, with
-            an exact lower bound.
+            The constraints that may be violated: one or more Marginals, or their positions; in PUR the first is
+            parity. For parity with two responses the answer is an exact maximum flow; otherwise it comes from a linear
+            program, with an exact lower bound.
 
         Raises
         ------
         InvalidOptionError
-            No constraint of these, or none; or the reference is a stored table.
+            `soft` names no constraint, or one that is not among them; or the reference is a stored table.
 
         Examples
         --------
@@ -200,11 +199,11 @@ class Diagnosis(Generic[TableT]):
 
     @property
     def zeros_beyond_targets(self) -> TableT:
-        """The implied zeros that no target of zero tells at once: only the constraints together empty them."""
+        """The implied zeros that are not excluded by a single target of 0, but by several constraints together."""
         return self.evidence.zeros_beyond_targets()
 
     def verify(self) -> bool:
-        """Return whether the witness proves the verdict; checked again from the tables in rational arithmetic.
+        """Check the witness of the verdict again, from the tables in rational arithmetic, and return whether it holds.
 
         The targets are taken as the exact numbers that their floats round, the same that the verdict is about; an
         exact solution is summed label by label. Of a stored table whole numbers are summed exactly, and the solution is

@@ -50,7 +50,7 @@ class ExactTargets:
     exact: bool
 
     def dot(self, weights: IntArray) -> Fraction:
-        """Return b.t exactly, for one whole number a row; the total mass is 1."""
+        """Return b.t exactly, for one whole number per row; the total mass is 1."""
         used = np.flatnonzero(weights)
         values = self.numerators[used] * weights[used].astype(object)
         return Fraction(int(values.sum()), self.denominator) if len(used) else Fraction(0)

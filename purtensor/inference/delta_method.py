@@ -69,7 +69,7 @@ class StandardErrors(Shown):
     influence: Influence = field(repr=False)
 
     def summary(self) -> dict[str, str]:
-        """Return what the errors belong to as text, one line each."""
+        """Return a description of the errors as named texts."""
         scopes = [" x ".join(constraint.scope) for constraint in self.result.constraints]
         return {
             "sample": f"{self.size:,} individuals",
@@ -207,24 +207,25 @@ class StandardErrors(Shown):
 def standard_errors(
     result: Projection, *, size: int, data: Table | None = None, targets: Sequence[str] | None = None
 ) -> StandardErrors:
-    """Return the standard errors that a projection has because its data are a sample.
+    """Return the standard errors of a projection due to sampling of the data.
 
-    The data f are taken as a multinomial sample of `size` individuals from a population distributed as f. The
-    reference (where it is the data) and the targets follow f, and the projection follows them: to first order, by the
-    implicit function theorem, on the fixed support (notes/standard_errors.md). Pseudo-counts are taken as part of f.
+    The data f are treated as a multinomial sample of `size` individuals from a population distributed as f. The
+    reference (if it is the data) and the targets are functions of f, and so is the projection; its variance is
+    computed to first order, by the implicit function theorem, on the fixed support (notes/standard_errors.md).
+    Pseudo-counts are treated as part of f.
 
     Parameters
     ----------
     result
-        A projection that `project` made.
+        A result of `project`.
     size
-        How many individuals the data have: the N of the counts.
+        The number of individuals in the data, the total N of the counts.
     data
-        The table that the targets come from; the reference when None. A reference that is not the data, such as the
-        uniform one, is taken as known.
+        The table from which the targets were computed; the reference when None. A reference that is not the data, such
+        as the uniform one, is treated as known.
     targets
         For each constraint "marginal" (of the data), "parity" (product of the data's marginals over one attribute
-        and over the others), or "fixed" (known without error). When None it is found by comparing with the data.
+        and over the others), or "fixed" (known without error). When None it is determined by comparison with the data.
 
     Returns
     -------
@@ -234,8 +235,8 @@ def standard_errors(
     Raises
     ------
     InvalidOptionError
-        A size that is no count, a result that was not converged or comes from a file, or a target that is not the
-        function of the data that it should be.
+        An invalid size, a result that has not converged or was loaded from a file, or a target that is not the stated
+        function of the data.
     UnknownAttributeError
         The data lack an attribute of a constraint.
 

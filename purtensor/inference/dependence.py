@@ -50,7 +50,7 @@ class Dependence:
     of_others: FloatArray
 
     def pulled_back(self, potentials: FloatArray) -> FloatArray:
-        """Return the derivative of b . potentials with respect to f, one number a profile of f."""
+        """Return the derivative of b . potentials with respect to f, one number per profile of f."""
         own = potentials[self.block]
         if self.kind == "fixed":
             return np.zeros(len(self.row))

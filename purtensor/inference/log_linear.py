@@ -30,7 +30,7 @@ _TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogLinearFit(Shown):
-    """A hierarchical log-linear model at its maximum of likelihood.
+    """A hierarchical log-linear model, fitted by maximum likelihood.
 
     Attributes
     ----------

@@ -89,7 +89,7 @@ class Met(NamedTuple):
     Attributes
     ----------
     l1
-        The misses within the parts, one a constraint.
+        The misses within the parts, one per constraint.
     high, low, unsure
         In twice the digits, and by how much they can be off: the misses within the parts, minus the sums of the others.
     next, reach

@@ -69,7 +69,7 @@ def restricted(store: SlabStore, domain: Domain, proof: Path, checksums: Sequenc
     Parameters
     ----------
     proof, checksums
-        The folder of the weights, a file a part, and what names them.
+        The folder of the weights, a file per part, and what names them.
 
     Raises
     ------

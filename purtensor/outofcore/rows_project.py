@@ -63,7 +63,7 @@ class RowEvidence:
 
     @property
     def potentials(self) -> tuple[Table, ...]:
-        """One table a constraint, natural logarithms."""
+        """One table per constraint, natural logarithms."""
         return _as_tables(self.problem, self.values)
 
     def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
@@ -211,7 +211,7 @@ class RowsVerdict(FaceVerdict[StoredTable]):
 
 
 def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]:
-    """Return potentials as tables, one a constraint, in the units of the reference and the targets as they came."""
+    """Return potentials as tables, one per constraint, in the units of the reference and the targets as they came."""
     shift = (problem.target_exponent - problem.reference_exponent) * np.log(2.0)
     tables = []
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):

@@ -36,7 +36,7 @@ class SlabStore:
     outer_targets, kept
         Targets of the rows that couple the parts, as scaled, and which of these rows are independent.
     outer_codes
-        For each outside constraint the codes of its rows, one array an attribute.
+        For each outside constraint the codes of its rows, one array per attribute.
     total
         Of the targets, as scaled.
     mass, lost

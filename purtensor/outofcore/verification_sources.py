@@ -36,7 +36,7 @@ def misses_of(table: StoredTable, constraint: Marginal | StoredMarginal) -> tupl
 def gather_from(
     pieces: Sequence[Piece], result: Projection[StoredTable], scopes: Sequence[tuple[str, ...]]
 ) -> tuple[Evidence, list[FloatArray]]:
-    """Return what is verified of a projection on disk, in memory, and the witness of its bound, one array a constraint.
+    """Return the evidence of a projection on disk, in memory, and the witness of its bound, one array per constraint.
 
     Rows are matched by label; those without a witness have NaN.
     """

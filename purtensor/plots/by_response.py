@@ -1,4 +1,4 @@
-"""Pictures with a panel a response, a line a protected group, and a mark a distribution."""
+"""Pictures with a panel per response, a line per protected group, and a mark a distribution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from purtensor.errors import InvalidTableError
 from purtensor.plots.style import FAINT, GREY, INK, MARKERS, bare, colours_of, new_figure, verbatim
 
 COLUMNS = ("model", "response", "group", "value")
-"""What a frame of marks holds, one a row; `deviation` may come with it."""
+"""What a frame of marks holds, one per row; `deviation` may come with it."""
 
 
 def plot_by_response(

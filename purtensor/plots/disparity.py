@@ -29,7 +29,7 @@ def plot_disparity_ratios(
     title: str = "",
     compared: str = "disparity ratio",
 ) -> Axes:
-    """Return axes with the disparity ratios as distances from parity, one block of lines a protected group.
+    """Return axes with the disparity ratios as distances from parity, one block of lines per protected group.
 
     Parameters
     ----------

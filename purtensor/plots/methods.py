@@ -14,12 +14,12 @@ from purtensor.plots.style import COLOURS, FAINT, bare, verbatim
 
 
 def plot_methods(summary: pd.DataFrame, measures: Mapping[str, str], *, title: str = "", error: str = "") -> Axes:
-    """Return axes of a figure with a line a method and a panel a measure; the first panel's.
+    """Return axes of a figure with a line per method and a panel a measure; the first panel's.
 
     Parameters
     ----------
     summary
-        A row a method: `method`, and for each measure NAME also `NAME_error`; NaN where a method has none.
+        A row per method: `method`, and for each measure NAME also `NAME_error`; NaN where a method has none.
     measures
         What each measure is called on its panel, by the names of the columns.
     title, error

@@ -16,7 +16,7 @@ _COLUMNS = 3
 
 
 def plot_prevalences(shares: pd.DataFrame, *, names: Mapping[str, str] = MappingProxyType({}), title: str = "") -> Axes:
-    """Return axes of a figure with the share of each category in per cent, a panel an attribute; the first panel's.
+    """Return axes of a figure with the share of each category in per cent, a panel per attribute; the first panel's.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class NamedProblem:
     domain
         Attributes and categories.
     masses
-        The reference: dense over the domain, or one number a profile for "records". Zeros are structural.
+        The reference: dense over the domain, or one number per profile for "records". Zeros are structural.
     targets
         One a constraint, in the order of the sweep.
     codes

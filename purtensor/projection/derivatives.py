@@ -30,7 +30,7 @@ class Gradient(NamedTuple):
     Attributes
     ----------
     targets
-        One table a constraint, like its target: zero on rows that others imply, which leaves nothing out: targets
+        One table per constraint, like its target: zero on rows that others imply, which leaves nothing out: targets
         can only change together with these.
     log_reference
         A table like the reference: with respect to the logarithms of its masses. Its sum is 0, for their scale does not

@@ -38,23 +38,23 @@ def diagnose(
     total: str | float = "constrained",
     signed: bool = False,
 ) -> Diagnosis[TableT]:
-    """Return whether the constraints can be met on the support of the reference, proved and explained.
+    """Decide whether the constraints can be met on the support of the reference, with a proof and an explanation.
 
     Parameters
     ----------
     reference
-        A table; only where it has mass matters. A stored table, or one of chunks of dask, is diagnosed slab by slab,
-        and what proves the verdict stays on disk.
+        A table, of which only the support matters. A stored table, or one of dask chunks, is diagnosed slab by slab,
+        and the proof of the verdict stays on disk.
     constraints
         A constraint of any kind, or an iterable of them, flattened one level.
     ratio_bounds, cell_bounds, total, signed
-        As in `project`. With them, or with constraints other than Marginals with targets, the `explanation` says how
-        far rows can reach within the bounds.
+        As in `project`. With them, or with constraints other than Marginals with targets, the `explanation` states
+        which values the rows can reach within the bounds.
 
     Raises
     ------
     InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError
-        Naming what does not fit.
+        The input is invalid; the message names the fault.
 
     Examples
     --------

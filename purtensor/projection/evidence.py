@@ -32,7 +32,7 @@ class Evidence(Protocol[TableT_co]):
 
     @property
     def potentials(self) -> tuple[Table, ...]:
-        """One table a constraint: natural logarithms."""
+        """One table per constraint: natural logarithms."""
         ...
 
     @property
@@ -88,7 +88,7 @@ class SolverEvidence(InMemory):
 
     @cached_property
     def potentials(self) -> tuple[Table, ...]:
-        """One table a constraint: zero on dependent rows, -inf on zero targets."""
+        """One table per constraint: zero on dependent rows, -inf on zero targets."""
         given = in_units_given(self.labelled, self.run.iterate.potentials)
         with engine_for(self.labelled.arrays.index.size):
             return tables_of_potentials(self.labelled, canonical_potentials(self.labelled.arrays, given))

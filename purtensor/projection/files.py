@@ -33,7 +33,7 @@ _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "secon
 
 
 def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, path: str | os.PathLike[str]) -> None:
-    """Write a table, a projection or a relaxation to a file, whole or not at all; the ending says which kind of file.
+    """Write a table, a projection or a relaxation to a file, completely or not at all; the ending selects the format.
 
     Parameters
     ----------
@@ -88,18 +88,18 @@ def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, pa
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return what `save` wrote: a table, a Projection or a Relaxation; of a folder what is there.
+    """Read a table, a Projection or a Relaxation that `save` wrote, from a file or a folder.
 
     Raises
     ------
     UnreadableFileError
-        The file is not there, or may not be opened.
+        The file does not exist, or may not be opened.
     InvalidOptionError
-        An ending that purtensor does not know, or no path at all.
+        An unknown file ending, or not a path.
     FileFormatError
-        The file is damaged or not of purtensor.
+        The file is damaged, or was not written by purtensor.
     StoreError
-        The folder is no stored table, and none of a run that ended.
+        The folder is neither a stored table nor a completed run.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class GeneralEvidence(InMemory):
 
     @cached_property
     def potentials(self) -> tuple[Table, ...]:
-        """One array a constraint over `row`, with the label of each: natural logarithms a unit of the row."""
+        """One array per constraint over `row`, with the label of each: natural logarithms a unit of the row."""
         found = []
         for k, block in enumerate(self.labelled.question.blocks[: len(self.labelled.constraints)]):
             own = self.answer.potentials[self.labelled.question.block(k)]

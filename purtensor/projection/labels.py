@@ -33,7 +33,7 @@ def _log_scale(labelled: LabelledProblem) -> float:
 
 
 def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> tuple[Table, ...]:
-    """Return the potentials as one table a constraint, -inf on zero targets."""
+    """Return the potentials as one table per constraint, -inf on zero targets."""
     full = labelled.full
     values = np.zeros(full.rows)
     values[full.targets == 0] = -np.inf

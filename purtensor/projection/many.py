@@ -39,7 +39,7 @@ class Ensemble(Shown):
     Attributes
     ----------
     results
-        One Projection a member; None where it failed.
+        One Projection per member; None if it failed.
     failures
         Those that failed, in order.
     interrupted
@@ -55,7 +55,7 @@ class Ensemble(Shown):
         return len(self.results)
 
     def summary(self) -> dict[str, str]:
-        """Return how the projections ended as text, one line each."""
+        """Return a summary of the endings as named texts."""
         made = [result for result in self.results if result is not None]
         endings = Counter(result.termination.value for result in made)
         return {
@@ -91,29 +91,30 @@ def project_many(
     certificate: bool = True,
     progress: bool = False,
 ) -> Ensemble:
-    """Return the projections of many references, onto one constraint set or one each, in their order.
+    """Return the projections of many references, onto one common or separate constraint sets, in their order.
 
-    A member that fails is reported, and the others go on. Results are those of `project` one by one, whatever runs
-    them and on however many workers. Ctrl-C ends the call with the members that were done until then.
+    A member that fails is reported, and the others continue. The results are those of separate calls of `project`, for
+    every executor and number of workers. After Ctrl-C the completed members are returned.
 
     Parameters
     ----------
     references
-        Tables; or one table, for many constraint sets. In place of a table a function that draws one: it is called
-        with a random generator of its member.
+        Tables; or one table, for many constraint sets. A table may be replaced by a function that draws one, which is
+        called with the random generator of the member.
     constraints
         One constraint set for all members; or a list with one set a member, each a tuple or list of Marginals (or a
-        single Marginal where there is one reference only). In place of a set a function of the member's reference.
+        single Marginal where there is one reference only). A set may be replaced by a function of the reference of the
+        member.
     executor
-        What runs the members: None (this process, one after the other); a number of joblib workers, or a
-        `joblib.Parallel`; anything with `submit`, such as the executors of concurrent.futures and a Client of
-        dask.distributed. Other processes must be able to unpickle the members.
+        Runs the members: None (sequentially in this process); a number of joblib workers, or a `joblib.Parallel`; any
+        object with a method `submit`, such as the executors of concurrent.futures and a Client of dask.distributed.
+        Other processes must be able to unpickle the members.
     seed
-        Where functions draw references: member n gets the n-th child of this seed, whichever process runs it.
+        For references that are drawn by functions: member n gets the n-th child of this seed, in any process.
     solver, tolerance, stop_on, max_iterations, max_seconds, certificate
         As in `project`.
     progress
-        Whether to show on a terminal how many members are done, and an estimate of the time that is left.
+        Whether to show the number of completed members and the estimated remaining time on a terminal.
 
     Raises
     ------
@@ -121,7 +122,7 @@ def project_many(
         Numbers of references and constraint sets that do not fit, functions without a seed, another executor, or an
         option that `project` refuses.
     KeyboardInterrupt
-        After Ctrl-C, where no member had ended yet.
+        After Ctrl-C, if no member was completed.
 
     Examples
     --------

@@ -68,53 +68,54 @@ def project(
 ) -> Projection[TableT]:
     """Return the distribution that meets the constraints and is closest to the reference in KL divergence.
 
-    Ctrl-C ends the call with the state so far, as the limits do: see `on_failure`. Nothing is proved of it then.
+    Ctrl-C ends the call like a limit, with the current state but without a certificate: see `on_failure`.
 
     Parameters
     ----------
     reference
-        What to stay close to: a table of counts or probabilities; its positive profiles are the support. A stored
-        table is projected slab by slab on whatever runs dask, and its answer is stored beside it. One of chunks of dask
-        is stored first, in a folder `purtensor-...` where dask's option `temporary-directory` or the system has such;
-        it holds the answer, too, and stays until you delete it.
+        A table of counts or probabilities; its positive profiles are the support. A stored table is projected slab by
+        slab by the current dask scheduler, and its answer is stored beside it. A table of dask chunks is stored first,
+        in a folder `purtensor-...` in dask's option `temporary-directory` or the system's temporary directory; the
+        folder also contains the answer and is kept until you delete it.
     constraints
         A constraint, or any iterable of constraints, flattened one level: Marginals, whose targets share one total, or
         any others, such as Linear, total, mean, share, between(...) and soft(...).
     solver
-        Any object with a `step`, such as `IPF()`, or the name of one, such as "newton" or "ipf(relaxation=1.5)"; chosen
-        when None. Rows of any kind, bounds, distances and totals take
-        `Newton()`, which None means there, `IPF()` (Bregman's projections onto each row in turn), `LBFGS()` and, where
-        rows are sums of masses, `GIS()`.
+        Any object with a method `step`, such as `IPF()`, or the name of a solver, such as "newton" or
+        "ipf(relaxation=1.5)"; chosen automatically when None. Other rows than marginals with targets, bounds,
+        distances and totals support `Newton()` (the default there), `IPF()` (Bregman's projections onto each row in
+        turn), `LBFGS()` and, if rows are sums of masses, `GIS()`.
     tolerance
-        Met when the residual is within it, and the L1 miss of the worst constraint within 100 times it (total mass
-        1), both judged on the returned table. With `stop_on="tv_bound"`: when the proved distance is within it.
-        With `stop_on="log_ratio"`: when the proved bound on |log(q / table)| of every profile is.
+        The run has converged when the residual is within the tolerance and the L1 miss of each constraint within 100
+        times the tolerance (total mass 1), both computed from the returned table. With `stop_on="tv_bound"` the
+        tolerance applies to the proved distance, with `stop_on="log_ratio"` to the proved bound on |log(q / table)| of
+        every profile.
     max_iterations, max_seconds
-        Limits on the solver; 1,000,000 iterations and no limit in time when None. The time is looked at between its
-        steps, of some 0.04 s; a single step of Newton's method may take longer, and so may a verdict.
+        Limits on the solver; 1,000,000 iterations and no time limit when None. The time is checked between steps, of
+        about 0.04 s; a single step of Newton's method, or a verdict, may take longer.
     on_failure
-        What happens when the constraints are not met: "raise", "warn" or "return".
+        What to do when the constraints are not met: "raise" an error, "warn", or "return" the current state.
     certificate
-        Whether to prove a bound at the end; it costs as much as 3 to 10 Newton iterations.
+        Whether to compute a certificate at the end; it costs as much as 3 to 10 Newton iterations.
     start
-        An earlier projection, or its potentials, to begin from; the reference and the targets may have changed.
+        An earlier projection, or its potentials, to start from; the reference and the targets may have changed.
     progress
-        Whether to show the residual on a terminal as it falls.
+        Whether to show the residual on a terminal during the run.
     callback
         Called with a Progress after every step; returning True ends the run.
 
     ratio_bounds, cell_bounds
-        Pairs (lower, upper) of numbers, tables or None: bounds on table / reference, the reference scaled to the total
-        of the table, and on the masses themselves. What a table of bounds does not list has none.
+        Pairs (lower, upper) of numbers, tables or None: bounds on table / reference, with the reference scaled to the
+        total of the table, and bounds on the masses. Profiles that a table of bounds does not list have no bound.
     distance
-        What is minimised: "kl", "linear" (chi-squared, which allows negative masses unless bounds forbid them), or
-        "logit", which keeps ratios strictly between their bounds.
+        The distance to minimise: "kl", "linear" (chi-squared, which allows negative masses unless bounds forbid them),
+        or "logit", which keeps ratios strictly between their bounds.
     total
         "constrained" by a hard constraint, "reference", a number, or "free": then masses are compared as they are.
     size
-        The size of the sample that the standard errors of soft constraints are of; the total when None.
+        The sample size to which the standard errors of soft constraints refer; the total when None.
     signed
-        Whether the reference may have negative masses: they keep their signs (GRAS).
+        Whether the reference may have negative masses, whose signs are kept (GRAS).
     reference_in
         "mass", or "log": the reference is a table of logarithms of masses, such as -cost / epsilon in optimal
         transport, which may be too small for floats; -inf is a mass of 0. A constant added to it changes nothing.
@@ -123,16 +124,16 @@ def project(
     Returns
     -------
     Projection
-        The table with its evidence, in the layout of the reference; on disk where that is.
+        The table with its certificate, in the layout of the reference; on disk if the reference is.
 
     Raises
     ------
     InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError
-        Before any solve, naming what does not fit.
+        The input is invalid; raised before any solve, with the name of the fault.
     InfeasibleError
         No distribution on the support meets the constraints.
     NotConvergedError
-        Every other ending but "converged"; it carries the Projection so far.
+        The solver ended for any other reason without convergence; the error carries the current Projection.
 
     Examples
     --------

@@ -42,52 +42,52 @@ def relax(
     max_iterations: int | None = None,
     on_failure: str = "raise",
 ) -> Relaxation:
-    """Return the nearest distribution that meets the hard constraints and pays for the soft ones it misses.
+    """Return the distribution that meets the hard constraints and minimises divergence plus penalties of the soft ones.
 
     It minimizes D(p || reference) + strength * penalty over the distributions p that meet every constraint not named
     in `soft`. With p_k the marginal of p over the scope of a soft constraint and b_k its target, all of total 1, the
     penalty is the sum over the soft constraints of
 
     - "kl": D(p_k || b_k), in nats; a target of 0 empties its profiles, as in `project`;
-    - "l1": sum |p_k - b_k|. From some strength on the sum is the smallest there is (the value of the linear program),
-      and 0 where the constraints can all be met;
+    - "l1": sum |p_k - b_k|. Above some strength the sum is the smallest possible (the value of the linear program),
+      and 0 if all constraints can be met;
     - "quadratic": half of sum (p_k - b_k)^2.
 
-    As the strength grows the answer tends to the projection onto all constraints, where there is one. Ctrl-C ends the
-    call with the state so far, of which nothing is proved.
+    As the strength grows the answer tends to the projection onto all constraints, if it exists. Ctrl-C ends the call
+    with the current state, without a certificate.
 
     Parameters
     ----------
     reference, constraints
-        As in `project`. Soft targets may contradict other targets, but not in their total.
+        As in `project`. Soft targets may contradict other targets, but must have the same total.
     soft
         One or more of the constraints: the Marginal objects themselves, or their positions in the flattened
         constraints, from 0 on.
     penalty
         "kl", "l1" or "quadratic".
     strength
-        What one unit of the penalty is worth, in nats of divergence; positive and finite.
+        The weight of one unit of the penalty, in nats of divergence; positive and finite.
     tolerance
         The hard constraints are met as in `project`; the soft marginals are those that the multipliers ask for, to
         the same tolerance, and with "l1" the objective is within its square of the least.
     max_iterations
-        The most Newton steps; 2,000 when None.
+        The largest number of Newton steps; 2,000 when None.
     on_failure
-        What happens where the answer is not reached: "raise", "warn" or "return".
+        What to do if the answer is not reached: "raise" an error, "warn", or "return" the current state.
 
     Returns
     -------
     Relaxation
-        The table with what is reached of each constraint, the multipliers, and a proved bound.
+        The table with the misses of each constraint, the multipliers, and a proved bound.
 
     Raises
     ------
     InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError, InvalidOptionError
-        Before any solve, naming what does not fit.
+        The input is invalid; raised before any solve, with the name of the fault.
     InfeasibleError
         No distribution on the support meets the hard constraints.
     NotConvergedError
-        The answer is not reached; it carries the Relaxation so far.
+        The answer is not reached; the error carries the current Relaxation.
 
     Examples
     --------

@@ -25,14 +25,14 @@ _HARD_INFEASIBLE = "no distribution on the support of the reference meets the ha
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Relaxation(Shown):
-    """A distribution that meets the hard constraints and comes as close to the soft ones as it was worth.
+    """A distribution that meets the hard constraints and minimises divergence plus penalties of the soft ones.
 
     Attributes
     ----------
     table
         The distribution, in the layout and with the profiles of the reference; its total is that of the targets.
     termination, converged
-        How it ended, and whether `table` is the answer to the tolerance.
+        Why the run ended, and whether `table` is the answer to the tolerance.
     objective
         divergence + strength * penalty_paid.
     divergence
@@ -40,12 +40,12 @@ class Relaxation(Shown):
     penalty_paid
         The sum of the soft constraints' penalties, without the strength.
     misses
-        One table a constraint: reached minus target, in the units of the targets.
+        One table per constraint: reached minus target, in the units of the targets.
     misses_l1
-        One number a constraint: the sum of its absolute misses, the total mass being 1. Of a soft parity it is the L1
+        One number per constraint: the sum of its absolute misses, the total mass being 1. Of a soft parity it is the L1
         parity violation.
     multipliers
-        One table a constraint, in nats: `table` is the reference times the exp of their sum over the constraints, up
+        One table per constraint, in nats: `table` is the reference times the exp of their sum over the constraints, up
         to a constant factor where every constraint is soft. A soft one's is -strength * log(reached / target) for
         "kl", strength * (target - reached) for "quadratic" with totals of 1; for "l1" it is the strength where too
         little is reached, minus the strength where too much is, and between them where the target is met. Where hard
@@ -58,13 +58,13 @@ class Relaxation(Shown):
     iterations, seconds
         Newton steps, and the time of the solve.
     notes
-        What was done that a reader should know.
+        Remarks on the run.
     diagnosis
-        The verdict on the hard constraints, where one was needed.
+        The verdict on the hard constraints, if one was needed.
     soft, penalty, strength
-        The positions of the soft constraints, and what was asked.
+        The positions of the soft constraints, and the options.
     reference, constraints
-        What was relaxed; not copied.
+        The relaxed problem; not copied.
     """
 
     table: Table = field(repr=False)
@@ -97,11 +97,11 @@ class Relaxation(Shown):
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """The ending as a sentence."""
         return _HARD_INFEASIBLE if self.termination is Termination.INFEASIBLE else self.termination.value
 
     def summary(self) -> dict[str, str]:
-        """Return the facts about this answer as text, one line each."""
+        """Return a summary of the answer as named texts."""
         scopes = [" x ".join(constraint.scope) for constraint in self.constraints]
         return {
             "ending": self.ending,
@@ -159,7 +159,7 @@ def make_relaxation(
 def _tables(
     labelled: LabelledQuestion, constraints: tuple[Marginal, ...], values: FloatArray, name: str
 ) -> tuple[Table, ...]:
-    """Return numbers on the rows as one table a constraint, in category order."""
+    """Return numbers on the rows as one table per constraint, in category order."""
     question = labelled.question
     return tuple(
         _table(labelled, constraint, question.blocks[k], values[question.block(k)], name)

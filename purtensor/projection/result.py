@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Projection(Shown, Generic[TableT]):
-    """An information projection, how it was reached, and how far it can be from the exact one.
+    """An information projection, with its solver run and proved bounds on its distance from the exact projection.
 
     Attributes
     ----------
     termination
-        How it ended.
+        Why the run ended.
     certified
         Whether a bound is proved: `bound` is inf and `tv_bound` 1 otherwise.
     residual, residual_l1
@@ -48,21 +48,21 @@ class Projection(Shown, Generic[TableT]):
         Proved: the exact projection q has D(q || table) <= bound nats and lies within tv_bound of `table` in total
         variation. `bound` is inf where the table has lost a profile that q may have some mass on, however little.
     iterations, seconds
-        Of the solver: sweeps of IPF, steps of Newton; without the time of the certificate.
+        The sweeps of IPF or steps of Newton, and the time of the solver without the certificate.
     notes
-        What was done that a reader should know: the solver's choices, and categories left out of the problem.
+        Remarks on the run: choices of the solver, and categories excluded from the problem.
     table
-        The projection, in the layout and with the profiles of the reference; its total is that of the targets. Of a
-        stored reference it is a StoredTable, written when it is first asked for.
+        The projection, in the layout and with the profiles of the reference; its total is that of the targets. For a
+        stored reference it is a StoredTable, written at the first access.
     diagnosis
-        The verdict on feasibility where one was asked for, or was needed.
+        The verdict on feasibility, if one was requested or needed.
     reference, constraints
-        What was projected onto what; not copied.
+        The projected problem; not copied.
     reference_in
         "mass", or "log" where the reference is given by its logarithms: then the logarithm of the table is the
         reference plus the potentials of each profile.
     evidence
-        Where the numbers are: in memory or on disk.
+        The arrays of the result, in memory or on disk.
     """
 
     termination: Termination
@@ -89,7 +89,7 @@ class Projection(Shown, Generic[TableT]):
 
     @property
     def potentials(self) -> tuple[Table, ...]:
-        """The dual variables, natural logarithms, one table a constraint: table = reference * exp(C^T potentials).
+        """The dual variables, natural logarithms, one table per constraint: table = reference * exp(C^T potentials).
 
         Zero on dependent rows, -inf on zero targets. Those of a stored table are as its solver left them, without the
         rows of zero targets; where they are on disk they are read, see `potential_chunks`.
@@ -98,7 +98,7 @@ class Projection(Shown, Generic[TableT]):
 
     @property
     def trace(self) -> xr.Dataset:
-        """What was measured on the way, over the dimension `record`; each variable tells its unit in its attributes."""
+        """The measurements during the run, over the dimension `record`; attributes state the units."""
         return self.evidence.trace
 
     @property
@@ -211,7 +211,7 @@ class Projection(Shown, Generic[TableT]):
         Returns
         -------
         Gradient
-            `targets`, a table a constraint, and `log_reference`, a table like the reference.
+            `targets`, a table per constraint, and `log_reference`, a table like the reference.
 
         Raises
         ------
@@ -234,7 +234,7 @@ class Projection(Shown, Generic[TableT]):
         return draw("plot_projection", self, title=title, forecast=forecast)
 
     def summary(self) -> dict[str, str]:
-        """Return the facts about this answer as text, one line each."""
+        """Return a summary of the answer as named texts."""
         return {
             "ending": self.termination.value,
             "residual": f"{self.residual:.2e} (largest), {self.residual_l1:.2e} (L1)",

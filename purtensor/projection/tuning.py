@@ -38,7 +38,7 @@ class BestOrder(Shown):
     sweeps_per_decade
         In that order.
     compared
-        One line an order, fastest first: `order`, `sweeps_per_decade`.
+        One line per order, fastest first: `order`, `sweeps_per_decade`.
     complete
         Whether every order was compared, rotations and reversals aside.
     """

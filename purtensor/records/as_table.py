@@ -41,7 +41,7 @@ def as_table(data: Any, attributes: Attributes | Mapping[str, Iterable[Hashable]
     attributes
         The names of the attributes: for a frame its columns of labels (all but the counts unless given), for a dict
         one name a level, for a matrix in a frame that of the rows' labels (its index) and that of the columns', for an
-        array one a dimension, best with its labels: {"sex": ["f", "m"], "age": ["y", "o"]};
+        array one per dimension, best with its labels: {"sex": ["f", "m"], "age": ["y", "o"]};
         without labels they are 0, 1, 2, ... For a Series and a crosstab they are the names of the index unless given.
 
     Returns

@@ -90,7 +90,7 @@ class Groups:
     columns
         The distinct values of each attribute.
     codes
-        One array an attribute, one entry a profile; -1 where the value is missing.
+        One array per attribute, one entry a profile; -1 where the value is missing.
     counts, masses
         How many records each profile has, and the sum of their weights; None without weights.
     rows

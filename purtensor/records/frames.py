@@ -101,7 +101,7 @@ def require_aligned(records: Any, weights: Any) -> None:
 
 
 def in_flavour(records: Any, values: FloatArray, name: str) -> Any:
-    """Return one number a record in the library of the records, with their index."""
+    """Return one number per record in the library of the records, with their index."""
     if isinstance(records, dict):
         first = next((column for column in records.values() if isinstance(column, pd.Series)), None)
         return values if first is None else pd.Series(values, index=first.index, name=name)

@@ -33,23 +33,24 @@ _BYTES, _SECONDS = 700, 30e-6
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Inspection(Shown):
-    """What was seen in records; made by `inspect`.
+    """A description of the columns of records; returned by `inspect`.
 
     Attributes
     ----------
     columns
-        One row a column: `type`, `categories`, `missing`, `rare` (the fewest rows that a category has), `examples`,
+        One row per column: `type`, `categories`, `missing`, `rare` (the fewest rows that a category has), `examples`,
         `looks_like` (attribute, weight or count, identifier, number to bin, many categories, constant, or proxy), and
-        `tells`, the share of the entropy of the protected attributes that the column tells, NaN where it is one itself.
+        `tells`, the share of the entropy of the protected attributes that the column explains, NaN for these
+        themselves.
     rows
-        How many records there are.
+        The number of records.
     profiles
-        How many different profiles the attributes have, numbers in four bins.
+        The number of different profiles of the attributes, with numbers in four bins.
     supported
-        How many profiles a projection would be over: every response with what was observed of the rest; as many as
-        `profiles` where no response is named.
+        The number of profiles of a projection: every response with the observed predictor profiles; equal to
+        `profiles` if no response is named.
     warnings
-        What is to be decided, one sentence each with what to type.
+        The decisions to make, one sentence each with the option to give.
     roles
         The response, the protected attributes and the weights, as given or guessed by name.
 
@@ -124,27 +125,27 @@ class Inspection(Shown):
 def inspect(
     records: Any, *, response: str | None = None, protected: Attributes | None = None, weights: str | None = None
 ) -> Inspection:
-    """Return what the columns of records hold and look like, before anything is solved.
+    """Describe the columns of records before anything is solved.
 
-    Told are, for each column, its categories, gaps and type, and whether it looks like a weight or a count, an
-    identifier, a number to be binned, or a proxy of the protected attributes; then how large a projection would be,
-    and what to type next.
+    For each column the result has its categories, missing values and type, and whether it looks like a weight or a
+    count, an identifier, a number to be binned, or a proxy of the protected attributes; also the size of a projection,
+    and the command to run next.
 
     Parameters
     ----------
     records
-        As `tabulate` takes them: a frame, a dict of arrays, a lazy frame, or files. They are read twice.
+        As in `tabulate`: a frame, a dict of arrays, a lazy frame, or files. They are read twice.
     response
-        The column that is decided, where that is known.
+        The response column, if known.
     protected
-        The columns it must not depend on; those called sex, gender, race and the like when None.
+        The columns that the response must not depend on; those called sex, gender, race and similar names when None.
     weights
         The column with a weight for each row; the one called `count`, or the first that looks like one, when None.
 
     Raises
     ------
     InvalidTableError
-        No records, or none in them.
+        Not records, or no records.
     UnknownAttributeError
         A column that the records do not have.
     UnreadableFileError, FileFormatError

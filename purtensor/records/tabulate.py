@@ -53,15 +53,15 @@ def tabulate(
     Parameters
     ----------
     records
-        A data frame of pandas, polars, pyarrow or DuckDB, or a dict of arrays: one row a record. A lazy frame, a
-        relation of DuckDB, a path, a list of Paths or a folder of Parquet files is counted where it lies, never held
-        whole; `purtensor.records.files.open_records` has the kinds of files and what can be said of text. Text becomes
-        integers (2 and 2.0 are one), booleans or intervals where every entry of a column is such.
+        A data frame of pandas, polars, pyarrow or DuckDB, or a dict of arrays, with one row per record. A lazy frame,
+        a relation of DuckDB, a path, a list of Paths or a folder of Parquet files is counted in parts and never loaded
+        completely; see `purtensor.records.files.open_records` for file formats and options of text files. Text becomes
+        integers (2 and 2.0 are equal), booleans or intervals if every entry of the column can be read as such.
     attributes
         The columns to tabulate, in order; all of them (but the weights) unless given. A column called "count" holds
         the weights then, unless others are given.
     weights
-        The name of a column, or an array with one finite, non-negative weight a record. Counts are then sums of
+        The name of a column, or an array with one finite, non-negative weight per record. Counts are then sums of
         weights, and records of weight 0 do not count. A Series of pandas has the index of the records.
     missing
         What to do with missing values: "raise"; "drop" the records that have one, with their number in
@@ -73,17 +73,19 @@ def tabulate(
     Warns
     -----
     SuspiciousColumnWarning
-        No attribute is named, and a column looks like a weight, an identifier or a number without bins: `inspect` tells
-        more. Or a category is what other programs write for a missing value, such as "?"; text files refuse it.
+        No attribute is named, and a column looks like a weight, an identifier or a number without bins (see
+        `inspect`). Or a category is a text that other programs write for a missing value, such as "?"; in text files
+        this is an error.
 
     Raises
     ------
     InvalidTableError
-        No record, missing values under "raise", labels that name no category, or weights that are no masses.
+        No record, missing values under "raise", values that are not categories, or weights that are negative or not
+        finite.
     UnknownAttributeError
         A column that the records do not have.
     InvalidOptionError
-        Another word for `missing`, or no attribute.
+        An invalid `missing`, or no attribute.
     UnreadableFileError
         A file of records that is not there, is a folder, or may not be opened.
 

@@ -33,34 +33,33 @@ def weights(
     total: str = "records",
     missing: str = "raise",
 ) -> Any:
-    """Return the weight of every record with which the records have the distribution of a result.
+    """Return weights with which the records have the distribution of a result.
 
     A record of profile x gets d p(x) / f(x), where d is its design weight, p the result and f the distribution of the
-    records themselves; attributes and categories are matched by name and label, whatever their order. Mass that the
-    result has on profiles without a record is given to none, so that the weights sum to less by it:
-    `unreached_mass` tells how much.
+    records themselves; attributes and categories are matched by name and label, in any order. Mass of the result on
+    profiles without records is not assigned, so the weights sum to less by this mass: see `unreached_mass`.
 
     Parameters
     ----------
     records
         The records that the result was made of, or others with its attributes: a frame, a dict of arrays, or files.
-        Columns that are no attributes are passed over. Numbers are binned as the attribute of the result is.
+        Columns that are not attributes are ignored. Numbers are binned like the attribute of the result.
     result
         A Projection, a Relaxation, or a table.
     weights
         The design weights, as in `tabulate`; 1 each when None.
     kind
-        "weight", or "factor" for the ratio to the design weights alone: about 1 on average.
+        "weight", or "factor" for the ratio to the design weights, which is about 1 on average.
     total
-        What the weights sum to: that of the "records", or that of the "result".
+        The sum of the weights: that of the "records", or that of the "result".
     missing
         As in `tabulate`; under "drop" a record with a missing value gets the weight 0.
 
     Returns
     -------
     Series or array
-        One number a record, in their order, index and library: pandas for files, pyarrow for DuckDB, a numpy array for
-        a dict of arrays.
+        One number per record, in their order, index and library: pandas for files, pyarrow for DuckDB, a numpy array
+        for a dict of arrays.
 
     Raises
     ------
@@ -69,9 +68,9 @@ def weights(
     UnknownCategoryError
         A record has a category that the result does not know.
     InvalidTableError
-        No result, a missing value under "raise", or weights that are no masses.
+        Not a result, a missing value under "raise", or weights that are negative or not finite.
     InvalidOptionError
-        Another word for `kind`, `total` or `missing`.
+        An invalid `kind`, `total` or `missing`.
 
     Examples
     --------
@@ -193,7 +192,7 @@ def design_weights(records: Any, values: Any, rows: int) -> FloatArray:
     Raises
     ------
     UnknownAttributeError, InvalidTableError
-        No such column, not one number a record, or weights that are no masses.
+        No such column, not one number per record, or weights that are no masses.
     """
     if values is None:
         return np.ones(rows)

@@ -115,7 +115,7 @@ def _part(compared: Comparison, problem: str, figure: Path | None) -> Part:
     exhibits = [
         Exhibit(
             "Runs",
-            "One line a solver; the KL divergence is of the certified answer from the table that came back, in nats.",
+            "One line per solver; the KL divergence is of the certified answer from the table that came back, in nats.",
             table=table,
             numbers="runs.csv",
         )

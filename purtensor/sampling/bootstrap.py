@@ -30,14 +30,14 @@ Statistic: TypeAlias = "float | Table | pd.Series | Mapping[Any, float]"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bootstrap(Shown):
-    """What a statistic is on samples that were drawn again; see `purtensor.bootstrap`.
+    """A statistic on resampled data; returned by `purtensor.bootstrap`.
 
     Attributes
     ----------
     estimate
         The statistic of the sample itself, by label; a single number has the label "value".
     draws
-        One row a sample that was drawn, one column a label; NaN where the statistic of that sample lacks the label.
+        One row per sample that was drawn, one column per label; NaN where the statistic of that sample lacks the label.
     failures
         The draws whose statistic raised an error; they have no row.
     interrupted
@@ -50,7 +50,7 @@ class Bootstrap(Shown):
     interrupted: bool = False
 
     def summary(self) -> dict[str, str]:
-        """Return what was drawn as text, one line each, and the statistic where it is short."""
+        """Return a summary as named texts, with the statistic if it is short."""
         errors = self.standard_error.reindex(self.estimate.index)
         numbers = {
             str(label): f"{value:.6g}, standard error {error:.3g}"
@@ -75,7 +75,7 @@ class Bootstrap(Shown):
 
     @property
     def bias(self) -> pd.Series:
-        """How far the mean over the draws is from the estimate: about as far as the estimate is from the truth."""
+        """The mean over the draws minus the estimate, which estimates the bias of the estimate."""
         return (self.draws.mean() - self.estimate).rename("bias")
 
     def interval(self, level: float = 0.95) -> pd.DataFrame:
@@ -111,37 +111,37 @@ def bootstrap(
     on_failure: str = "raise",
     progress: bool = False,
 ) -> Bootstrap:
-    """Return what a statistic is on samples of the same size that are drawn from the sample, with replacement.
+    """Compute a statistic on samples of the same size that are drawn from the sample with replacement.
 
-    The statistic may do anything with the counts: regularise, project, predict, decide. Where `standard_errors` takes a
-    first order, the bootstrap repeats the whole; that costs `times` such calls, and sees small counts and zeros. The
-    same seed gives the same draws, whatever runs them.
+    The statistic may do anything with the counts: regularise, project, predict, decide. Whereas `standard_errors` is a
+    first-order approximation, the bootstrap repeats the whole computation; it costs `times` such calls, and accounts
+    for small counts and zeros. The same seed gives the same draws for every executor.
 
     Parameters
     ----------
     samples
-        A table of counts of individuals; or several, independent of each other, such as train and test people. Each is
-        drawn anew, with the profiles that it has.
+        A table of counts of individuals, or several independent ones, such as training and test data. Each is
+        resampled on its own profiles.
     statistic
         A function of the drawn table, or of the drawn tables in their order. It returns a number, a table, a pandas
         Series or a mapping from labels to numbers.
     times
-        How many samples are drawn, 2 or more.
+        The number of samples, at least 2.
     seed
-        Draw n gets the n-th child of this seed, whichever process runs it.
+        Draw n gets the n-th child of this seed, in any process.
     executor
-        What runs the draws, as in `project_many`. Other processes must be able to unpickle the statistic.
+        Runs the draws, as in `project_many`. Other processes must be able to unpickle the statistic.
     on_failure
-        What happens when the statistic raises an error: "raise" it, or "omit" the draw and list it in `failures`; what
-        is left is then the noise given that there is an answer.
+        What to do when the statistic raises an error: "raise" it, or "omit" the draw and list it in `failures`; the
+        result is then conditional on the existence of an answer.
     progress
-        Whether to show on a terminal how many draws are done, and an estimate of the time that is left.
+        Whether to show the number of completed draws and the estimated remaining time on a terminal.
 
     Returns
     -------
     Bootstrap
-        With `.estimate`, `.standard_error`, `.bias`, `.interval(level)` and `.draws`. After Ctrl-C with the draws that
-        were done until then.
+        With `.estimate`, `.standard_error`, `.bias`, `.interval(level)` and `.draws`. After Ctrl-C it has the
+        completed draws.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def bootstrap(
     InvalidTableError
         A table without mass, or whose values are no whole numbers, such as probabilities.
     KeyboardInterrupt
-        After Ctrl-C, where fewer than two draws were done.
+        After Ctrl-C, if fewer than two draws were completed.
 
     Examples
     --------

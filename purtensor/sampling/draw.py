@@ -26,8 +26,8 @@ def sample(p: StoredTable, size: int, *, seed: int | np.random.Generator) -> Sto
 def sample(p: Table | StoredTable, size: int, *, seed: int | np.random.Generator) -> Table | StoredTable:
     """Return the counts of `size` individuals drawn from p / total(p): one multinomial draw.
 
-    The table has the layout and the profiles of `p`; those that were not drawn are 0. The same seed gives the same
-    counts, however the attributes, categories and profiles of `p` are arranged.
+    The table has the layout and the profiles of `p`, with 0 for profiles that were not drawn. The same seed gives the
+    same counts for any order of the attributes, categories and profiles of `p`.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ def sample(p: Table | StoredTable, size: int, *, seed: int | np.random.Generator
         A distribution, or counts, of any positive total. From a stored table a stored one is drawn, into its
         workspace: how many in each chunk first, then within the chunks, so that the counts depend on the chunks.
     size
-        How many individuals to draw, up to 2^53.
+        The number of individuals to draw, up to 2^53.
     seed
-        A non-negative integer, or a numpy Generator, which the draw moves on.
+        A non-negative integer, or a numpy Generator, which is advanced.
 
     Raises
     ------
     InvalidTableError
-        `p` is no distribution.
+        `p` is not a distribution.
     InvalidOptionError
         A size or seed that is not a count.
 
@@ -83,7 +83,7 @@ def _stored_sample(p: StoredTable, size: int, rng: np.random.Generator) -> Store
 
 
 def sample_without_replacement(counts: Table, size: int, *, seed: int | np.random.Generator) -> Table:
-    """Return the counts of `size` individuals taken out of the counted ones, each at most once.
+    """Return the counts of `size` individuals drawn from the counted ones without replacement.
 
     This is one multivariate hypergeometric draw: no profile gets more than it has. Layout, profiles and seeds as in
     `sample`.
@@ -93,7 +93,7 @@ def sample_without_replacement(counts: Table, size: int, *, seed: int | np.rando
     counts
         A table of whole numbers.
     size
-        How many individuals to take, up to the total of the counts.
+        The number of individuals to draw, at most the total of the counts.
     seed
         A non-negative integer, or a numpy Generator, which the draw moves on.
 

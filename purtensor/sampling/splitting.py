@@ -1,6 +1,6 @@
 """Draws over many profiles by halving: individuals go left or right, down a binary tree of sums.
 
-Splitting a multinomial draw takes binomials, a draw without replacement hypergeometrics, one a node. The sums of the
+Splitting a multinomial draw takes binomials, a draw without replacement hypergeometrics, one per node. The sums of the
 tree are pairwise sums, so that the smallest profile's chance is exact to rounding; going through the profiles one after
 the other would take what earlier ones leave of 1, and lose it to cancellation.
 """

@@ -141,7 +141,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         return sparse_table(domain, profiles, group_sums(weights, group, len(profiles[0])), name="count")
 
     def _labels(self, y: Any, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the responses as an array, one a row of the column, after a check in scikit-learn's words."""
+        """Return the responses as an array, one per row of the column, after a check in scikit-learn's words."""
         labels: npt.NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(column, labels)
         assert_all_finite(labels, input_name="y", estimator_name=type(self).__name__)

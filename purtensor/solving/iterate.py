@@ -38,7 +38,7 @@ class Iterate:
     Attributes
     ----------
     potentials
-        Shape (D,): natural logarithms, one a row.
+        Shape (D,): natural logarithms, one per row.
     masses
         Shape (M,): reference * exp(C^T potentials).
     memory
@@ -174,7 +174,7 @@ def is_rounding(gain: float, constraints: int) -> bool:
     """Return whether a gain of the dual, in nats of distributions of mass 1, is what rounding makes of none.
 
     By Pinsker's inequality an iteration that gains no more misses no target by more than rounding. Measured where
-    nothing improves any more: some 2^-104 a constraint, 2^-101 where over-relaxation feeds the rounding on.
+    nothing improves any more: some 2^-104 per constraint, 2^-101 where over-relaxation feeds the rounding on.
     """
     return gain <= constraints * 2.0**-100
 

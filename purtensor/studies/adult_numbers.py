@@ -17,12 +17,12 @@ from purtensor.tables.marginal import marginal
 
 
 def disparities(study: AdultStudy) -> pd.DataFrame:
-    """Return all disparity ratios, one a row."""
+    """Return all disparity ratios, one per row."""
     return pd.DataFrame([asdict(row) for row in study.disparities])
 
 
 def costs(study: AdultStudy) -> pd.DataFrame:
-    """Return what each projection costs and how well it is solved, one a row."""
+    """Return what each projection costs and how well it is solved, one per row."""
     return pd.DataFrame([asdict(row) for row in study.costs])
 
 
@@ -52,7 +52,7 @@ def data_of(study: AdultStudy) -> dict[str, Table]:
 
 
 def data_ratios(study: AdultStudy) -> pd.DataFrame:
-    """Return the disparity ratios of the data as they are, a row a group: of all people, and of each split."""
+    """Return the disparity ratios of the data as they are, a row per group: of all people, and of each split."""
     found = {name: ratios(table) for name, table in data_of(study).items()}
     rows = [
         {"group": ", ".join(group), **{name: of_groups[group] for name, of_groups in found.items()}}

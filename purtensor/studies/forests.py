@@ -73,7 +73,7 @@ class Learning:
 
 
 def predictors(population: Population) -> FloatArray:
-    """Return the category codes of the predictor profiles as forests take them, a column an attribute.
+    """Return the category codes of the predictor profiles as forests take them, a column per attribute.
 
     Examples
     --------

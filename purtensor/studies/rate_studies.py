@@ -120,7 +120,7 @@ def study_rate(
     Returns
     -------
     pandas.DataFrame
-        One line a value and tolerance: `study`, `problem`, `value`, `tolerance` (residual, total mass 1),
+        One line per value and tolerance: `study`, `problem`, `value`, `tolerance` (residual, total mass 1),
         `sweeps` (missing where `max_sweeps` do not do), `sweeps_per_decade` (predicted at the projection),
         `profiles`, `pseudo_count_share` (of the profiles, those without a record), `slowest` (the profile that
         carries most of the slowest error), `slowest_share`, and `failure`: what a value raised whose numbers are

@@ -140,7 +140,7 @@ def certificates(study: WageStudy) -> pd.DataFrame:
 
 
 def left_out(study: WageStudy) -> pd.DataFrame:
-    """Return the projections of simulated sets that have no answer or were not solved, one a row, with what is proved.
+    """Return the projections of simulated sets without an answer, one per row, with what is proved.
 
     The conditions of a set with the verdict "infeasible" cannot be met, by a certificate that was checked.
     """

@@ -22,7 +22,7 @@ REMOVED = 0.9
 
 
 def by_year(studies: Mapping[int, WageStudy]) -> pd.DataFrame:
-    """Return how disparity develops, a row a year.
+    """Return how disparity develops, a row per year.
 
     Returns
     -------

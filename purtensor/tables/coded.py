@@ -21,7 +21,7 @@ from purtensor.tables.masses import as_masses
 
 @dataclass(frozen=True, eq=False)
 class CodedTable:
-    """A table on its support: one row a profile with positive mass.
+    """A table on its support: one row per profile with positive mass.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def relaid(template: Table, flat: FloatArray, *, name: Hashable = None, attrs: d
 
 
 def label_of(domain: Domain, codes: Sequence[Any]) -> Profile:
-    """Return the categories that the codes stand for, one an attribute."""
+    """Return the categories that the codes stand for, one per attribute."""
     return tuple(index[int(code)] for index, code in zip(domain.categories, codes, strict=True))
 
 

@@ -42,9 +42,9 @@ class Proof:
     Attributes
     ----------
     masses
-        A table next to the one with these potentials, that meets the constraints; one number a profile with mass.
+        A table next to the one with these potentials, that meets the constraints; one number per profile with mass.
     potentials
-        m, one a row of `rows`: the table is about p exp(C^T m).
+        m, one per row of `rows`: the table is about p exp(C^T m).
     """
 
     bound: float
@@ -103,7 +103,7 @@ def prove(evidence: Evidence, emptied: Emptied) -> Proof:
 
 
 def prove_with(evidence: Evidence, emptied: Emptied, witness: Sequence[FloatArray]) -> Proof:
-    """Return what is proved by potentials that are given, one array a constraint: no equations are solved.
+    """Return what is proved by potentials that are given, one array per constraint: no equations are solved.
 
     Any potentials serve; those of rows without a number count as 0.
     """

@@ -32,9 +32,9 @@ class MixedStatement:
     penalty
         One word a row: "hard", "kl", "l1", "quadratic" or "huber".
     price
-        One number a row: nats per unit of mass for "kl" and "l1", and beyond the bend of "huber".
+        One number per row: nats per unit of mass for "kl" and "l1", and beyond the bend of "huber".
     variance
-        One number a row, for "quadratic" and "huber"; in nats times mass.
+        One number per row, for "quadratic" and "huber"; in nats times mass.
     reference, cell_lower, cell_upper, distance, total
         The cells, and what they pay.
     masses, potentials

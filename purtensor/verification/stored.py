@@ -17,7 +17,7 @@ from purtensor.tables.translate import category_map
 from purtensor.verification.evidence import LongArray
 
 Profiles = tuple[Sequence[IntArray], Any]
-"""The codes of some profiles, one array an attribute, and their masses."""
+"""The codes of some profiles, one array per attribute, and their masses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

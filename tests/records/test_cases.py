@@ -19,7 +19,7 @@ def test_case_26__counts_in_a_column_are_counts_or_the_column_is_named():
     frame["Count"] = np.random.default_rng(0).multinomial(4526, np.full(24, 1 / 24))
     assert float(pt.as_table(frame).sum()) == 4526
     assert float(pt.tabulate(frame, weights="Count").sum()) == 4526
-    with pytest.warns(SuspiciousColumnWarning, match=r"'Count' is named like a weight.*give weights='Count'"):
+    with pytest.warns(SuspiciousColumnWarning, match=r"'Count' has the name of a weight.*give weights='Count'"):
         pt.tabulate(frame)
 
 

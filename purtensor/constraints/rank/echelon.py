@@ -54,7 +54,7 @@ class Echelon:
 
     @property
     def basis(self) -> IntArray:
-        """The basis, one vector a row, in whole numbers from 0 to the prime."""
+        """The basis, one vector per row, in whole numbers from 0 to the prime."""
         return self._basis.astype(np.int64)
 
     def insert(self, vectors: IntArray) -> None:

@@ -157,7 +157,7 @@ class Coupling(Sampled):
         return longest * len(self.starts) * int(np.abs(weights).max(initial=0))
 
     def potentials(self, weights: IntArray) -> IntArray:
-        """Return the whole-number potentials, one a node, of weights that hold on every cycle.
+        """Return the whole-number potentials, one per node, of weights that hold on every cycle.
 
         At every profile the weighted places sum to the potentials of its two nodes; those of the roots are 0.
         """

@@ -31,7 +31,7 @@ class Centring:
     rows
         Their numbers.
     means
-        m, one a row.
+        m, one per row.
     through
         Shape (rows, all rows): the hard rows whose sum is the group's count.
     """

@@ -115,7 +115,7 @@ def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCerti
 
 
 def _blur(problem: DualProblem, potentials: FloatArray) -> FloatArray:
-    """Return how far rounding of the potentials may move their sums, one a cell."""
+    """Return how far rounding of the potentials may move their sums, one per cell."""
     return _UNIT * (2.0 + problem.matrix.size_back(np.abs(potentials)))
 
 

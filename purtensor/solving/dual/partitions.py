@@ -72,7 +72,7 @@ def _row_of_cells(coefficients: sparse.csr_array) -> IntArray | None:
 def partition_matrix(system: System, hard: BoolArray) -> PartitionMatrix | None:
     """Return the matrix of a system with the form of Newton's equations that is cheapest; None where rows are few.
 
-    `hard` tells, one a constraint, whether all its rows must equal a number: of these an independent set is kept.
+    `hard` tells, one per constraint, whether all its rows must equal a number: of these an independent set is kept.
     """
     if system.rows <= _FEWEST_ROWS:
         return None
@@ -108,7 +108,7 @@ def _kept(system: System, slabs: Slabs | None, hard: BoolArray) -> BoolArray:
 
 
 class PartitionMatrix:
-    """Zeros and ones of which each constraint has one a cell: sums over codes, without a coefficient in memory."""
+    """Zeros and ones of which each constraint has one per cell: sums over codes, without a coefficient in memory."""
 
     def __init__(self, system: System, order: IntArray, form: Hessian, dependent: BoolArray) -> None:
         self.system, self.order, self.form, self.dependent = system, order, form, dependent

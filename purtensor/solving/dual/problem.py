@@ -56,7 +56,7 @@ class RowCosts:
 
     @property
     def soft(self) -> BoolArray:
-        """Whether missing a row is allowed, one a row."""
+        """Whether missing a row is allowed, one per row."""
         return np.asarray(np.isfinite(self.absolute) | (self.variance > 0.0) | ~np.isnan(self.divergence))
 
     def scaled(self, by: FloatArray) -> RowCosts:

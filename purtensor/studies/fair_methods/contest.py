@@ -59,7 +59,7 @@ class Contest:
     Attributes
     ----------
     runs
-        One row a split and method: `split`, `method`, the measures, and `note`, why there are none.
+        One row per split and method: `split`, `method`, the measures, and `note`, why there are none.
     skipped
         Methods that were not tried, with the module that is missing.
     """
@@ -68,7 +68,7 @@ class Contest:
     skipped: Mapping[str, str]
 
     def summary(self) -> pd.DataFrame:
-        """Return one row a method: the mean of each measure over the splits, and its standard error as `..._error`.
+        """Return one row per method: the mean of each measure over the splits, and its standard error as `..._error`.
 
         The splits divide the same people, so that the error is of the mean over divisions, not over other people. Of
         seconds it is the median, without an error: the first call of a method may compile or import.

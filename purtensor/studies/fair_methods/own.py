@@ -81,7 +81,7 @@ def regression(split: Split, weights: FloatArray, columns: FloatArray | None = N
     weights
         Shape (predictor profiles, responses).
     columns
-        A row a predictor profile; those of the split when None.
+        A row per predictor profile; those of the split when None.
     """
     known = split.columns if columns is None else columns
     profile, response = np.nonzero(weights)

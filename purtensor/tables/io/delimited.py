@@ -1,4 +1,4 @@
-"""Tables as CSV files: one row a profile, one column an attribute, and one for the values."""
+"""Tables as CSV files: one row per profile, one column per attribute, and one for the values."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _KEY = b"purtensor"
 
 
 def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
-    """Write a table as Parquet: one row a profile that it stores, one column an attribute, and one for the values.
+    """Write a table as Parquet: one row per profile that it stores, one column per attribute, and one for the values.
 
     Intervals and mixtures of labels are text in the columns; the labels with their types and order, the layout and
     `attrs` are kept in the metadata of the file, with a hash of the content.
@@ -117,7 +117,7 @@ def require_room_for_rows(file: Any, path: str | os.PathLike[str], columns: int 
     Raises
     ------
     TooLargeError
-        Eight bytes an entry are more than there is.
+        Eight bytes per entry are more than there is.
     """
     rows, width = int(file.metadata.num_rows), columns or int(file.metadata.num_columns)
     require_memory(8 * rows * width, f"reading {rows} rows of {width} columns in {os.fspath(path)}")

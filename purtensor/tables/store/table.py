@@ -83,7 +83,7 @@ class StoredTable:
         """Return the table with its values on disk: sparse, with labels in memory and values as chunks of dask.
 
         Every chunk is read when it is computed. xarray and dask work with it, and so do the functions that take tables
-        on disk. The codes of the labels take a few bytes a profile.
+        on disk. The codes of the labels take a few bytes per profile.
 
         Raises
         ------

@@ -19,7 +19,7 @@ SMALLEST = 512
 """Fewer profiles are swept twenty times in less time than it takes to lay them out."""
 
 LARGEST_SLAB = 4096
-"""Eight slabs of so many cells fill the second cache; larger ones gain nothing over one pass a constraint."""
+"""Eight slabs of so many cells fill the second cache; larger ones gain nothing over one pass per constraint."""
 
 CELLS_PER_CHUNK = 1 << 19
 """Some 0.4 ms of work: long against the call, short against a sweep that pays for threads."""

@@ -203,7 +203,7 @@ class IPF:
         return SelfTuning(order, lambda relaxation: IPF(order, relaxation).step)
 
     def _sweeper(self, problem: Problem, iterate: Iterate, *, few: bool) -> Sweepers | None:
-        """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass a step."""
+        """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass per step."""
         if isinstance(iterate.memory, _SWEEPERS):
             return iterate.memory
         if isinstance(iterate.memory, _Sweeping):
