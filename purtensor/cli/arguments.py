@@ -89,6 +89,13 @@ def _add_project(commands: Any) -> None:
         metavar="NAME",
         help=f"{', '.join(SOLVERS)}, also with options, such as 'ipf(relaxation=1.5)' (default: auto)",
     )
+    solution.add_argument(
+        "--distance",
+        choices=("kl", "linear", "logit"),
+        default="kl",
+        help="what is kept small: the divergence, the chi-squared distance, or the logit one, which takes bounds "
+        "(default: kl)",
+    )
     solution.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
     solution.add_argument(
         "--stop-on",
@@ -252,13 +259,21 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_bounds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument_group("the bounds").add_argument(
+    bounds = parser.add_argument_group("the bounds")
+    bounds.add_argument(
         "--ratio-bounds",
         type=float,
         nargs=2,
         metavar=("LOW", "HIGH"),
         help="lower and upper bound on the mass of each profile, as multiples of its reference mass (default: no "
         "bounds)",
+    )
+    bounds.add_argument(
+        "--cell-bounds",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="the same as probabilities (default: no bounds)",
     )
 
 

@@ -8,6 +8,21 @@ from typing import Any
 from purtensor.cli.compare_arguments import add_missing_values
 
 
+def add_closeness(group: Any) -> None:
+    """Add what says how near the weights stay to the design weights."""
+    group.add_argument(
+        "--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="bounds on the ratios to design weights"
+    )
+    group.add_argument("--weight-bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="bounds on the weights")
+    group.add_argument(
+        "--relative-to",
+        choices=("given", "scaled"),
+        default="given",
+        help="--bounds are relative to the design weights as given, or scaled to the controls (default: given)",
+    )
+    group.add_argument("--distance", choices=("kl", "linear", "logit"), default="kl", help="default: kl")
+
+
 def add_calibrate(commands: Any, exit_codes: str) -> None:
     """Add the command to the parser's commands."""
     parser = commands.add_parser(
@@ -38,17 +53,7 @@ def add_calibrate(commands: Any, exit_codes: str) -> None:
         help="the controls, one row per target: columns control, the attributes, value, and target or lower and "
         "upper, and sd",
     )
-    asked.add_argument(
-        "--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="bounds on the ratios to design weights"
-    )
-    asked.add_argument("--weight-bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="bounds on the weights")
-    asked.add_argument(
-        "--relative-to",
-        choices=("given", "scaled"),
-        default="given",
-        help="--bounds are relative to the design weights as given, or scaled to the controls (default: given)",
-    )
-    asked.add_argument("--distance", choices=("kl", "linear", "logit"), default="kl", help="default: kl")
+    add_closeness(asked)
     asked.add_argument(
         "--total",
         default="constrained",

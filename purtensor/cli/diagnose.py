@@ -30,7 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     on_disk = is_stored(arguments.file)
     question = stored_question(arguments) if on_disk else read_question(arguments)
     show_facts("data", question.facts)
-    found = diagnose(question.reference, question.constraints, ratio_bounds=arguments.ratio_bounds)
+    found = diagnose(
+        question.reference, question.constraints, ratio_bounds=arguments.ratio_bounds, cell_bounds=arguments.cell_bounds
+    )
     code = {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
     if isinstance(found.evidence, RowWitness):
         show_facts("verdict", _bounded(found))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from purtensor.cli.calibrate_arguments import add_closeness
 from purtensor.cli.compare_arguments import add_missing_values
 
 
@@ -15,8 +16,8 @@ def add_rake(commands: Any, exit_codes: str) -> None:
         "rake",
         help="compute weights with which a sample has the marginals given in files",
         description="Compute the weights nearest to the design weights with which a sample has the "
-        "marginals in the files; each file has columns of labels and one of counts, shares or per cent. For bounds, "
-        "intervals and totals of numeric columns see calibrate.",
+        "marginals in the files; each file has columns of labels and one of counts, shares or per cent. For "
+        "intervals, totals of numeric columns and targets with errors see calibrate.",
         epilog=exit_codes,
     )
     parser.add_argument("file", type=Path, metavar="SAMPLE", help="records in a supported format")
@@ -32,6 +33,7 @@ def add_rake(commands: Any, exit_codes: str) -> None:
         "--weights", metavar="COLUMN", help="column of design weights (default: 'count', if any, else 1)"
     )
     parser.add_argument("--total", type=float, metavar="N", help="sum of the weights, if targets are shares")
+    add_closeness(parser)
     parser.add_argument("--tolerance", type=float, default=1e-10, help="largest miss, total mass 1 (default: 1e-10)")
     parser.add_argument(
         "--name", default="weight", metavar="COLUMN", help="column of the weights in --out (default: weight)"

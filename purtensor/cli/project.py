@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         from purtensor.cli.project_report import write_project_report  # needs matplotlib and jinja2
 
         told["report"] = write_project_report(arguments, question, result)
-    if arguments.ratio_bounds is not None and not on_disk:
+    if (arguments.ratio_bounds is not None or arguments.cell_bounds is not None) and not on_disk:
         held = np.asarray(result.at_bound.values)
         told["at a bound"] = (
             f"{int((held < 0).sum()):,} profiles at the lower one, {int((held > 0).sum()):,} at the upper"
@@ -90,6 +90,8 @@ def _projected(arguments: argparse.Namespace, question: Question, solver: Solver
             max_seconds=arguments.max_seconds,
             progress=True,
             ratio_bounds=arguments.ratio_bounds,
+            cell_bounds=arguments.cell_bounds,
+            distance=arguments.distance,
         )
     except InfeasibleError as error:
         if on_disk:

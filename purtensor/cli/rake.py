@@ -37,7 +37,16 @@ def run(arguments: argparse.Namespace) -> None:
     kinds = {path: _kind(target) for path, target in targets.items()}
     total = _total(arguments, sample, design, targets, kinds)
     marginals = [Marginal(_scaled(target, kinds[path], total)) for path, target in targets.items()]
-    found = calibrate(sample, marginals, weights=design, tolerance=arguments.tolerance)
+    found = calibrate(
+        sample,
+        marginals,
+        weights=design,
+        bounds=arguments.bounds,
+        weight_bounds=arguments.weight_bounds,
+        relative_to=arguments.relative_to,
+        distance=arguments.distance,
+        tolerance=arguments.tolerance,
+    )
     write_frame(sample.assign(**{arguments.name: found.array}), arguments.out)
     told = {
         f"target {path.name}": f"{kinds[path]}, sum {float(target.sum()):,.10g}" for path, target in targets.items()

@@ -168,6 +168,7 @@ def run_general(
     start: FloatArray | None = None,
     tell: Callable[[StepLine], bool] | None = None,
     method: str = "newton",
+    memory: int = 10,
 ) -> GeneralRun:
     """Return the answer; where the run does not converge, the verdict, and the answer on what implied zeros leave."""
     options: dict[str, Any] = {
@@ -177,6 +178,7 @@ def run_general(
         "certificate": certificate,
         "tell": tell,
         "method": method,
+        "memory": memory,
     }
     question = labelled.question
     found = answer(question, max_iterations=max_iterations, start=start, **options)

@@ -200,7 +200,8 @@ def project(
             if max_iterations is None:
                 stopping = replace(stopping, max_iterations=_MOST_STEPS[method])
             labelled = build_question(table, given, options)
-            found = _project_general(labelled, table, stopping, start, told, certificate, method)
+            memory = solver.memory if isinstance(solver, LBFGS) else LBFGS().memory
+            found = _project_general(labelled, table, stopping, start, told, certificate, method, memory)
     awaited = 0.0 if found.is_general else stopping.residual
     return cast("Projection[TableT]", deliver(found, on_failure, awaited, by_sweeps=chosen == IPF()))
 
@@ -213,6 +214,7 @@ def _project_general(
     told: Callable[[Progress], Any] | None,
     certificate: bool,
     method: str,
+    memory: int,
 ) -> Projection:
     """Return the projection of a question with rows of any kind."""
     found = run_general(
@@ -225,6 +227,7 @@ def _project_general(
         start=None if start is None else potentials_of(start, labelled.question),
         tell=None if told is None else _telling(told),
         method=method,
+        memory=memory,
     )
     return general_projection(reference, found.labelled, found.answer, found.verdict)
 
@@ -233,7 +236,8 @@ def _method_of(solver: object) -> str:
     """Return the word for a solver of rows of any kind; others, and options of marginals alone, are refused."""
     for method, known in _METHODS.items():
         if type(solver) is type(known):
-            if solver == known or method == "newton":  # sweeps before Newton's steps are of marginals
+            # sweeps before Newton's steps are of marginals; how many steps L-BFGS remembers is not
+            if solver == known or method in ("newton", "lbfgs"):
                 return method
             raise InvalidOptionError(
                 f"the options of {solver!r} apply to marginals with targets; other rows, bounds, distances and "

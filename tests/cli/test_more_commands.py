@@ -54,6 +54,31 @@ def test_rake__shares_take_the_total_of_the_design_weights_or_that_asked_for(peo
     assert weights.to_dict() == pytest.approx({"f": 3675, "m": 3325})
 
 
+def test_rake__stays_near_in_the_distance_and_the_bounds_asked_for(people, capsys):
+    words = ["rake", "people.csv", "--targets", "sex.csv", "team_sex.csv", "--out", "w.csv"]
+    assert main([*words, "--relative-to", "scaled", "--bounds", "0.99", "1.01"]) == 3
+    assert "with weights between 0.99 and 1.01 times" in capsys.readouterr().err
+    found = {}
+    for distance in ("kl", "linear"):
+        assert main([*words[:3], "sex.csv", *words[5:], "--distance", distance, "--weight-bounds", "0.8", "1.3"]) == 0
+        found[distance] = pd.read_csv("w.csv")["weight"].to_numpy()
+    controls = [pt.Marginal(pt.tabulate({"sex": ["f", "m"]}, weights=[105.0, 95.0]))]
+    expected = pt.calibrate(people, controls, weight_bounds=(0.8, 1.3), distance="linear").array
+    np.testing.assert_allclose(found["linear"], expected, rtol=1e-12)
+
+
+def test_project__takes_bounds_on_profiles_and_another_distance(people, capsys):
+    words = ["project", *DATA, "--conditions", "P", "--out", "fair.csv"]
+    assert main(words) == 0
+    free = pd.read_csv("fair.csv").iloc[:, -1].to_numpy()
+    assert main([*words, "--distance", "linear", "--cell-bounds", "0", "0.11"]) == 0
+    assert "at a bound" in capsys.readouterr().out
+    found = pd.read_csv("fair.csv").iloc[:, -1].to_numpy()
+    assert free.max() > 0.115
+    assert found.max() == pytest.approx(0.11, rel=1e-12)
+    assert found.sum() == pytest.approx(free.sum(), rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("target", "told"),
     [

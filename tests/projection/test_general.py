@@ -77,7 +77,7 @@ def test_project__ratio_bounds(bounds, expected):
     np.testing.assert_array_equal(held == 1, np.isclose(result.table.values, high * people.values, rtol=1e-9))
 
 
-@pytest.mark.parametrize("solver", [pt.IPF(), pt.LBFGS()])
+@pytest.mark.parametrize("solver", [pt.IPF(), pt.LBFGS(), pt.LBFGS(memory=3)])
 def test_project__every_solver_finds_the_same_answer(solver):
     people, controls = survey()
     for options in (

@@ -93,9 +93,12 @@ def answer(
     start: FloatArray | None = None,
     certificate: bool = True,
     method: str = "newton",
+    memory: int = 10,
     refute: bool = True,
 ) -> Answer:
     """Return the answer of a question; `start` has potentials of all rows, `method` is one of METHODS.
+
+    `memory` is how many steps "lbfgs" remembers.
 
     With `refute` a run ends as soon as its potentials show, but for rounding, that nothing meets the rows.
 
@@ -111,7 +114,7 @@ def answer(
     watch = Watch(max_iterations, max_seconds, tell, refute=refute)
     begin = None if start is None else started(prepared, start)
     exact = _EXACT if method == "newton" else max(_EXACT, _AHEAD * tolerance)
-    run = solve(prepared.problem, watch, start=begin, tolerance=exact, method=method)
+    run = solve(prepared.problem, watch, start=begin, tolerance=exact, method=method, memory=memory)
     return concluded(question, costs, prepared, run, watch, tolerance, stop_on=stop_on, certificate=certificate)
 
 

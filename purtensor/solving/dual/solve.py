@@ -66,8 +66,11 @@ def solve(
     start: FloatArray | None = None,
     slack: FloatArray | None = None,
     method: str = "newton",
+    memory: int = 10,
 ) -> DualRun:
     """Return the optimum of the dual, from potentials where they are given and, with them, from slacks near its own.
+
+    `memory` is how many steps "lbfgs" remembers.
 
     Plain ascent takes most problems; conflicting absolute penalties and answers with very many active bounds go by way
     of an interior point, of weaker penalties, or of softened rows, and every way ends with an ascent of the problem as
@@ -78,7 +81,7 @@ def solve(
             if method == "newton":
                 phase = _phases(problem, watch, tolerance, start, slack)
             else:
-                phase = _by_first_order(problem, watch, tolerance, start, method)
+                phase = _by_first_order(problem, watch, tolerance, start, method, memory)
         except (StoppedError, KeyboardInterrupt) as error:
             last = np.zeros(problem.rows) if watch.potentials is None else watch.potentials
             point = point_at(problem, problem.columns, last)
@@ -88,12 +91,12 @@ def solve(
 
 
 def _by_first_order(
-    problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, method: str
+    problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, method: str, memory: int
 ) -> Phase:
     """Return where a method without equations leads: it has no other way to try, and goes on to the watch's limit."""
     if method == "ipf":
         return sweep_rows(problem, watch, tolerance=tolerance, start=start)
-    step = LimitedMemory() if method == "lbfgs" else IterativeScaling(problem)
+    step = LimitedMemory(memory) if method == "lbfgs" else IterativeScaling(problem)
     options = AscentOptions(tolerance=tolerance, most_steps=watch.max_iterations + 1, step=step)
     return replace(ascend(problem, start, options, watch), way=method)
 
