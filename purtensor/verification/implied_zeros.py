@@ -15,6 +15,9 @@ from purtensor.verification.evidence import Evidence
 
 _LARGEST_DENOMINATOR = 64
 _ROUNDING = Fraction(1, 10**13)
+_SHARPLY = 1e9
+"""What b.t costs, total mass 1: a row b.t <= 0 would be met to 1e-7 only, and such a t proves nothing."""
+
 _MOST_ENTRIES = 200_000
 """Profiles times constraints up to which proofs are sought of masses that underflowed, and may well be positive."""
 
@@ -90,18 +93,17 @@ def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empt
 
 
 def _proposal(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArray | None:
-    """Return t that maximises the sum over the zeros of min(C^T t, 1), with C^T t >= 0 and b.t <= 0."""
+    """Return t that maximises the sum over the zeros of min(C^T t, 1) less what b.t costs, with C^T t >= 0."""
     constraints, profiles = rows.shape
     count, extra = len(targets), len(zeros)
     columns = np.tile(np.arange(profiles), constraints)
     transposed = sp.csr_array((np.ones(rows.size), (columns, rows.reshape(-1))), shape=(profiles, count))
     capped = sp.csr_array((np.ones(extra), (zeros, np.arange(extra))), shape=(profiles, extra))
-    above = sp.vstack([sp.hstack([-transposed, capped]), sp.csr_array(np.append(targets, np.zeros(extra))[None, :])])
     found = apart(  # it does not hear Ctrl-C
         lambda: scipy.optimize.linprog(
-            np.concatenate([np.zeros(count), -np.ones(extra)]),
-            A_ub=above,
-            b_ub=np.zeros(profiles + 1),
+            np.concatenate([_SHARPLY * targets, -np.ones(extra)]),
+            A_ub=sp.hstack([-transposed, capped]),
+            b_ub=np.zeros(profiles),
             bounds=[(-100, 100)] * count + [(0, 1)] * extra,
             method="highs",
         )

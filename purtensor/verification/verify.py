@@ -184,7 +184,7 @@ def _check_support(evidence: Evidence, lost: Emptied, underflowed: BoolArray) ->
 
 def _underflows(evidence: Evidence, members: LongArray) -> BoolArray:
     """Return where a member of the family is positive but no positive float64."""
-    return np.asarray((members > 0) & (members <= _spacing(evidence)))
+    return np.asarray(np.isfinite(evidence.exponents) & (members <= _spacing(evidence)))
 
 
 def _spacing(evidence: Evidence) -> np.longdouble:
