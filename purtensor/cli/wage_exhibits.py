@@ -122,7 +122,7 @@ class _Figures:
             "utility_errors",
             plot_boxes(boxes, names=NAMES, title=f"{title}; {self.study.survey}", scale=scale),
             title,
-            "The divergence of the predicted joint distribution of wages and unprotected attributes from that of the "
+            "The divergence of the predicted distribution of wages and unprotected attributes from that of the "
             "test data.",
             "box plots of the utility-based generalisation error",
         )
