@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
 
 import purtensor.outofcore as outofcore
-from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.feasibility.diagnose import diagnose_table
@@ -29,19 +29,24 @@ from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
 from purtensor.tables.store.copy import copy_store
 from purtensor.tables.store.table import StoredTable, open_table
 
+_ABOVE = {"calibration": "purtensor.calibration.kept"}
+"""Kinds of results that are made above this module, by the module that knows their files; imported when asked for."""
+
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 
 
-def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, path: str | os.PathLike[str]) -> None:
-    """Write a table, a projection or a relaxation to a file, completely or not at all; the ending selects the format.
+def save(table_or_result: Any, path: str | os.PathLike[str]) -> None:
+    """Write a table or a result to a file, completely or not at all; the ending selects the format.
 
     Parameters
     ----------
     table_or_result
         A projection, which goes into .nc only: its table, reference, constraints, potentials, trace and facts (of rows
         that are no marginals with targets, coefficients and prices in numbers); or a
-        relaxation, with its misses and multipliers, likewise. A verdict that it has is made again by `load`, from
-        the same tables. Or a table, for .nc, .parquet, .csv or .csv.gz; NetCDF
+        relaxation, with its misses and multipliers, likewise; or a calibration, with its weights, replicates and
+        groups, but without the columns of its records and the solver that was named: `load` gives its weights as an
+        array, and estimates take numbers. A verdict that it has is made again by `load`, from the same tables. Or a
+        table, for .nc, .parquet, .csv or .csv.gz; NetCDF
         and Parquet keep everything, a CSV profiles and values. Or what is on disk: a projection of a stored
         table, which later runs then do not touch, or a stored table.
     path
@@ -68,12 +73,11 @@ def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, pa
     if isinstance(table_or_result, Projection) and table_or_result.path is not None:
         outofcore.save_stored(table_or_result, path)
         return
-    if isinstance(table_or_result, Projection | Relaxation):
-        kind = type(table_or_result).__name__.lower()
+    kind = type(table_or_result).__name__.lower()
+    if isinstance(table_or_result, Projection | Relaxation) or kind in _ABOVE:
+        part = "its .table can be saved there" if kind not in _ABOVE else "its .weights are a column"
         if ending(path) != ".nc":
-            raise InvalidOptionError(
-                f"a {kind} must be saved as .nc, got {os.fspath(path)!r}; its .table can be saved there"
-            )
+            raise InvalidOptionError(f"a {kind} must be saved as .nc, got {os.fspath(path)!r}; {part}")
         write_dataset(_dataset_of(table_or_result), path)
         return
     if isinstance(table_or_result, StoredTable):
@@ -81,14 +85,12 @@ def save(table_or_result: Table | Projection[Any] | Relaxation | StoredTable, pa
         return
     if not isinstance(table_or_result, xr.DataArray):
         told = type(table_or_result).__qualname__
-        kept = isinstance(getattr(table_or_result, "result", None), Projection)
-        advice = "; save its .result, and its .weights with the records" if kept else ""
-        raise InvalidOptionError(f"save needs a table, a Projection or a Relaxation, got {told}{advice}")
+        raise InvalidOptionError(f"save needs a table, a Projection, a Relaxation or a Calibration, got {told}")
     save_table(table_or_result, path)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a table, a Projection or a Relaxation that `save` wrote, from a file or a folder.
+    """Read a table, a Projection, a Relaxation or a Calibration that `save` wrote, from a file or a folder.
 
     Raises
     ------
@@ -119,15 +121,23 @@ def load(path: str | os.PathLike[str]) -> Any:
         return load_table(path)
     dataset = read_dataset(path)
     kind = dataset.attrs.get("kind")
-    if kind not in _RESULTS:
+    if kind not in _RESULTS and kind not in _ABOVE:
         return table_of(dataset, path)
     try:
-        return _RESULTS[kind](dataset)
+        return _RESULTS[kind](dataset) if kind in _RESULTS else _above(str(kind), "of")(dataset)
     except (KeyError, TypeError, ValueError) as error:
         raise FileFormatError(f"{os.fspath(path)}: not a complete {kind}: {error}") from error
 
 
-def _dataset_of(result: Projection | Relaxation) -> xr.Dataset:
+def _above(kind: str, what: str) -> Any:
+    """Return what writes ("dataset") or reads ("of") a kind of result whose folder stands above this one."""
+    return getattr(import_module(_ABOVE[kind]), f"{kind}_{what}")
+
+
+def _dataset_of(result: Any) -> xr.Dataset:
+    kind = type(result).__name__.lower()
+    if kind in _ABOVE:
+        return cast("xr.Dataset", _above(kind, "dataset")(result))
     if isinstance(result, Relaxation):
         return relaxation_dataset(result)
     if result.is_general:

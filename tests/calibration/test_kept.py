@@ -32,8 +32,47 @@ def test_result__is_saved_with_its_proof(tmp_path):
     np.testing.assert_array_equal(loaded.table.values, c.result.table.values)
     assert loaded.certified
     assert pt.verify(loaded).passed
-    with pytest.raises(pt.InvalidOptionError, match=r"got Calibration; save its \.result"):
-        pt.save(c, tmp_path / "calibration.nc")
+    with pytest.raises(pt.InvalidOptionError, match=r"a calibration must be saved as \.nc.*its \.weights"):
+        pt.save(c, tmp_path / "calibration.csv")
+
+
+HOMES = {"id": [1, 2, 3, 4, 5], "tenure": ["own", "rent", "own", "rent", "own"]}
+MEMBERS = {"id": [1, 1, 2, 3, 3, 3, 4, 4, 5], "sex": list("fmmffmfmf"), "age": [3.0, 1, 4, 1, 5, 9, 2, 6, 5]}
+
+
+def questions():
+    """Arguments of calibrations of every shape: soft and bounded, of households, of persons who share a weight."""
+    x = pt.total("x", target=42.0)
+    replicates = np.tile([[1.0, 1.1]], (10, 1)) + 0.1 * np.arange(20.0).reshape(10, 2) % 0.3
+    yield (PEOPLE, [SEX, pt.soft(x, sd=1.0)]), {"bounds": (0.5, 2.0), "replicates": replicates}
+    yield (PEOPLE, [SEX, x]), {"distance": "linear", "weights": [0.0, *range(1, 10)], "bounds": None}
+    yield (PEOPLE, [pt.soft(SEX, sd=1.0)]), {"total": "free", "size": 100.0}
+    tenure = pt.total(1, by="tenure", target={"own": 60, "rent": 40})
+    sex = pt.total(1, by="sex", target={"f": 95, "m": 80})
+    yield (HOMES, [tenure, sex]), {"members": MEMBERS, "key": "id", "relative_to": "scaled", "bounds": (0.3, 3)}
+    yield (MEMBERS, [pt.total(1, by="sex", target={"f": 4.5, "m": 4.5})]), {"key": "id"}
+
+
+@pytest.mark.parametrize("question", list(questions()), ids=["soft", "linear", "free", "households", "persons"])
+def test_calibration__comes_back_from_a_file(tmp_path, question):
+    arguments, options = question
+    c = pt.calibrate(*arguments, **options)
+    pt.save(c, tmp_path / "calibration.nc")
+    again = pt.load(tmp_path / "calibration.nc")
+    np.testing.assert_array_equal(again.weights, c.array)
+    assert again.summary() == c.summary()
+    pd.testing.assert_frame_equal(again.controls, c.controls)
+    assert again.deff == c.deff
+    np.testing.assert_equal(again.replicates, c.replicates)
+    assert pt.verify(again.result).passed
+    if c.members is not None:
+        np.testing.assert_array_equal(again.member_weights, c.member_weights)
+        assert again.estimate(MEMBERS["age"]) == c.estimate("age")
+        assert str(again.tightest_bounds()) == str(c.tightest_bounds())
+    other = np.column_stack([c.units.per_record * factor for factor in (1.0, 1.3)])
+    np.testing.assert_allclose(again.refitted(other), c.refitted(other), rtol=1e-9)
+    with pytest.raises(pt.UnknownAttributeError, match="'age'"):
+        again.estimate("age")
 
 
 def test_negative_weights__of_the_linear_distance_are_no_table_of_masses():
