@@ -22,7 +22,7 @@ import purtensor as pt
 from benchmarks.contests import FIGURES, Figure
 from benchmarks.interleaved import Clock, interleaved_seconds
 from purtensor.comparison.machine import processor
-from purtensor.comparison.result import duration
+from purtensor.comparison.shown import duration
 
 
 def measured(figure: Figure, rounds: int, clock: Clock = time.perf_counter) -> list[str]:

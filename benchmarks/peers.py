@@ -18,7 +18,7 @@ from purtensor._threads import VARIABLE
 from purtensor.comparison import result  # not its class, which asv would take for a benchmark
 from purtensor.comparison.compare import compare
 from purtensor.comparison.peers import PEERS
-from purtensor.comparison.result import duration
+from purtensor.comparison.shown import duration
 
 try:
     import resource

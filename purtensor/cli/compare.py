@@ -81,6 +81,8 @@ def _written(compared: Comparison, arguments: argparse.Namespace, baseline: str)
     write_frame(compared.times, out / "times.csv")
     write_frame(compared.trace, out / "trace.csv")
     write_frame(compared.ratios(baseline), out / "ratios.csv")
+    write_frame(compared.paired(baseline), out / "paired.csv")
+    write_frame(compared.growth(), out / "growth.csv")
     write_text(compared.to_markdown() + "\n", out / "runs.md")
     write_text(compared.to_latex(), out / "runs.tex")
     try:
@@ -93,7 +95,7 @@ def _written(compared: Comparison, arguments: argparse.Namespace, baseline: str)
         report = f"left out: {error}"
     return {
         "report": report,
-        "numbers": "runs.csv, times.csv, trace.csv, ratios.csv",
+        "numbers": "runs.csv, times.csv, trace.csv, ratios.csv, paired.csv, growth.csv",
         "tables": "runs.md, runs.tex",
     }
 

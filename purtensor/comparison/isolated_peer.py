@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from purtensor.comparison.isolation import Isolated, ProcessEndedError
 from purtensor.comparison.messages import Prepare, Raised, Refused, Solve, Solved
-from purtensor.comparison.outcome import WARM_SECONDS, Outcome, calls_for, divergence_to, judged_ending
+from purtensor.comparison.outcome import WARM_SECONDS, Outcome, calls_for, distances_to, divergence_to, judged_ending
 from purtensor.comparison.peers import PEERS
 from purtensor.comparison.peers.peer import Line
 from purtensor.comparison.questions import Question
@@ -104,4 +104,5 @@ class PeerEntry:
             solved.seconds,
             solved.peak,
             attempt.lines or (last,),
+            **distances_to(self.question, attempt.masses),
         )

@@ -10,6 +10,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.comparison.peers.peer import Line
 from purtensor.comparison.plain import PlainProblem
+from purtensor.comparison.questions import Question
 from purtensor.comparison.rule import Ending, Rule
 
 AT_LEAST_SECONDS = 2e-3
@@ -42,6 +43,10 @@ class Outcome:
         The rise of the resident memory.
     lines
         The trace.
+    tv
+        A proved bound on the total variation from the exact projection, by way of the certified answer.
+    log_ratio
+        The largest |log(table / certified answer)| of a profile, in nats: that of some rare one.
     """
 
     ending: Ending
@@ -55,6 +60,8 @@ class Outcome:
     seconds: float = math.nan
     peak_bytes: float = math.nan
     lines: tuple[Line, ...] = ()
+    tv: float = math.nan
+    log_ratio: float = math.nan
 
 
 def calls_for(seconds: float) -> int:
@@ -89,3 +96,14 @@ def divergence_to(problem: PlainProblem, masses: FloatArray) -> float:
     with np.errstate(divide="ignore"):
         terms = np.where(small, ratio**2 * (0.5 - ratio / 3.0), ratio - np.log1p(ratio))
     return float((q[here] * terms).sum() + p[~here].sum())
+
+
+def distances_to(question: Question, masses: FloatArray) -> dict[str, float]:
+    """Return how far masses are from the certified answer: `tv` and `log_ratio` of an `Outcome`; empty without one."""
+    q, answer = question.plain.solution, question.certified
+    if q is None or answer is None or not np.isfinite(masses).all() or not masses.sum() > 0 or masses.min() < 0:
+        return {}
+    p, here = masses / masses.sum(), q > 0
+    with np.errstate(divide="ignore"):
+        log_ratio = np.abs(np.log(p[here] / q[here])).max()
+    return {"tv": float(0.5 * np.abs(p - q).sum() + answer.tv_bound), "log_ratio": float(log_ratio)}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.comparison.outcome import WARM_SECONDS, Outcome, calls_for, divergence_to, judged_ending
+from purtensor.comparison.outcome import WARM_SECONDS, Outcome, calls_for, distances_to, divergence_to, judged_ending
 from purtensor.comparison.peak_memory import peak_of
 from purtensor.comparison.peers.peer import Line
 from purtensor.comparison.questions import Question
@@ -83,6 +83,7 @@ class OwnEntry:
             seconds,
             peak,
             lines,
+            **distances_to(self.question, masses),
         )
 
     def _touches(self, found: Run) -> float:
@@ -166,6 +167,7 @@ class WholeCallEntry:
             seconds,
             peak,
             lines,
+            **distances_to(self.question, masses),
         )
 
     def time(self) -> float:

@@ -33,22 +33,26 @@ def performance_profile(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["solver", "factor", "share"])
 
 
-def time_to_accuracy(trace: pd.DataFrame, levels: tuple[float, ...]) -> pd.DataFrame:
-    """Return the seconds after which the residual was first at or below each level.
+def time_to_accuracy(trace: pd.DataFrame, levels: tuple[float, ...], work: pd.DataFrame) -> pd.DataFrame:
+    """Return the seconds, and the visits of profiles, after which the residual was first at or below each level.
 
     Parameters
     ----------
     trace
-        Columns problem, solver, seconds, residual.
+        Columns problem, solver, iteration, seconds, residual.
+    work
+        Columns problem, solver, each: the visits of an iteration.
 
     Returns
     -------
     pandas.DataFrame
-        Columns problem, solver, level, seconds; NaN where the level was never reached.
+        Columns problem, solver, level, seconds, cell_touches; NaN where the level was never reached.
     """
+    each = dict(zip(zip(work["problem"], work["solver"], strict=True), work["each"], strict=True))
     rows = []
     for (problem, solver), lines in trace.groupby(["problem", "solver"], sort=False):
         for level in levels:
-            reached = lines.loc[lines["residual"] <= level, "seconds"]
-            rows.append((problem, solver, level, float(reached.min()) if len(reached) else np.nan))
-    return pd.DataFrame(rows, columns=["problem", "solver", "level", "seconds"])
+            reached = lines[lines["residual"] <= level]
+            first = reached.iloc[0] if len(reached) else {"seconds": np.nan, "iteration": np.nan}
+            rows.append((problem, solver, level, first["seconds"], first["iteration"] * each[problem, solver]))
+    return pd.DataFrame(rows, columns=["problem", "solver", "level", "seconds", "cell_touches"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,18 +12,24 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from purtensor._options import check_choice
 from purtensor._printing import draw
+from purtensor.comparison.families import growth, paired
 from purtensor.comparison.outcome import Outcome
 from purtensor.comparison.profiles import performance_profile, time_to_accuracy
+from purtensor.comparison.shown import duration, mebibytes, require_package, scientific
 from purtensor.errors import InvalidOptionError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NUMBERS: Mapping[str, str] = {
+    "profiles": "of the support of the reference",
     "residual": "largest miss of a target by the returned table, total mass 1",
     "residual_l1": "sum of misses in the worst constraint, total mass 1",
     "kl": "nats: D(certified answer || returned table)",
+    "tv": "proved: total variation between the returned table and the exact projection",
+    "log_ratio": "nats: largest |log(returned table / certified answer)|, that of some rare profile",
     "dual_gap": "nats: how far the dual is below its maximum; solvers that hand back potentials only",
     "iterations": "sweeps or steps, as the solver counts them",
     "cell_touches": "visits of a profile: a sweep visits every profile once a constraint",
@@ -85,7 +90,10 @@ class Comparison:
         side_by_side: bool = False,
     ) -> Comparison:
         """Return the comparison of these outcomes, by problem and solver, with the times of the rounds."""
-        rows = [_row(problem, solver, outcome, times) for (problem, solver), outcome in outcomes.items()]
+        sizes = {problem: float(told.get("profiles", "nan").replace(",", "")) for problem, told in problems.items()}
+        rows = [
+            _row(problem, solver, sizes[problem], outcome, times) for (problem, solver), outcome in outcomes.items()
+        ]
         lines = [
             (problem, solver, line.iteration, line.seconds, line.residual, line.residual_l1, line.dual_gap)
             for (problem, solver), outcome in outcomes.items()
@@ -137,22 +145,22 @@ class Comparison:
                 "problem": runs["problem"],
                 "solver": runs["solver"],
                 "ending": runs["ending"],
-                "residual": [_scientific(value) for value in runs["residual"]],
-                "KL to answer": [_scientific(value) for value in runs["kl"]],
+                "residual": [scientific(value) for value in runs["residual"]],
+                "KL to answer": [scientific(value) for value in runs["kl"]],
                 "iterations": ["" if math.isnan(value) else f"{value:,.0f}" for value in runs["iterations"]],
                 self.time_heading: [duration(value) for value in runs["seconds"]],
-                "memory": [_bytes(value) for value in runs["peak_bytes"]],
+                "memory": [mebibytes(value) for value in runs["peak_bytes"]],
             }
         )
 
     def to_markdown(self) -> str:
         """Return `table()` in Markdown; needs the extra `report`."""
-        _require("tabulate")
+        require_package("tabulate")
         return str(self.table().to_markdown(index=False, disable_numparse=True))
 
     def to_latex(self) -> str:
         """Return `table()` in LaTeX, for the package booktabs; needs the extra `report`."""
-        _require("jinja2")
+        require_package("jinja2")
         return str(self.table().to_latex(index=False, escape=True))
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
@@ -197,15 +205,12 @@ class Comparison:
         >>> compared.ratios("newton")["ratio"].iloc[0]
         1.0
         """
-        if to not in set(self.runs["solver"]):
-            compared = list(dict.fromkeys(self.runs["solver"]))
-            told = f"no solver {to!r}; compared were {', '.join(compared)}"
-            raise InvalidOptionError.among("solver", to, compared, told)
+        self._known(to, "seconds")
         rounds = self.times.pivot_table(index=["problem", "round"], columns="solver", values="seconds", sort=False)
         rows = []
-        for problem, paired in rounds.groupby("problem", sort=False):
+        for problem, turns in rounds.groupby("problem", sort=False):
             for solver in rounds.columns if to in rounds else ():
-                ratios = (paired[solver] / paired[to]).dropna()
+                ratios = (turns[solver] / turns[to]).dropna()
                 if len(ratios):
                     rows.append((problem, solver, float(ratios.median()), float(ratios.min()), float(ratios.max())))
         return pd.DataFrame(rows, columns=["problem", "solver", "ratio", "low", "high"])
@@ -220,37 +225,69 @@ class Comparison:
         return performance_profile(self.runs)
 
     def time_to_accuracy(self, levels: tuple[float, ...] = (1e-4, 1e-6, 1e-8, 1e-10)) -> pd.DataFrame:
-        """Return the seconds until the residual first reached each level; NaN if it never did."""
-        return time_to_accuracy(self.trace, levels)
+        """Return the seconds until the residual first reached each level; NaN if it never did.
+
+        Column `cell_touches` has the work in visits of profiles, which no clock and no processor changes: iterations
+        times what the run visited in each on average.
+        """
+        each = self.runs["cell_touches"] / self.runs["iterations"]
+        return time_to_accuracy(self.trace, levels, self.runs[["problem", "solver"]].assign(each=each))
+
+    def paired(self, to: str, measure: str = "seconds") -> pd.DataFrame:
+        """Return how solvers compare with `to` over the problems that both solved, as over a random family.
+
+        Columns solver, problems, better, ratio, low, high, p: the median ratio with the ends between which it is with
+        95 % confidence, and the p value of Wilcoxon's signed-rank test, adjusted for the number of solvers (Holm).
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> family = [f"pur(responses=2, protected=2, unprotected=5, records=300, seed={k})" for k in range(6)]
+        >>> told = pt.compare(family, ["newton", "ipf"], repetitions=0).paired("newton", "iterations")
+        >>> int(told["problems"].iloc[0]), bool(told["p"].iloc[0] < 0.05), bool(told["ratio"].iloc[0] > 2)
+        (6, True, True)
+        """
+        self._known(to, measure)
+        return paired(self.runs, to, measure)
+
+    def growth(self, measure: str = "seconds") -> pd.DataFrame:
+        """Return by which power of the number of profiles a measure grows, solver by solver.
+
+        Columns solver, problems, power, error (of the power); NaN with fewer than three sizes.
+
+        Examples
+        --------
+        >>> import purtensor as pt
+        >>> sizes = [f"trips(zones={zones})" for zones in (10, 20, 40)]
+        >>> told = pt.compare(sizes, "ipf", repetitions=0).growth("cell_touches")
+        >>> bool(0.8 < told["power"].iloc[0] < 1.2)
+        True
+        """
+        self._known(None, measure)
+        return growth(self.runs, measure)
+
+    def _known(self, solver: str | None, measure: str) -> None:
+        if solver is not None and solver not in set(self.runs["solver"]):
+            compared = list(dict.fromkeys(self.runs["solver"]))
+            told = f"no solver {solver!r}; compared were {', '.join(compared)}"
+            raise InvalidOptionError.among("solver", solver, compared, told)
+        check_choice("measure", measure, tuple(NUMBERS))
 
 
-def duration(seconds: float) -> str:
-    """Return seconds in a unit that needs no exponent; nothing for NaN.
-
-    Examples
-    --------
-    >>> duration(0.00123), duration(75.0), duration(float("nan"))
-    ('1.23 ms', '75 s', '')
-    """
-    if math.isnan(seconds):
-        return ""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= 0.9995 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
-
-
-def _row(problem: str, solver: str, outcome: Outcome, times: pd.DataFrame) -> dict[str, object]:
+def _row(problem: str, solver: str, profiles: float, outcome: Outcome, times: pd.DataFrame) -> dict[str, object]:
     here = times[(times["problem"] == problem) & (times["solver"] == solver)]["seconds"].dropna()
     rounds = here.to_numpy() if len(here) else np.array([outcome.seconds])
     return {
         "problem": problem,
         "solver": solver,
+        "profiles": profiles,
         "ending": outcome.ending.words,
         "converged": outcome.ending.converged,
         "residual": outcome.residual,
         "residual_l1": outcome.residual_l1,
         "kl": outcome.kl,
+        "tv": outcome.tv,
+        "log_ratio": outcome.log_ratio,
         "dual_gap": outcome.dual_gap,
         "iterations": outcome.iterations,
         "cell_touches": outcome.cell_touches,
@@ -260,25 +297,3 @@ def _row(problem: str, solver: str, outcome: Outcome, times: pd.DataFrame) -> di
         "peak_bytes": outcome.peak_bytes,
         "note": outcome.note,
     }
-
-
-def _scientific(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.1e}"
-
-
-def _bytes(count: float) -> str:
-    if math.isnan(count):
-        return ""
-    return f"{count / 2**20:,.1f} MiB" if count >= 0.1 * 2**20 else "< 0.1 MiB"
-
-
-def _require(package: str) -> None:
-    """Say what to install where a package is missing with which pandas writes tables.
-
-    Raises
-    ------
-    ImportError
-        It is.
-    """
-    if find_spec(package) is None:
-        raise ImportError(f"such tables need the package {package}: pip install 'purtensor[report]'", name=package)

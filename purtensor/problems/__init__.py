@@ -7,5 +7,6 @@ from purtensor.problems.classical import proxy
 from purtensor.problems.hardest import hardest
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.registry import families, generate, load, names, variant
+from purtensor.problems.warm import warm
 
-__all__ = ["NamedProblem", "families", "generate", "hardest", "load", "names", "proxy", "variant"]
+__all__ = ["NamedProblem", "families", "generate", "hardest", "load", "names", "proxy", "variant", "warm"]

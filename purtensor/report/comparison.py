@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from purtensor.comparison.result import NUMBERS, Comparison, duration
+from purtensor.comparison.result import NUMBERS, Comparison
+from purtensor.comparison.shown import duration
 from purtensor.report.page import Exhibit, Part, Report
 
 SUMMARY = (
@@ -107,6 +108,8 @@ def _part(compared: Comparison, problem: str, figure: Path | None) -> Part:
             "largest miss": runs["residual"],
             "L1 miss": runs["residual_l1"],
             "KL to answer": runs["kl"],
+            "total variation": runs["tv"],
+            "log ratio": runs["log_ratio"],
             "dual gap": runs["dual_gap"],
             "memory": shown["memory"],
             "note": runs["note"],

@@ -12,7 +12,7 @@ import pytest
 import purtensor as pt
 from purtensor.comparison.outcome import Outcome
 from purtensor.comparison.peers.peer import Line
-from purtensor.comparison.profiles import performance_profile, time_to_accuracy
+from purtensor.comparison.profiles import performance_profile
 from purtensor.comparison.result import Comparison
 from purtensor.comparison.rule import Ending
 
@@ -95,7 +95,7 @@ def test_time_to_accuracy__first_time_at_or_below() -> None:
     found = comparison().time_to_accuracy((0.1, 1e-3, 1e-11, 1e-12)).query("problem == 'p' and solver == 'fast'")
     assert found["seconds"].tolist()[:3] == [0.0, 0.5, 1.0]
     assert math.isnan(found["seconds"].iloc[3])
-    assert len(time_to_accuracy(comparison().trace, (1e-3,))) == 3
+    assert len(comparison().time_to_accuracy((1e-3,))) == 3
 
 
 def test_forms__markdown_latex_csv_xarray() -> None:
