@@ -183,7 +183,8 @@ def sum_masses(masses: FloatArray, group: IntArray, count: int) -> FloatArray:
         A sum beyond the range of float64, or one of whole masses that float64 does not hold: a count that is one off
         is no count.
     """
-    total = float(masses.sum())
+    with np.errstate(over="ignore"):  # the sums of profiles are refused below
+        total = float(masses.sum())
     if total < LARGEST_EXACT_INTEGER and np.array_equal(masses, np.floor(masses)):
         return np.bincount(group, masses, count).astype(np.float64)
     with engine(plain=True):

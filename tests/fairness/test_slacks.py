@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -55,19 +53,3 @@ def test_within__a_slack_that_no_strength_leaves_is_not_called_met():
     within = Slacks(labelled.question, 0).within(-0.1)
     assert not within.converged
     assert within.ending == "no strength leaves this slack"
-
-
-@pytest.mark.parametrize("root", [-7.3, -0.5, 0.0, 0.4, 12.0])
-def test_bracket__holds_the_change_of_sign(root):
-    _, labelled = problem()
-    low, high = Slacks(labelled.question, 0)._bracket(lambda logarithm: root - logarithm)
-    assert low <= root <= high
-    assert math.isfinite(high)
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_bracket__without_one_is_no_interval(sign):
-    _, labelled = problem()
-    low, high = Slacks(labelled.question, 0)._bracket(lambda logarithm: sign)
-    assert low == high
-    assert low * sign >= 30.0
