@@ -15,6 +15,7 @@ from scipy import sparse
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.records.array_tables import is_pydata, names_given, numbers_given, of_array, of_coordinates, of_pydata
+from purtensor.records.frames import as_frame
 from purtensor.tables.coded import check_attribute, dense_table, described, domain_of, sparse_table
 from purtensor.tables.domain import Domain, named_attributes
 from purtensor.tables.factorize import factorize, plain_index
@@ -80,7 +81,7 @@ def as_table(data: Any, attributes: Attributes | Mapping[str, Iterable[Hashable]
         return _of_mapping(data, attributes)
     if isinstance(data, pd.DataFrame) and (_is_crosstab(data) or _is_matrix(data, attributes)):
         return _of_crosstab(data, attributes)
-    frame = nw.from_native(data, pass_through=True)
+    frame = nw.from_native(as_frame(data), pass_through=True)
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return _of_frame(frame.collect() if isinstance(frame, nw.LazyFrame) else frame, attributes)
     if sparse.issparse(data):

@@ -46,7 +46,7 @@ def read_records(records: Any) -> Records:
             tuple(records), lambda names: _same_length({name: _series(records[name], name) for name in names})
         )
     try:
-        frame = nw.from_native(records)
+        frame = nw.from_native(as_frame(records))
     except TypeError:
         raise InvalidTableError(
             f"records must be a data frame (pandas, polars, pyarrow, DuckDB) or a dict of arrays, got "
@@ -58,6 +58,16 @@ def read_records(records: Any) -> Records:
     if isinstance(frame, nw.LazyFrame):
         return Records(tuple(frame.collect_schema().names()), lambda names: _columns(frame.select(*names).collect()))
     return Records(tuple(frame.columns), lambda names: {name: frame[name] for name in names})
+
+
+def as_frame(records: Any) -> Any:
+    """Return what offers itself as a stream of Arrow, such as a batch of pyarrow, as a table; frames as they are."""
+    if not hasattr(records, "__arrow_c_stream__") or nw.from_native(records, pass_through=True) is not records:
+        return records
+    try:
+        return pa.table(records)
+    except pa.ArrowInvalid:  # a column alone
+        return records
 
 
 def series(values: Any, what: str) -> nw.Series[Any]:
@@ -115,19 +125,23 @@ def in_flavour(records: Any, values: FloatArray, name: str) -> Any:
     return made if isinstance(records, nw.DataFrame) else made.to_native()
 
 
+_ARROW = (nw.Implementation.PYARROW, nw.Implementation.DUCKDB)
+
+
 def frame_like(made: pd.DataFrame, like: Any) -> Any:
-    """Return a frame of pandas in the library of `like`: pyarrow for DuckDB, pandas for what is no frame.
+    """Return a frame of pandas in the library of `like`, polars or pyarrow (also for DuckDB); else as it is.
 
     Categoricals of text keep their categories in order.
     """
-    native = nw.from_native(like, pass_through=True)
-    if not isinstance(native, nw.DataFrame | nw.LazyFrame) or native.implementation.is_pandas():
+    native = nw.from_native(as_frame(like), pass_through=True)
+    backend = getattr(native, "implementation", nw.Implementation.PANDAS)
+    if not isinstance(native, nw.DataFrame | nw.LazyFrame) or not (backend.is_polars() or backend in _ARROW):
         return made
     labels = {str(name): kind.categories for name, kind in made.dtypes.items() if isinstance(kind, pd.CategoricalDtype)}
     plain = made.copy(deep=False)
     for name in made.columns.difference(pd.Index(labels)):
         plain[name] = made[name].astype(object).where(made[name].notna(), None)
-    if native.implementation.is_pyarrow() or native.implementation.is_duckdb():
+    if backend in _ARROW:
         found = nw.from_native(pa.Table.from_pandas(plain, preserve_index=False).replace_schema_metadata(None))
     else:
         found = nw.from_dict({str(name): plain[name].tolist() for name in plain}, backend=native.implementation)

@@ -14,7 +14,7 @@ from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCa
 from purtensor.kernels.sums import group_sums
 from purtensor.records.bins import binned_numbers, bins_labelled
 from purtensor.records.files import RecordFiles, open_records, paths_in
-from purtensor.records.frames import in_flavour, read_records, require_aligned, series
+from purtensor.records.frames import as_frame, in_flavour, read_records, require_aligned, series
 from purtensor.records.groups import lazy_frame
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.factorize import Factor, factorize
@@ -124,6 +124,7 @@ def in_memory(records: Any) -> Any:
         records = open_records(records)
     if isinstance(records, RecordFiles):
         return records.to_pandas()
+    records = as_frame(records)
     lazy = lazy_frame(records)
     return records if lazy is None else lazy.collect().to_native()
 

@@ -25,6 +25,7 @@ FLAVOURS = {
     "polars": pl.from_pandas(FRAME),
     "polars lazy": pl.from_pandas(FRAME).lazy(),
     "pyarrow": pa.Table.from_pandas(FRAME),
+    "pyarrow batch": pa.Table.from_pandas(FRAME).to_batches()[0],
     "duckdb": duckdb.sql("from FRAME"),
     "dict of lists": {name: FRAME[name].tolist() for name in FRAME},
     "dict of arrays": {name: FRAME[name].to_numpy() for name in FRAME},

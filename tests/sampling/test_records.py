@@ -73,11 +73,17 @@ def test_to_records__more_than_the_memory_is_refused():
     assert caught.value.bytes_needed > 2**51
 
 
-@pytest.mark.parametrize("library", ["polars", "lazy", "pyarrow", "duckdb", "pandas"])
+@pytest.mark.parametrize("library", ["polars", "lazy", "pyarrow", "batch", "duckdb", "pandas"])
 def test_to_records__come_in_the_library_of_another_frame_and_count_the_same(library):
     frame = pd.DataFrame({"sex": ["f", "m", "m"], "age": [30, 40, 40]})
     polars = pl.from_pandas(frame)
-    like = {"polars": polars, "lazy": polars.lazy(), "pyarrow": polars.to_arrow(), "pandas": frame}.get(library)
+    like = {
+        "polars": polars,
+        "lazy": polars.lazy(),
+        "pyarrow": polars.to_arrow(),
+        "batch": polars.to_arrow().to_batches()[0],
+        "pandas": frame,
+    }.get(library)
     counts = pt.tabulate({"sex": pd.Categorical(frame["sex"], ["m", "f", "x"]), "age": frame["age"]})
     found = pt.to_records(counts, duckdb.from_df(frame) if library == "duckdb" else like)
     kinds = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.DataFrame}
