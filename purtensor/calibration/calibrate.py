@@ -22,7 +22,7 @@ from purtensor.constraints.totals import Total
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.records.tabulate import tabulate
 from purtensor.solving.dual.centring import is_partition
-from purtensor.solving.dual.labelled import GeneralOptions, general_constraints
+from purtensor.solving.dual.options import GeneralOptions, bounds_in_words, general_constraints
 from purtensor.solving.iterate import Solver
 
 
@@ -208,19 +208,6 @@ def _pair(pair: Any, name: str, count: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _in_words(bounds: Any, weight_bounds: Any) -> str:
-    words = []
-    for pair, what in ((bounds, " times"), (weight_bounds, "")):
-        if pair is None:
-            continue
-        if all(value is None or is_number(value) for value in pair):
-            low, high = pair
-            words.append(
-                f"weights between {low:g} and {high:g}{what}"
-                if low is not None and high is not None
-                else f"weights of at least {low:g}{what}"
-                if low is not None
-                else f"weights of at most {high:g}{what}"
-            )
-        else:
-            words.append("these bounds on each record's weight")
-    return " and ".join(words)
+    pairs = ((bounds, " times"), (weight_bounds, ""))
+    words = [bounds_in_words(pair, unit, "on each record's weight") for pair, unit in pairs if pair is not None]
+    return " and ".join(filter(None, words))

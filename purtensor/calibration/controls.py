@@ -20,7 +20,7 @@ from purtensor.constraints.soft import Soft, soft
 from purtensor.constraints.totals import Total, total
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.records.frames import frame_like
-from purtensor.solving.dual.labelled import general_constraints
+from purtensor.solving.dual.options import general_constraints
 from purtensor.tables.domain import listed
 
 CONTROL, VALUE, SAMPLE, TARGET, LOWER, UPPER, SD = "control", "value", "sample", "target", "lower", "upper", "sd"

@@ -18,7 +18,7 @@ from purtensor.calibration.units import Units
 from purtensor.constraints.rows import Cells
 from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.stored_general import general_dataset, general_projection_of
-from purtensor.solving.dual.labelled import GeneralOptions
+from purtensor.solving.dual.options import GeneralOptions
 from purtensor.tables.domain import Domain
 
 KIND = "calibration"

@@ -14,7 +14,7 @@ from purtensor.errors import InfeasibleError, NotConvergedError
 from purtensor.projection.interruption import ended
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
-from purtensor.solving.dual.labelled import GeneralOptions
+from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.iterate import Solver
 
 _FAR = 0.1

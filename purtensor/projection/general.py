@@ -18,7 +18,8 @@ from purtensor.feasibility.row_witness import cells_at_bound, diagnose_rows
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.evidence import InMemory
 from purtensor.solving.dual.answer import Answer, answer
-from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, build_question
+from purtensor.solving.dual.labelled import LabelledQuestion, build_question
+from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.dual.penalties import block_costs
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine

@@ -20,14 +20,8 @@ from purtensor.projection.marginal_question import MarginalQuestion
 from purtensor.projection.options import check_telling, refuse_log_ratio, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection
-from purtensor.solving.dual.labelled import (
-    Bounds,
-    GeneralOptions,
-    LabelledQuestion,
-    build_question,
-    general_constraints,
-    is_plain,
-)
+from purtensor.solving.dual.labelled import LabelledQuestion, build_question
+from purtensor.solving.dual.options import Bounds, GeneralOptions, general_constraints, is_plain
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.iterate import Solver
 from purtensor.solving.loop import Progress

@@ -21,7 +21,8 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.general import run_general
 from purtensor.projection.lazy_verdict import explain
 from purtensor.projection.relaxation import Relaxation, make_relaxation
-from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, build_question
+from purtensor.solving.dual.labelled import LabelledQuestion, build_question
+from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.dual.prepare import emptied
 from purtensor.solving.termination import Termination
 

@@ -16,7 +16,8 @@ from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.labelled_answer import general_projection
 from purtensor.projection.result import Projection
 from purtensor.solving.dual.answer import Answer
-from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion, coded_with_signs
+from purtensor.solving.dual.labelled import LabelledQuestion, coded_with_signs
+from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.termination import Termination

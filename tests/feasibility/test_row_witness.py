@@ -16,7 +16,8 @@ from purtensor.constraints.rows import RowBlock, Softness
 from purtensor.feasibility.row_reach import out_of_reach
 from purtensor.feasibility.row_witness import diagnose_rows
 from purtensor.feasibility.verdict import Verdict
-from purtensor.solving.dual.labelled import GeneralOptions, LabelledQuestion
+from purtensor.solving.dual.labelled import LabelledQuestion
+from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.dual.question import Question
 from purtensor.tables.coded import encode
 

@@ -4,104 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy import sparse
 
-from purtensor._options import check_choice, check_flag, is_number
+from purtensor._options import is_number
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.consistency import check_consistency
-from purtensor.constraints.marginals import Marginal, flattened
+from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, cells_of
 from purtensor.constraints.system import align
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
-from purtensor.solving.dual.question import DISTANCES, Question
+from purtensor.solving.dual.options import Bound, GeneralOptions
+from purtensor.solving.dual.question import Question
 from purtensor.solving.scaling import scaled_to
 from purtensor.tables.coded import CodedTable, domain_of, encode
 from purtensor.tables.values_at import look_up
-
-Bound: TypeAlias = "float | Table | None"
-Bounds: TypeAlias = "tuple[Bound, Bound] | None"
-_TOTALS = ("constrained", "free", "reference")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GeneralOptions:
-    """The options that make a projection a general one; all at their defaults in a plain one."""
-
-    ratio_bounds: Any = None
-    cell_bounds: Any = None
-    distance: str = "kl"
-    total: Any = "constrained"
-    size: float | None = None
-    signed: bool = False
-
-    def __post_init__(self) -> None:
-        check_choice("distance", self.distance, DISTANCES)
-        check_flag("signed", self.signed)
-        if self.size is not None and not (is_number(self.size) and 0 < self.size < np.inf):
-            raise InvalidOptionError(f"size must be the positive size of a sample, got {self.size!r}")
-        if isinstance(self.total, str):
-            check_choice("total", self.total, _TOTALS)
-        elif not (is_number(self.total) and 0 < self.total < np.inf):
-            raise InvalidOptionError(
-                f"total must be a positive number or one of {', '.join(_TOTALS)}, got {self.total!r}"
-            )
-        for name in ("ratio_bounds", "cell_bounds"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, tuple | list) and len(value) == 2):
-                raise InvalidOptionError(f"{name} must be a pair (lower, upper), with None for no limit, got {value!r}")
-
-    @property
-    def plain(self) -> bool:
-        """Whether nothing is asked beyond marginals that hold."""
-        return (
-            self.ratio_bounds is None
-            and self.cell_bounds is None
-            and self.distance == "kl"
-            and isinstance(self.total, str)
-            and self.total == "constrained"
-            and self.size is None
-            and not self.signed
-        )
-
-    @property
-    def may_be_negative(self) -> bool:
-        """Whether masses may be negative, as with chi-squared distance where no bounds forbid it."""
-        return self.distance == "linear" and self.ratio_bounds is None and self.cell_bounds is None
-
-    def in_words(self) -> str:
-        """Return the bounds as the beginning of a sentence."""
-        words = []
-        if self.ratio_bounds is not None and all(value is None or is_number(value) for value in self.ratio_bounds):
-            low, high = self.ratio_bounds
-            ends = (
-                f"between {low:g} and {high:g}"
-                if low is not None and high is not None
-                else (f"of at least {low:g}" if high is None else f"of at most {high:g}")
-            )
-            words.append(f"weights {ends} times")
-        elif self.ratio_bounds is not None:
-            words.append("these bounds on the ratios")
-        if self.cell_bounds is not None:
-            words.append("these bounds on the cells")
-        return f"with {' and '.join(words)}, " if words else ""
-
-
-def general_constraints(constraints: Any) -> tuple[Any, ...]:
-    """Return constraints of any kind as a tuple, flattened one level."""
-    return flattened(constraints, (Marginal, RowConstraint))
-
-
-def is_plain(constraints: Sequence[Any], options: GeneralOptions) -> bool:
-    """Return whether a question is one of marginals with targets alone, which has a path of its own."""
-    return options.plain and all(
-        isinstance(one, Marginal) and one.target is not None and not bool((np.asarray(one.target.values) < 0).any())
-        for one in constraints
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,8 +7,9 @@ import pytest
 
 import purtensor as pt
 from purtensor.solving.dual import partitions
-from purtensor.solving.dual.labelled import GeneralOptions, build_question
+from purtensor.solving.dual.labelled import build_question
 from purtensor.solving.dual.matrix import SparseMatrix
+from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.dual.partitions import PartitionMatrix, partition_matrix, partition_system
 
 ROLES = {"response": "y", "protected": "s"}
