@@ -135,3 +135,14 @@ def test_parity__asks_for_all_the_memory_that_it_takes_before_it_takes_any(monke
     finally:
         tracemalloc.stop()
     assert 0.7 * peak < refused.value.bytes_needed < 2 * peak
+
+
+@given(cases(least=2, spread=3, kinds=("full",)))
+def test_parity__its_projection_is_the_reweighing_of_kamiran_and_calders(case):
+    y, *rest = case.attributes
+    s = tuple(rest[: (len(rest) + 1) // 2])
+    f = pt.regularize(case.reference * 1000.0, 1, response=case.attributes, support="product")
+    expected = oracles.reweighed(oracles.masses_of(f), case.attributes, y, s)
+    found = oracles.masses_of(pt.project(f, pt.parity(f, response=y, protected=s)).table)
+    assert found.keys() == expected.keys()
+    assert sum(abs(float(found[profile] - mass)) for profile, mass in expected.items()) <= 2e-14
