@@ -24,8 +24,8 @@ from purtensor.solving.stopping import EMPTIED_SHARE, away_from_total
 _MORE_SWEEPS = 8
 """So many more linear sweeps than sweeps may a certificate take."""
 
-_NOTHING = 2.0**-52
-"""Linear sweeps end where they miss no more: a share of the total."""
+_NOTHING, _GOOD = 2.0**-52, 1e-5
+"""Linear sweeps end where they miss no more: a share of the total, up to 16 times it where they began far above."""
 
 
 @dataclass(slots=True, eq=False)
@@ -190,14 +190,15 @@ class ProductSpace:
         tilts, tilts_a, tilts_b = np.zeros_like(found.table), np.zeros_like(found.of_a), np.zeros_like(found.of_b)
         cells = self.product.of_cells
         missing = np.zeros_like(tilts) if cells is None else cells - found.table
-        changed, before = np.zeros_like(tilts), np.inf
+        changed, before, enough = np.zeros_like(tilts), np.inf, 0.0
         for _ in range(self.sweeps.done + _MORE_SWEEPS):
             if cells is not None:
                 tilts += (missing - changed) / found.table
             missed, changed = self._swept(tilts, tilts_a, tilts_b)
             if cells is not None:
                 missed = max(missed, float(np.abs(missing - changed).sum()))
-            if missed <= _NOTHING * total or (missed >= before and missed <= NEGLIGIBLE * total):
+            enough = enough or max(_NOTHING, min(16 * _NOTHING, _GOOD * missed / total))
+            if missed <= enough * total or (missed > 0.5 * before and missed <= NEGLIGIBLE * total):
                 break
             before = missed
         return self._proved(tilts, tilts_a, tilts_b)
