@@ -17,14 +17,14 @@ _SECONDS = 0.1
 """How long the main thread waits before it looks for signals, on systems where they do not wake it."""
 
 MANY = 1 << 20
-"""Numbers whose sorting takes some 0.1 s: long against a thread."""
+"""Numbers whose sorting takes about 0.1 s: long against a thread."""
 
 
 def apart(call: Callable[[], _Result]) -> _Result:
-    """Return what a call gives, which is made on a thread of its own, so that Ctrl-C is heard meanwhile.
+    """Return the result of a call, made on a separate thread so that Ctrl-C can interrupt the wait.
 
-    Nothing can stop the call itself, which has to have a limit of its own: after Ctrl-C it goes on to its end, and what
-    it gives is lost. Threads other than the main one, which alone hears Ctrl-C, make the call themselves.
+    The call itself cannot be stopped and must have its own limit: after Ctrl-C it continues to its end, and what it
+    gives is lost. Threads other than the main one, which alone hears Ctrl-C, make the call themselves.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def apart(call: Callable[[], _Result]) -> _Result:
         try:
             with np.errstate(**of_errors):
                 given.append(context.run(call))
-        except BaseException as error:  # raised where the call was asked for
+        except BaseException as error:  # raised in the calling thread
             raised.append(error)
 
     thread = threading.Thread(target=work, name="purtensor-apart", daemon=True)  # the process may end before it does

@@ -1,4 +1,4 @@
-"""A field of a result that need not be given: what lies behind the result makes it when it is first asked for."""
+"""A field of a result that is computed from the evidence of the result at the first access."""
 
 from __future__ import annotations
 

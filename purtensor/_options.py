@@ -15,7 +15,7 @@ _BEYOND_INT64 = 2**63
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Refuse an option that is not one of the words, whatever comparing it with them would do."""
+    """Raise an error if an option is not one of the words; values that cannot be compared are handled too."""
     if not isinstance(value, str) or value not in choices:
         words = list(choices)
         told = f"{name} must be one of {', '.join(words)}, got {value!r}"
@@ -31,7 +31,7 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_name(what: str, value: object) -> None:
-    """Refuse what cannot be the name of `what`, as a list, which no dict can be asked for."""
+    """Raise an error if a value cannot be the name of `what`, such as a list, which is not hashable."""
     if not isinstance(value, str):
         raise InvalidOptionError(
             f"{what} must be named by a string, got {value!r}", where=what, expected="a string", got=value
@@ -47,12 +47,12 @@ def items_of(value: object) -> list[Any] | None:
 
 
 def is_count(value: object) -> TypeGuard[int]:
-    """Return whether a value is a whole number from 0 on that an int64 holds; True and False are none."""
+    """Return whether a value is a whole number from 0 on that an int64 holds; True and False are excluded."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < _BEYOND_INT64
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a real number that float64 holds, not NaN; True and False are none, infinity is one."""
+    """Return whether a value is a real number that float64 holds, not NaN; without booleans, with infinity."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:

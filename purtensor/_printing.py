@@ -1,4 +1,4 @@
-"""What results tell on a terminal and in a notebook; names and labels are data, and never act there."""
+"""How results are displayed on a terminal and in a notebook; names and labels are escaped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Work in chunks on several threads, with the same bits whatever their number.
+"""Work in chunks on several threads, with the same bits for any number of threads.
 
-Chunks are cut by the problem alone, each writes results of its own, and they are added up in the order of
-the chunks. Kernels hold no GIL, so plain threads are enough (notes/decisions.md).
+The chunks depend only on the problem, each writes separate results, and these are summed in the order of the chunks.
+Kernels hold no GIL, so plain threads are enough (notes/decisions.md).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def thread_count() -> int:
     Raises
     ------
     InvalidOptionError
-        The environment variable is no positive whole number.
+        The environment variable is not a positive whole number.
     """
     asked = os.environ.get(VARIABLE, "").strip()
     if not asked:

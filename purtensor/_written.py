@@ -1,4 +1,4 @@
-"""Names with options as they are written in words: 'pur(responses=2, protected=3)', 'ipf(relaxation=1.5)'."""
+"""Parse names with options: 'pur(responses=2, protected=3)', 'ipf(relaxation=1.5)'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard errors of estimates by linearisation that know of the calibration."""
+"""Standard errors of calibrated estimates by linearisation."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def linearised(
     """Return a total or a mean with the standard error of its residuals on the controls.
 
     J.-C. Deville and C.-E. Särndal, "Calibration estimators in survey sampling", Journal of the American Statistical
-    Association 87, 1992: whatever the distance, a calibrated total varies like that of the residuals of the regression
-    on the controls, which is made with the design weights here, as survey's does. The mean is linearised first.
+    Association 87, 1992: for any distance, a calibrated total varies like that of the residuals of the regression on
+    the controls, which is made with the design weights here, as survey's does. The mean is linearised first.
 
     Parameters
     ----------

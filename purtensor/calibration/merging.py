@@ -1,4 +1,4 @@
-"""Units that every row treats alike are one cell: they get the same ratio, whatever their design weights."""
+"""Units with equal coefficients in all rows are one cell: they get the same ratio, for any design weights."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PreparedRows:
         return (GROUP,)
 
     def rows(self, cells: Cells) -> RowBlock:
-        """Return the rows, whatever the cells: they are the groups."""
+        """Return the rows, which are the groups themselves; the cells are not used."""
         return self.block
 
 

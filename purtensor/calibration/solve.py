@@ -1,4 +1,4 @@
-"""What is asked of merged units, and the projection that answers it."""
+"""The problem on merged units, and its projection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAR = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """What was asked of a calibration beside its records."""
+    """The options of a calibration."""
 
     controls: tuple[Any, ...]
     options: GeneralOptions
@@ -111,7 +111,7 @@ def wanted_total(blocks: Sequence[RowBlock]) -> float | None:
 
 
 def _beyond_all(blocks: Sequence[RowBlock]) -> str:
-    """Return in words a hard row that must be 0 and to which every unit adds with one sign; "" where there is none."""
+    """Name a hard row with target 0 to which all units contribute with the same sign; "" if there is none."""
     for block in blocks:
         if block.softness is not None:
             continue

@@ -32,10 +32,10 @@ class TightestBounds:
     ratios
         Shape (groups,): ratios within them that meet the controls.
     binding
-        The controls whose potentials say so, in words: to give way there would widen the bounds least.
+        The names of the controls that bind: relaxing them would tighten the bounds most.
     proved
-        What the end that was looked for cannot pass, whatever the ratios: an upper end is at least this, a lower one at
-        most; of bounds 1/s and s it is said of s. Proved from the potentials, with all rounding counted.
+        What the end that was searched for cannot pass, whatever the ratios: an upper end is at least this, a lower one
+        at most; of bounds 1/s and s it is said of s. Proved from the potentials, with all rounding counted.
     """
 
     lower: float

@@ -24,12 +24,12 @@ from purtensor.tables.masses import as_masses
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """What gets a weight, and what constraints can be asked of it.
+    """The units that get weights, and the columns that constraints can use.
 
     Attributes
     ----------
     own, persons
-        The units as cells, and their members, which `aggregate` sums up; None where there are none.
+        The units as cells, and their members, which `aggregate` sums; None if there are none.
     records
         For each record its unit: another number for each, unless records share a weight.
     weights
@@ -84,7 +84,7 @@ def read_units(records: Any, attributes: Sequence[str], *, weights: Any, members
     Raises
     ------
     InvalidTableError
-        Missing values, no records, weights that are no masses, a household given twice, or persons without one.
+        Missing values, no records, weights that are not masses, a household given twice, or persons without one.
     UnknownAttributeError
         A column that is not there.
     InvalidOptionError

@@ -30,7 +30,7 @@ def advice_on(arguments: argparse.Namespace, question: Question) -> Advice | Non
 
 
 def shortened(error: InfeasibleError, arguments: argparse.Namespace, question: Question) -> InfeasibleError:
-    """Return the refusal with the reason and what to do, in place of the proof; as it is where nothing is known."""
+    """Return the error with a reason and advice instead of the proof; unchanged if nothing is known."""
     advice = advice_on(arguments, question)
     if advice is None:
         return error

@@ -123,7 +123,7 @@ def _own_solvers_at_hand() -> Iterator[None]:
 
 
 def _solver(text: str) -> Any:
-    """Return a solver by name, or the object that module:name stands for, made when it is a class."""
+    """Return a solver by name, or the object at module:name; a class is instantiated."""
     if ":" not in text:
         return text
     module, _, name = text.partition(":")

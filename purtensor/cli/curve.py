@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def write_curve(curve: xr.Dataset, path: Path) -> None:
-    """Write a curve, whole or not at all: .nc as it is, .csv and .parquet with one row a slack, a column a ratio."""
+    """Write a curve, completely or not at all: as .nc, or .csv and .parquet with a row per slack."""
     if path.suffix != ".nc":
         write_frame(curve_frame(curve), path)
         return
@@ -73,7 +73,7 @@ def curve_frame(curve: xr.Dataset) -> pd.DataFrame:
 
 def _pictures(curve: xr.Dataset, out: Path, data: str) -> Sequence[Path]:
     if not _is_reached(curve):
-        return ()  # nothing that was asked for can be reached: the numbers say so
+        return ()  # nothing that was requested can be reached: the numbers say so
     title = f"The price of parity: {data}"
     return save_figure(plot_parity_curve(curve, title=title), out.with_suffix(""), title=title)
 

@@ -95,7 +95,7 @@ def _learned(records: pd.DataFrame, predictors: list[str], arguments: argparse.N
     weights = None if arguments.weights is None else records[arguments.weights]
     try:
         return model.fit(records[predictors], records[arguments.response], weights)
-    except ValueError as error:  # scikit-learn's, of responses that are no categories
+    except ValueError as error:  # scikit-learn's, of responses that are not categories
         if isinstance(error, PurtensorError):
             raise
         raise InvalidTableError(f"{arguments.file.name}: {error}") from None

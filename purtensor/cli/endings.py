@@ -1,4 +1,4 @@
-"""Exit codes: how a command tells a script what became of it."""
+"""Exit codes of the commands."""
 
 from __future__ import annotations
 

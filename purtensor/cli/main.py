@@ -35,7 +35,7 @@ OUTPUTS = ("out", "report", "template", "weights_out", "members_out")
 """The options that name what is written."""
 
 MOST_PATHS = 10
-"""So many replaced files are told by name; of more, how many there are."""
+"""Up to this many replaced files are listed by name; otherwise their number is printed."""
 
 EXTRAS = {
     "matplotlib": "plot",
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def told_in_json(parsed: argparse.Namespace) -> int:
-    """Run a command and print what it tells, its warnings and its error as one object of JSON; return the exit code."""
+    """Run a command and print its results, warnings and error as one JSON object; return the exit code."""
     with import_module("purtensor.cli.output").collecting() as told, redirect_stdout(io.StringIO()):
         code = outcome(parsed, told)
     print(json.dumps({"command": parsed.command, "exit_code": code, **told}, ensure_ascii=False, default=str))
@@ -95,7 +95,7 @@ def told_in_json(parsed: argparse.Namespace) -> int:
 
 
 def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> int:
-    """Run the command that was typed and return its exit code; errors go to stderr, or into `told` as data."""
+    """Run the parsed command and return its exit code; errors go to stderr, or into `told` as data."""
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
         run = import_module(f"purtensor.cli.{parsed.command}").run
@@ -127,7 +127,7 @@ def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> i
 
 
 def ended(error: BaseException, message: str, told: dict[str, Any] | None, code: int) -> int:
-    """Tell how a command ended other than well, on stderr or as data, and return the exit code."""
+    """Report the failure of a command, on stderr or as data, and return the exit code."""
     if told is None:
         print(f"purtensor: {message}", file=sys.stderr)
     else:
@@ -156,7 +156,7 @@ def keeping_inputs(
 
 @contextmanager
 def telling_warnings(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> Iterator[None]:
-    """Tell warnings of ours as errors are told, in the words of the command line; others as Python does."""
+    """Print warnings of purtensor like errors, with the options of the command line; others as Python does."""
 
     def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, PurtensorWarning):
@@ -198,7 +198,7 @@ def input_paths(parsed: argparse.Namespace) -> list[str]:
 
 
 def missing_package(error: ImportError) -> str | None:
-    """Return what to install, where an import failed for want of an optional package."""
+    """Return what to install, where an import failed for lack of an optional package."""
     if "pip install" in str(error):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("purtensor"):

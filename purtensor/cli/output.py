@@ -1,4 +1,4 @@
-"""Tables and facts on a terminal, or as plain text where there is none."""
+"""Print tables and named facts on a terminal, or as plain text without one."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None)
 
 
 def write_people(arguments: argparse.Namespace, people: People | None, result: Any) -> dict[str, str]:
-    """Write what is asked of weights and rows, and return facts about them."""
+    """Write the requested weights and rows, and return facts about them."""
     facts: dict[str, str] = {}
     if people is None:
         return facts

@@ -1,4 +1,4 @@
-"""What a long command shows while it computes: a bar on a terminal, nothing where there is none."""
+"""The progress bar of long commands, on a terminal only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ except ImportError:  # an optional extra
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a bar is told: by `step` what is being done, by `done` how many members are finished."""
+    """Updates of a progress bar: `step` sets the current work, `done` the number of finished members."""
 
     step: Callable[[str], object]
     done: Callable[[int], object]
@@ -31,7 +31,7 @@ class Shown:
 
 @contextmanager
 def bar(text: str, total: int) -> Iterator[Shown]:
-    """Yield what tells a bar how far the work has come; it is gone when the work is done."""
+    """Yield the updates of a progress bar, which is removed at the end."""
     if Console is None or not sys.stderr.isatty():
         yield Shown(lambda step: None, lambda done: None)
         return

@@ -89,7 +89,7 @@ def _total(
     targets: dict[Path, Table],
     kinds: dict[Path, str],
 ) -> float:
-    """Return what the weights sum to: that of the counts, or what was asked for, or that of the design weights."""
+    """Return what the weights sum to: that of the counts, or what was requested, or that of the design weights."""
     counted = {path: float(target.sum()) for path, target in targets.items() if kinds[path] == COUNTS}
     wholes = list(counted.values())
     if wholes and not all(math.isclose(whole, wholes[0], rel_tol=1e-9) for whole in wholes):

@@ -100,7 +100,7 @@ def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
 
 
 def read_frame(path: Path | str, arguments: argparse.Namespace, counted: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return all columns of a file as they are: text, whole numbers, or numbers with decimals.
+    """Return all columns of a file without conversion: text, integers, or fractional numbers.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _no_bins(word: str) -> InvalidOptionError:
 
 
 def weight_column(names: Sequence[str], asked: str | None, file: str) -> str | None:
-    """Return the column with the weights: the one that was asked for, or else the one called `count`, if any."""
+    """Return the column with the weights: the one that was requested, or else the one called `count`, if any."""
     if asked is not None and asked != COUNT and COUNT in names:
         raise InvalidOptionError(
             f"{file} has a column {COUNT!r} and the weights are {asked!r}; rename {COUNT!r} if it is not a count"

@@ -10,5 +10,5 @@ STUDIES = {"adult": reproduce_adult.run, "wage": reproduce_wage.run}
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compute the study that was asked for, write its files and its report, and print its tables."""
+    """Compute the study that was requested, write its files and its report, and print its tables."""
     STUDIES[arguments.study](arguments)

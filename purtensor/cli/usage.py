@@ -1,4 +1,4 @@
-"""What is typed wrongly: told with the word that may have been meant."""
+"""Errors in the command line, with a suggestion of the intended word."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UsageError(SystemExit):
         self.message = message + (f"; {self.hint}" if self.hint else "")
 
     def facts(self) -> dict[str, Any]:
-        """Return the error as data, as those of purtensor are told."""
+        """Return the error as data, in the form of other purtensor errors."""
         told = {name: getattr(self, name) for name in ("message", "where", "expected", "got", "hint")}
         return {"error": type(self).__name__, "code": "usage", **told}
 

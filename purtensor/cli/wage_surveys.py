@@ -1,4 +1,4 @@
-"""Which surveys the wage study is of, and how the user wants wages, ages, education and industries grouped."""
+"""The surveys of the wage study, and the groups of wages, ages, education and industries."""
 
 from __future__ import annotations
 

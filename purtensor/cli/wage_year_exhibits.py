@@ -24,7 +24,7 @@ PANELS = {
 
 
 def over_the_years(studies: Mapping[int, WageStudy], together: Table, folder: Path) -> Part:
-    """Write and print what the years tell together, and return their part of the report."""
+    """Write and print the results over all years, and return their part of the report."""
     numbers, shares = by_year(studies), shares_of(together)
     verdicts = year_claims(numbers)
     told = {"by_year": numbers, "prevalences_all_years": shares, "claims_over_the_years": claims_frame(verdicts)}

@@ -17,7 +17,7 @@ from purtensor.tables.memory import readable
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Make every kernel work once on small tables, and say what is now in the cache."""
+    """Compile all kernels by running them on small tables, and report the content of the cache."""
     started = time.perf_counter()
     with bar("compiling", len(EXERCISES)) as shown:
         for done, (name, exercise) in enumerate(EXERCISES.items()):

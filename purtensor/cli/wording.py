@@ -1,4 +1,4 @@
-"""Messages in the words of the command line: options as they are typed there, on one line."""
+"""Convert messages to the command line: options in its syntax, on one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shlex
 
 
 def as_typed(message: str, parsed: argparse.Namespace) -> str:
-    """Return a message with the options of Python as they are typed after the command, where it has them."""
+    """Return a message with Python options replaced by command-line options, where they exist."""
     for name in vars(parsed):
         if "_" in name:  # a single word may be meant as a word
             message = re.sub(rf"(?<![\w-]){name}\b", f"--{name.replace('_', '-')}", message)
@@ -17,7 +17,7 @@ def as_typed(message: str, parsed: argparse.Namespace) -> str:
 
 
 def typed_options(hint: str, parsed: argparse.Namespace) -> str:
-    """Return a hint with options of Python, such as missing_values=['?'], as they are typed after the command."""
+    """Return a hint with Python options, such as missing_values=['?'], replaced by command-line options."""
 
     def typed(match: re.Match[str]) -> str:
         name, value = match["name"], ast.literal_eval(match["value"])

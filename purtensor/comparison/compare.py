@@ -63,15 +63,15 @@ def compare(
     clock
         The clock: "wall", or "processor" for a shared machine; "processor" sums over threads.
     executor
-        What runs every solver on every problem, as in `project_many`: None (this process, one after the other, which
-        is what times want); a number of joblib workers, or a `joblib.Parallel`; anything with `submit`. The rounds of
-        one problem stay on one worker, in turns. Residuals, divergences, gaps and counts do not depend on it; times
-        and budgets do, as others compute at the same time, and the result says so. Of solvers that share a process
-        with others no memory is told; by the processor's clock they wait for each other. A worker that ends is the
-        ending of what it did; what threads do when Ctrl-C comes goes on to its limits. The certified answers of all
+        Runs every solver on every problem, as in `project_many`: None (sequentially in this process, which gives the
+        most reliable times); a number of joblib workers, or a `joblib.Parallel`; any object with `submit`. The rounds
+        of one problem run in turns on one worker. Residuals, divergences, gaps and counts do not depend on the
+        executor; times and budgets do, because other runs compute at the same time, and the result says so. The memory
+        of solvers that share a process is not reported, and with the processor clock they wait for each other. If a
+        worker dies, only its run fails; threads continue to their limits after Ctrl-C. The certified answers of all
         problems are kept meanwhile. Other processes must be able to unpickle problems, and solvers of your own.
     on_step
-        Told the problem and the solver before each run; with an executor, after it.
+        Called with the names of the problem and the solver before each run; with an executor, after it.
 
     Returns
     -------
@@ -167,4 +167,4 @@ def _rule(budget: float, tolerance: float, max_iterations: int, clock: str) -> R
 
 
 def _silent(problem: str, solver: str) -> None:
-    """Tell nobody."""
+    """Do nothing."""

@@ -35,7 +35,7 @@ class Entry(Protocol):
     Attributes
     ----------
     isolated
-        Whether it runs in a process of its own, so that memory which is measured there is its own.
+        Whether it runs in a separate process, so that its memory can be measured.
     """
 
     isolated: ClassVar[bool]
@@ -67,12 +67,12 @@ def solver_names() -> tuple[str, ...]:
 
 
 def contenders(solvers: Solvers) -> list[Contender]:
-    """Return who takes part, each under a name of its own.
+    """Return the solvers to compare, each with a unique name.
 
     Raises
     ------
     InvalidOptionError
-        An unknown name, something without a `step`, two of one name, or nobody at all.
+        An unknown name, an object without a `step`, a repeated name, or no solver.
     """
     if isinstance(solvers, Mapping):
         named = dict(solvers)

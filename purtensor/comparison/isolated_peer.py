@@ -1,4 +1,4 @@
-"""A peer on one problem, in a process of its own."""
+"""Another package on one problem, in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A peer in a process of its own, seen from outside."""
+"""The parent's side of a package that runs in a separate process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class ProcessEndedError(Exception):
-    """The process is gone; the message says what it left."""
+    """The process has ended; the message has its exit status."""
 
 
 class Isolated:
@@ -65,7 +65,7 @@ class Isolated:
         self._errors.close()
 
     def _exchange(self, request: Any) -> Any:
-        assert self._process.stdin is not None  # both were asked for
+        assert self._process.stdin is not None  # both were requested
         assert self._process.stdout is not None
         pickle.dump(request, self._process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
         self._process.stdin.flush()

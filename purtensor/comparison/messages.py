@@ -1,4 +1,4 @@
-"""What is asked of a worker process, and what it answers."""
+"""Requests to a worker process, and its replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The resident memory of this process at its peak, where the system tells it."""
+"""The peak resident memory of this process, if the system reports it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.tables.coded import CodedTable, encode
 
 _CERTIFIED_TOLERANCE = 1e-13
-"""Of the answer that all others are compared with: below what they are asked for."""
+"""The tolerance of the answer that all others are compared with, stricter than theirs."""
 
 
 @runtime_checkable
@@ -156,7 +156,7 @@ def questions(problems: Problems, max_seconds: float) -> list[Question]:
     Raises
     ------
     InvalidOptionError
-        Something that is no problem, no problem at all, or two with one name.
+        Something that is not a problem, no problem at all, or two with one name.
     """
     named = dict(problems) if isinstance(problems, Mapping) else {}
     if not named:

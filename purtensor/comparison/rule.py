@@ -40,7 +40,7 @@ class Ending(Enum):
 
     @property
     def words(self) -> str:
-        """The ending in a word or two, as it stands in tables."""
+        """The ending in one or two words, as in tables."""
         return self.name.lower().replace("_", " ")
 
     @property
@@ -71,7 +71,7 @@ class Rule:
     clock: str = "wall"
 
     def now(self) -> float:
-        """Return the seconds on the clock, from a beginning of its own."""
+        """Return the seconds on the clock, from an arbitrary start."""
         return CLOCKS[self.clock]()
 
     def is_met(self, largest: float, l1: float) -> bool:

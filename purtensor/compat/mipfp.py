@@ -91,7 +91,7 @@ def Ipfp(  # noqa: N802 - the name that users know
     tol_margins
         Taken for compatibility: targets must agree to the rounding of float64.
     na_target
-        Must be False: a target with missing cells is no marginal.
+        Must be False: a target with missing cells is not a marginal.
 
     Raises
     ------

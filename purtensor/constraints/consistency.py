@@ -25,7 +25,7 @@ def check_consistency(constraints: Iterable[Marginal]) -> None:
     """Raise unless all targets agree on their total and on every marginal that two of them share.
 
     Values agree when they differ by at most 64 eps (1.4e-14) of the total, so the unit does not matter. Profiles
-    are matched by label, whatever their order or layout; one that a target does not list has 0 there.
+    are matched by label, for any order or layout; one that a target does not list has 0 there.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def _scope(constraint: Marginal) -> str:
 
 
 def _distinct_texts(one: float, two: float) -> tuple[str, str]:
-    """Return two different numbers with as few digits as tell them apart, six at least."""
+    """Return two different numbers with as few digits as distinguish them, six at least."""
     for digits in range(6, 18):
         texts = f"{one:.{digits}g}", f"{two:.{digits}g}"
         if texts[0] != texts[1]:

@@ -23,7 +23,7 @@ from purtensor.tables.translate import category_map
 
 
 def group_names(by: Attributes) -> tuple[str, ...]:
-    """Return the attributes whose labels make the groups; what is no name is refused with InvalidOptionError."""
+    """Return the attributes whose labels define the groups; raise InvalidOptionError for values that are not names."""
     names = named_attributes(by)
     for name in names:
         check_name("an attribute of by", name)

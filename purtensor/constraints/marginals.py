@@ -64,7 +64,7 @@ class Marginal:
         ends = None
         if self.target is None or self.lower is not None or self.upper is not None:
             for given in (self.lower, self.upper):
-                _ = None if given is None else domain_of(given)  # which tells what is no table
+                _ = None if given is None else domain_of(given)  # which tells what is not a table
             ends = read_ends(
                 None, "a Marginal", target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
             )
@@ -257,7 +257,7 @@ def as_constraints(constraints: Any) -> tuple[Marginal, ...]:
     """
     flat: tuple[Marginal, ...] = flattened(constraints, Marginal)
     for constraint in flat:
-        _ = constraint.coded  # refuses ends without a target, and targets that are no masses
+        _ = constraint.coded  # refuses ends without a target, and targets that are not masses
     return flat
 
 

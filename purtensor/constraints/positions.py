@@ -17,7 +17,7 @@ def soft_positions(constraints: Sequence[Marginal], soft: Any) -> tuple[int, ...
     Raises
     ------
     InvalidOptionError
-        What is no constraint of these, or nothing at all.
+        What is not a constraint of these, or nothing at all.
     """
     several = None if isinstance(soft, Marginal | str) else items_of(soft)
     named = [soft] if several is None else several

@@ -22,7 +22,7 @@ class Selection:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that are looked at."""
+        """The attributes that are examined."""
         return tuple(dict.fromkeys(name for part in self.alternatives for name in part))
 
     def on(self, cells: Cells) -> BoolArray:

@@ -27,7 +27,7 @@ class Proof(NamedTuple):
 
 
 class Structure(Protocol):
-    """A structure of the spanning rows that tells their exact rank."""
+    """A structure of the spanning rows that determines their exact rank."""
 
     @property
     def method(self) -> str:

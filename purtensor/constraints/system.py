@@ -85,7 +85,7 @@ class System:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
-    """A system without its zero targets: `profiles` and `rows` say what of the full system is left."""
+    """A system without its zero targets: `profiles` and `rows` are the positions in the full system."""
 
     system: System
     profiles: IntArray

@@ -51,7 +51,7 @@ class Values:
         UnknownCategoryError
             A profile of the reference has no number in the table.
         InvalidTableError
-            A label that is no number.
+            A label that is not a number.
         """
         if isinstance(self.source, float):
             return np.full(cells.members, self.source)

@@ -125,7 +125,7 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
 
 
 def require_marginals(result: Projection) -> None:
-    """Refuse what is no projection onto marginals in memory.
+    """Refuse what is not a projection onto marginals in memory.
 
     Raises
     ------

@@ -175,12 +175,12 @@ def _linearised_at(
 
 
 def _dims(table: Table) -> tuple[object, ...]:
-    domain_of(table)  # refuses what is no table
+    domain_of(table)  # refuses what is not a table
     return table.dims
 
 
 def _closest(problem: Problem, masses: FloatArray, notes: list[str]) -> PairSpectrum | None:
-    """Return the pair of constraints with the smallest gap, of those that are not too large to be looked at."""
+    """Return the pair of constraints with the smallest gap, of those that are not too large to be examined."""
     pairs = list(itertools.combinations(range(len(problem.index)), 2))
     spectra = [pair_spectrum(problem, masses, *pair) for pair in pairs]
     found = [spectrum for spectrum in spectra if spectrum is not None]

@@ -1,4 +1,4 @@
-"""The rate that sweeps are seen to have, by their error and by their residuals, which is another matter."""
+"""The observed rate of sweeps, by error and by residuals; the two may differ."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ObservedRate(Shown):
     error_at_tolerance
         The dual norm of the error that was left then: half its square is the divergence from the answer, in nats.
     tolerance, smallest
-        As they were asked for.
+        The options.
     """
 
     by_error: float

@@ -50,12 +50,12 @@ class Prediction(Shown):
     Attributes
     ----------
     sweeps_per_decade
-        Of the sweep linearised at the table that was asked for; 0 where a few sweeps leave nothing.
+        Of the sweep linearised at the table that was requested; 0 where a few sweeps leave nothing.
     estimate
         The larger of `slab` and `merged`, of those that are known.
     slab
         Sweeps a decade of alternating between the two constraints that are closest to each other; for PUR these are
-        utility and realism, which meet slab by slab. NaN where no pair was looked at.
+        utility and realism, which meet slab by slab. NaN where no pair was examined.
     merged
         Sweeps a decade when these two are one step: those of `IPF(blocks=...)`; 0 for two constraints. NaN where it was
         left out.
@@ -63,11 +63,11 @@ class Prediction(Shown):
         Bounds on the sweeps per decade of the linearised sweep; 0 and inf where none are known.
     proved
         Whether the bounds hold for the sweep at the exact solution, by the projection's `log_ratio_bound`, and not only
-        for that at the table asked for. The eigenvalues that they come from are computed in float64, to some 1e-5.
+        for that at the table asked for. The eigenvalues that they come from are computed in float64, to about 1e-5.
     pair
-        The attributes of the two constraints that are closest; None where no pair was looked at.
+        The attributes of the two constraints that are closest; None where no pair was examined.
     weakest
-        The link that makes them slow; None where none was looked for.
+        The link that makes them slow; None where none was searched for.
     notes
         Quantities that were not computed, with the reasons.
     """

@@ -174,7 +174,7 @@ def stated_rates(rate: Mapping[Any, float], domain: Domain, response: str) -> Fl
     Raises
     ------
     InvalidOptionError
-        No mapping, a rate that is no share, or a sum that is not 1.
+        No mapping, a rate that is not a share, or a sum that is not 1.
     UnknownCategoryError
         A category that is not known, or one without a rate.
     """

@@ -121,7 +121,7 @@ def _check(predictors: tuple[str, ...], most: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Costs:
-    """What parity costs with one set of predictors; worked out when it is asked for."""
+    """What parity costs with one set of predictors; worked out on request."""
 
     f: Table
     roles: Roles

@@ -42,7 +42,7 @@ def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
 
 
 def joint_in_memory(table: Table | StoredTable, response: str, protected: Attributes) -> Table:
-    """Return a table that tells how response and protected attributes are related: the marginal of a stored one."""
+    """Return a table with the relation of response and protected attributes; for a stored table, its marginal."""
     if not isinstance(table, StoredTable):
         return table
     roles = roles_of(table.domain, response, protected)

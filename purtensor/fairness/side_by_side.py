@@ -1,4 +1,4 @@
-"""Measures of several distributions side by side, as one labelled Dataset along a dimension of its own."""
+"""Measures of several distributions as one labelled Dataset with an extra dimension."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from purtensor.solving.termination import Termination
 _TOLERANCE = 1e-10
 _MOST_ITERATIONS = 500
 _MET = 1e-13
-"""So many nats may be lost by what is left of a slack."""
+"""So many nats may be lost by the rest of a slack."""
 
 _MOST_TRIALS = 60
 _LARGEST_LOGARITHM = 30.0
@@ -72,7 +72,7 @@ class Slacks:
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C: a point with another slack is no answer.
+            After Ctrl-C: a point with another slack is not an answer.
         """
         self._iterations = 0
         found = self._root(slack)

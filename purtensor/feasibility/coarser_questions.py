@@ -1,7 +1,7 @@
 """Coarser questions: attributes are summed out of the support and of every target.
 
 A solution of the question is one of every coarser question, so a contradiction of fewer attributes, or of fewer
-constraints, refutes it as well; it is told in fewer words.
+constraints, refutes it as well, and is easier to explain.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Witness(Protocol[TableT_co]):
         ...
 
     def zeros_beyond_targets(self) -> TableT_co:
-        """Return the implied zeros that only the constraints together tell."""
+        """Return the implied zeros that follow only from several constraints together."""
         ...
 
 

@@ -92,7 +92,7 @@ def _product(matrix: IntArray, vector: IntArray) -> IntArray:
 
 
 def _bound(matrix: IntArray, right: Sequence[int]) -> int:
-    """Return a modulus that tells all fractions apart that the solution can have, by Hadamard."""
+    """Return a modulus that distinguishes all fractions that the solution can have, by Hadamard."""
     squares = [sum(int(x) ** 2 for x in row) for row in matrix]
     determinant = math.isqrt(math.prod(max(s, 1) for s in squares)) + 1
     largest = max(map(abs, right))

@@ -98,7 +98,7 @@ def exact_point(system: System, targets: ExactTargets, masses: FloatArray) -> Ex
     numbers = [int(value) for value in targets.numerators * scale]
     if len(arranged.scopes) > len(system.scopes):
         numbers.append(denominator)
-    whole = float(denominator) if denominator.bit_length() < 1024 else math.inf  # of targets next to nothing
+    whole = float(denominator) if denominator.bit_length() < 1024 else math.inf  # of targets almost nothing
     with np.errstate(over="ignore", invalid="ignore"):
         base = np.maximum(np.rint(masses[order] * (whole / float(masses.sum()))), 1.0)
     if not np.all(np.isfinite(base)):

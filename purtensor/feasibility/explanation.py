@@ -29,7 +29,7 @@ _LARGEST_PROGRAM = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a verdict is as it is; text on a terminal, HTML in a notebook.
+    """The explanation of a verdict; text on a terminal, HTML in a notebook.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ def _number(value: float, digits: int = 4) -> str:
 
 
 def _distinct(one: float, two: float) -> tuple[str, str]:
-    """Return two numbers with as few digits as tell them apart, four at least."""
+    """Return two numbers with as few digits as distinguish them, four at least."""
     texts = _number(one), _number(two)
     for digits in range(5, 18):
         if texts[0] != texts[1]:

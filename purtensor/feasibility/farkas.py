@@ -138,7 +138,7 @@ def tidy(system: System, weights: IntArray) -> IntArray:
 
 
 def rounded(weights: FloatArray, scale: float) -> IntArray | None:
-    """Return the nearest whole numbers to weights * scale; None where they are no numbers, or beyond 2^53."""
+    """Return the nearest whole numbers to weights * scale; None where they are not numbers, or beyond 2^53."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.rint(weights * scale)
     if not np.all(np.abs(values) <= 2.0**53):

@@ -13,7 +13,7 @@ from purtensor._typing import BoolArray, FloatArray
 from purtensor.constraints.system import System
 
 _LONGEST = 20.0
-"""Seconds after which a program is given up: nobody waits for a candidate without end."""
+"""Time limit in seconds of a linear program: a candidate must not take arbitrarily long."""
 
 _TOLERANCES = {
     "primal_feasibility_tolerance": 1e-10,
@@ -64,7 +64,7 @@ def covering_weights(system: System) -> FloatArray | None:
 
 
 def _unit(targets: FloatArray) -> float:
-    """Return the median of targets; where it is next to nothing, what leaves the largest within a program's range."""
+    """Return the median of targets; where it is almost nothing, what leaves the largest within a program's range."""
     return max(float(np.median(targets)), 1e-15 * float(targets.max()))
 
 

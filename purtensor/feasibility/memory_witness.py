@@ -76,7 +76,7 @@ class MemoryWitness:
         return smallest_violation(self.system, self.decision.targets, positions)
 
     def zeros_beyond_targets(self) -> Table:
-        """Return the implied zeros that only the constraints together tell."""
+        """Return the implied zeros that follow only from several constraints together."""
         return self.implied_zeros[~self.decision.by_target[self.decision.zeros]]
 
     def verify(self, diagnosis: Diagnosis) -> bool:

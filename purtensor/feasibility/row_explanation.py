@@ -1,4 +1,4 @@
-"""Why rows and bounds contradict each other, in words: how far rows can reach of what is asked of them."""
+"""Explain a contradiction between rows and bounds: the values that rows can reach, compared with their targets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRIED = 40
 def explain_conflict(question: Question, ray: tuple[Fraction, ...], misses: FloatArray) -> str:
     """Return in words how far rows of the contradiction can reach while all other hard rows are met.
 
-    The rows that miss something where the sum of `misses` is the least are looked at first.
+    The rows that miss something where the sum of `misses` is the least are examined first.
     """
     hard = np.flatnonzero(question.hard)
     used = [row for row, y in enumerate(ray) if y != 0]
@@ -74,7 +74,7 @@ def _largest(coefficients: FloatArray, question: Question) -> float:
 
 
 def say_reach(name: str, reached: float, asked: float) -> str:
-    """Return in words how far a row reaches of what is asked."""
+    """State which value a row can reach, and its target."""
     if reached < asked:
         return f"{name} can reach {reached:.6g}, target {asked:.6g}"
     return f"{name} cannot be less than {reached:.6g}, target {asked:.6g}"

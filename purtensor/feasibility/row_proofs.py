@@ -1,4 +1,4 @@
-"""What refutes rows of any kind with bounds, in fractions of the floats as they are (notes/one_dual.md, 16)."""
+"""Proofs that general rows with bounds are infeasible, in exact fractions of the floats (notes/one_dual.md, 16)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from purtensor.solving.dual.question import Question
 
 _LACKING = 1e-9
 _LARGEST = 2 * 10**7
-"""Up to so many coefficients, zeros included, rows are looked at one by one."""
+"""Up to so many coefficients, zeros included, rows are examined one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -137,7 +137,7 @@ def _of_marginals(what: str) -> InvalidOptionError:
 def diagnose_rows(labelled: LabelledQuestion, within: str = "") -> Diagnosis:
     """Return the verdict on the hard rows and the bounds; `within` says the bounds in words.
 
-    What one row reaches by the bounds and the total alone is looked at first: such a contradiction is the easiest to
+    What one row reaches by the bounds and the total alone is examined first: such a contradiction is the easiest to
     mend. Then a program finds the smallest misses, and the rows that prove it.
     """
     question = labelled.question

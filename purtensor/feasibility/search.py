@@ -35,7 +35,7 @@ ProofT_co = TypeVar("ProofT_co", covariant=True)
 
 
 class Signs(NamedTuple):
-    """What Newton's direction d tells, w = C^T d.
+    """Evidence from Newton's direction d, w = C^T d.
 
     Attributes
     ----------
@@ -70,10 +70,10 @@ class Signs(NamedTuple):
 
 
 class EvidenceSpace(NewtonSpace[P, D], CertifiableSpace[P, C], Protocol[P, D, C, ProofT_co, SolutionT_co]):
-    """A space in which candidates can be weighed."""
+    """A space that can check candidates."""
 
     def signs(self, point: P, direction: D) -> Signs:
-        """Return what a direction tells."""
+        """Return the evidence from a direction."""
         ...
 
     def accept(self, point: P, change: C) -> SolutionT_co | None:

@@ -72,7 +72,7 @@ def read_targets(system: System, units: Sequence[float] = ()) -> ExactTargets:
     system
         Its targets may have any total.
     units
-        Shares of the total mass that the targets may be whole multiples of, the likeliest first.
+        Shares of the total mass that the targets may be whole multiples of, the most likely first.
     """
     total = float(system.targets[system.block(0)].sum())
     shares = system.targets / total
@@ -189,7 +189,7 @@ class _Product:
 def _as_product(
     system: System, kinds: Sequence[_Whole | _Product | None], k: int, shares: FloatArray, count: int
 ) -> _Product | None:
-    """Return constraint k as a product of marginals that whole constraints determine, None where it is none."""
+    """Return constraint k as a product of marginals that integer constraints determine, or None if it is not one."""
     scope = system.scopes[k]
     if len(scope) > _LONGEST_PRODUCT:
         return None

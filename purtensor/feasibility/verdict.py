@@ -144,7 +144,7 @@ def _on_all_profiles(
     """Return weights that refute the whole problem, from a proof about what the earlier weights leave of it.
 
     The earlier weights are 0 in sum, with float targets to rounding only: where much of them is needed, that may be
-    more than the contradiction, and another proof is looked for.
+    more than the contradiction, and another proof is searched for.
     """
     if earlier is None:
         return found.weights

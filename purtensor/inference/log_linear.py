@@ -163,7 +163,7 @@ def compare_log_linear(fits: Sequence[LogLinearFit]) -> pd.DataFrame:
     """Return fits of the same counts as a table, fewest parameters first, with tests between those that are nested.
 
     Columns are `parameters`, `degrees of freedom`, `deviance`, `pearson`, `p`, `aic`, `bic`, and against the model on
-    the line above `less deviance`, `on` and `p of less`: NaN where that is no special case of this one, or where the
+    the line above `less deviance`, `on` and `p of less`: NaN where that is not a special case of this one, or where the
     two fit different profiles as zero.
 
     Raises

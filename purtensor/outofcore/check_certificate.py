@@ -23,7 +23,7 @@ from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.slab_store import SlabStore
 
 LARGEST = 2.0**50
-"""Weights beyond it are no candidates: sums of some of them have to fit into 64 bits."""
+"""Weights beyond it are not candidates: sums of some of them have to fit into 64 bits."""
 
 _LARGEST_OF_FLOATS = 2**12
 """With floats for targets, larger weights empty nothing: what rounding leaves b.t may be that much mass."""
@@ -121,7 +121,7 @@ class Proven:
 
 
 def weighed(store: SlabStore, guess: Guess) -> Proven | None:
-    """Return what a guess proves, its rows raised where that costs least; None where it is no number, or nothing."""
+    """Return what a guess proves, its rows raised where that costs least; None where it is not a number, or nothing."""
     outer = _whole(_outer_direction(store, guess), guess.scale)
     if outer is None:
         return None
@@ -163,7 +163,7 @@ def _outer_direction(store: SlabStore, guess: Guess) -> FloatArray:
 
 
 def _whole(direction: FloatArray, scale: float) -> IntArray | None:
-    """Return minus a direction times a scale, rounded; None where it is no number or too large."""
+    """Return minus a direction times a scale, rounded; None where it is not a number or too large."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.rint(-direction * scale)
     return values.astype(np.int64) if np.all(np.abs(values) <= LARGEST) else None

@@ -21,7 +21,7 @@ _LOOK = 2.0
 
 
 def seconds_without_workers() -> float:
-    """Return how long a pass waits while there is no worker: dask's option `purtensor.worker-seconds`, else 300."""
+    """Return the seconds that a pass waits without a worker: dask's option `purtensor.worker-seconds`, default 300."""
     return float(_dask().config.get(WAIT_OPTION, 300.0))
 
 
@@ -30,7 +30,7 @@ def _dask() -> Any:
 
 
 def active_client() -> Any | None:
-    """Return the Client that dask would compute with now; None where it is threads or processes of its own."""
+    """Return the active Client of dask; None if dask uses its own threads or processes."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -60,7 +60,7 @@ def compute_by(client: Any, calls: Sequence[Any]) -> list[Any]:
 
 
 def _wait(client: Any, count: int, ended: SimpleQueue[Any]) -> None:
-    """Come back when all have ended, or one with an error; refuse to wait where nobody works."""
+    """Return when all futures have ended, or one with an error; raise an error if there are no workers."""
     alone_since: float | None = None
     while count:
         try:
@@ -74,7 +74,7 @@ def _wait(client: Any, count: int, ended: SimpleQueue[Any]) -> None:
 
 
 def _since_when_alone(client: Any, before: float | None) -> float | None:
-    """Return since when there is no worker, None while there is one; ask for those that their cluster gave up."""
+    """Return the time since which there is no worker, else None; request workers that the cluster gave up."""
     _call_back(client.cluster)
     if client.scheduler_info(n_workers=-1).get("workers"):
         return None
@@ -90,7 +90,7 @@ def _since_when_alone(client: Any, before: float | None) -> float | None:
 
 
 def _call_back(cluster: Any) -> None:
-    """Let a cluster start the workers that it is to have and has given up.
+    """Let a cluster restart workers that it has given up.
 
     A LocalCluster drops for good who is away when it looks, 15 seconds after each death: a worker that starts slowly
     on a busy machine, or died again meanwhile. Where none is missing, nothing happens.

@@ -62,7 +62,7 @@ class SpreadVectors(Vectors):
         return echelon
 
     def satisfy(self, weights: IntArray) -> bool:
-        """Tell, exactly, whether the weighted sum of every vector is 0."""
+        """Return, exactly, whether the weighted sum of every vector is 0."""
         return all(map_each(_satisfied, self.parts, weights))
 
 

@@ -38,7 +38,7 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import StoredTable
 
 IN_MEMORY = 1 << 16
-"""Profiles up to which a question that the slabs leave open is asked again in memory."""
+"""Problems with at most this many profiles that remain open by slabs are diagnosed again in memory."""
 
 _PROOF, _BARE, _COMBINED = "proof", "bare", "combined"
 """Where beside the states of a search that lies which proves its end."""
@@ -46,7 +46,7 @@ _PROOF, _BARE, _COMBINED = "proof", "bare", "combined"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Aside(SlabStore):
-    """A cut problem whose states lie apart from those of a run, which goes on from its own."""
+    """A cut problem whose states lie apart from those of a run, which continues from its own."""
 
     @property
     def states(self) -> Path:
@@ -73,7 +73,7 @@ class _Search:
         return self.stores[-1]
 
     def forget(self) -> None:
-        """Remove what a search that broke off would go on from; what proves its end is left."""
+        """Remove what a search that broke off would continue from; what proves its end is left."""
         needed: tuple[str, ...] = (_PROOF, _BARE, _COMBINED)
         if isinstance(self.end, Solved):
             needed = (*needed, self.end.stand.token, self.end.change.token)
@@ -89,7 +89,7 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
 
     Rows without profiles and targets of zero are found when the table is cut; then Newton's steps look for a positive
     solution, or for whole numbers that prove that there is none, or that profiles are empty. What refutes the
-    constraints is looked for in coarser questions, too, which tell it in few words.
+    constraints is searched for in coarser questions, too, which tell it in few words.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
 def diagnose_slabs(
     store: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], *, in_memory: int = IN_MEMORY
 ) -> Diagnosis[StoredTable]:
-    """Return the verdict on a problem that is cut already; a run that goes on from its states is not touched.
+    """Return the verdict on a problem that is cut already; a run that continues from its states is not touched.
 
-    A diagnosis that broke off before, with its process say, goes on from the last step of its search.
+    A diagnosis that broke off before, with its process say, continues from the last step of its search.
     """
     found = _search(store, reference.domain)
     diagnosis = _conclude(store, reference, constraints, found, in_memory)
@@ -281,7 +281,7 @@ def _as_in_memory(
     diagnosis: Diagnosis,
     store: SlabStore | None = None,
 ) -> Diagnosis[StoredTable]:
-    """Return what a diagnosis in memory tells: of the whole question, or of a coarser one that cannot be met."""
+    """Return a diagnosis in memory: of the whole problem, or of a coarser infeasible one."""
     zeros = None
     if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
         make_folders(folder.parent, (folder.name,))

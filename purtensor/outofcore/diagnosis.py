@@ -69,7 +69,7 @@ class StoredWitness:
     def solution(self) -> StoredTable | None:
         """A stored table that meets the constraints to rounding, with mass on every profile but the implied zeros.
 
-        Written when it is first asked for; None where there is none.
+        Written at the first access; None where there is none.
         """
         if self.store is None:
             return None
@@ -97,7 +97,7 @@ class StoredWitness:
 
     @property
     def has_face(self) -> bool:
-        """Whether floats tell the weights of a diagnosis in memory apart, which are as large as they need to be."""
+        """Whether floats distinguish the weights of a diagnosis in memory, which are as large as they need to be."""
         if self.settled is None:
             return True
         return all(int(np.abs(table.values).max(initial=0)) <= LARGEST for table in self.settled.certificate)

@@ -1,4 +1,4 @@
-"""Map and reduce on whatever runs dask: threads, processes, or the workers of a dask.distributed Client."""
+"""Map and reduce with the current dask scheduler: threads, processes, or the workers of a dask.distributed Client."""
 
 from __future__ import annotations
 

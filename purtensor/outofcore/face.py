@@ -1,4 +1,4 @@
-"""Where a run goes on that has found zeros which the constraints force: on the face that they leave."""
+"""Where a run continues that has found zeros which the constraints force: on the face that they leave."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def face_named(store: SlabStore, name: Any) -> SlabStore:
     Raises
     ------
     StoreError
-        It is gone or damaged, or what was read is no name.
+        It is gone or damaged, or what was read is not a name.
     """
     if name == "":
         return store
@@ -120,7 +120,7 @@ def face_named(store: SlabStore, name: Any) -> SlabStore:
 
 
 def is_on_face(options: dict[str, Any]) -> bool:
-    """Return whether a run goes on without zeros that the constraints force."""
+    """Return whether a run continues without zeros that the constraints force."""
     return bool(_options_before(options))
 
 

@@ -1,4 +1,4 @@
-"""How a run on disk uses the verdict on feasibility: asked when the progress raises doubts, as in memory."""
+"""The feasibility check of a run on disk: made when progress is suspiciously slow, as in memory."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from purtensor.outofcore.array_file import read_own, write_packed
 from purtensor.tables.store.atomic_folder import begun_beside, given_up, moved_into, moved_over
 
 _MADE = "made"
-"""The file that tells what a folder holds, written last."""
+"""The file that describes the content of a folder, written last."""
 
 
 def make_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from purtensor.tables.store.open_store import StoredTable
 
 
 def identity_of(table: StoredTable) -> str:
-    """Return what tells a stored table from others, and from one that takes its place later.
+    """Return an identifier of a stored table that differs from all others and from a later table at the same path.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class Recipe:
     reference_exponent, target_exponent
         Values and targets are divided by two to these powers.
     prime
-        The coupling's rank is looked for modulo this prime first.
+        The coupling's rank is searched for modulo this prime first.
     compared
         Pairs of inside constraints whose targets may disagree on what they share: too large to be compared before.
     total
@@ -70,7 +70,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """What the making of a part tells.
+    """The result of creating a part.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ _ORDERED_UP_TO = 1 << 26
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Census:
-    """What one look at a table tells: positive profiles by bucket, their number and their mass."""
+    """The result of a pass over a table: positive profiles per bucket, their number and their mass."""
 
     buckets: IntArray
     mass: float
@@ -32,7 +32,7 @@ class Census:
 
 
 def add_census(parts: list[Census]) -> Census:
-    """Return the sum of what several chunks tell."""
+    """Return the sum of the results of several chunks."""
     return Census(
         np.sum([part.buckets for part in parts], axis=0),
         math.fsum(part.mass for part in parts),
@@ -41,7 +41,7 @@ def add_census(parts: list[Census]) -> Census:
 
 
 def take_census(bounds: tuple[int, int], path: Path, where: Sequence[int], sizes: Sequence[int]) -> Census:
-    """Return what a chunk of a stored table tells; `where` are the positions of the key's attributes."""
+    """Return the result of one chunk of a stored table; `where` are the positions of the attributes of the key."""
     codes, values = read_profiles(path, *bounds)
     positive = values > 0
     bucket = bucket_of([codes[k][positive] for k in where], sizes)

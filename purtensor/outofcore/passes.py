@@ -160,7 +160,7 @@ def _swept_in_logarithms(part: Part, potentials: FloatArray, steps: Sequence[int
 def newton_pass(
     number: int, store: SlabStore, token: str, outer: FloatArray, move: Move | None, new_token: str
 ) -> Tally:
-    """Go a Newton step on a part, write its potentials, and tell what the next step needs.
+    """Apply a Newton step to a part, write its potentials, and return the sums that the next step needs.
 
     The system is assembled at the new point on the chance that the step is taken: then an iteration is one pass.
     """
@@ -188,7 +188,7 @@ def newton_pass(
 
 
 def measured_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -> Tally:
-    """Tell the marginals, misses and mass of a part where a run stands."""
+    """Return the marginals, misses and mass of a part at the current iterate."""
     part, potentials = open_part(store, number, token, outer)
     found = _measure(store, part, potentials, part.masses(potentials))
     del found.sums["rhs"]
@@ -203,7 +203,7 @@ def profiles_pass(number: int, store: SlabStore) -> Tally:
 
 
 def raised_pass(number: int, store: SlabStore, token: str, outer: FloatArray, floor: Floor) -> Tally:
-    """Tell what a Newton step needs of a part that takes masses for larger than they are."""
+    """Return the sums of a part for a Newton step with increased masses."""
     part, potentials = open_part(store, number, token, outer)
     masses = part.masses(potentials)
     rhs = part.inner_miss(part.sums(masses))
@@ -221,7 +221,7 @@ def certificate_pass(
     tokens: tuple[str, str],
     floor: Floor | None = None,
 ) -> Tally:
-    """Refine the change w that makes a part feasible: take in what was solved, tell what is left to solve.
+    """Refine the change w that makes a part feasible: apply the last solution, return the remaining misses.
 
     `scale` brings the masses to the targets' total; `tokens` name the states of the change before and after.
     """

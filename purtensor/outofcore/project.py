@@ -77,7 +77,7 @@ def project_stored(
 
     The table is cut once into parts of whole slabs, which lie in its workspace; every iteration is one map and reduce
     over the parts, on whatever runs dask: threads, processes, or the Client that is active. After each there is a
-    checkpoint, from which `resume` goes on. Where the constraints force zeros the run goes on without them, as in
+    checkpoint, from which `resume` continues. Where the constraints force zeros the run continues without them, as in
     memory; they stay in the table.
 
     Parameters
@@ -118,7 +118,7 @@ def _begin(
 ) -> tuple[PartsSpace, State[PartsPoint]]:
     """Return where a run begins: at the reference, at potentials to start from, or where one that it joins stands.
 
-    Who waited for another run of the same question goes on from its checkpoint, so that what that run returned, and
+    Who waited for another run of the same question continues from its checkpoint, so that what that run returned, and
     is read by now, is not written again.
     """
     if start is not None:
@@ -279,7 +279,7 @@ def _stage(space: PartsSpace, state: State[PartsPoint]) -> Stage[PartsPoint]:
 
 @dataclass(slots=True, eq=False)
 class PartsVerdict(FaceVerdict[StoredTable]):
-    """The verdict on a problem cut into parts; `space` becomes that of its face when the run goes on there."""
+    """The verdict on a problem cut into parts; `space` becomes that of its face when the run continues there."""
 
     root: SlabStore
     domain: Domain

@@ -165,7 +165,7 @@ class Forest:
 def _graph(part: Part, pair: tuple[int, ...]) -> tuple[IntArray, IntArray, int, int]:
     """Return the nodes of each profile in the graph of two constraints, how many are rows of the first, and how many.
 
-    The rows of one constraint alone hang on a node that is no row.
+    The rows of one constraint alone hang on a node that is not a row.
     """
     sizes = [part.block(k).stop - part.block(k).start for k in pair]
     first = part.index[pair[0]].astype(np.int64)

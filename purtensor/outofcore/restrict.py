@@ -35,7 +35,7 @@ from purtensor.tables.domain import Domain
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restricted:
-    """What is left of a part.
+    """The rest of a part.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ class SlabEvidence:
 
     @property
     def table(self) -> StoredTable:
-        """The projection as a stored table; written when it is first asked for."""
+        """The projection as a stored table; written at the first access."""
         place = table_place(self.store, self.token)
         if place.exists():
             return open_table(place)

@@ -82,7 +82,7 @@ class RowEvidence:
 
     @property
     def table(self) -> StoredTable:
-        """The projection as a stored table; written when it is first asked for."""
+        """The projection as a stored table; written at the first access."""
         digest = hashlib.sha256(f"{self.problem.folder.name} {self.problem.identity}".encode())
         digest.update(self.values.tobytes())
         place = self.path / f"table-{digest.hexdigest()[:16]}.zarr"
@@ -134,8 +134,8 @@ def project_by_rows(
     """Return the projection of a stored table by L-BFGS on its dual.
 
     Any chunks serve, and every value of the dual is one pass over them. There is no checkpoint and no certificate; the
-    potentials so far are in what is returned, and `start` goes on from them. Where a run gains little, or stands still,
-    the verdict on feasibility is asked for, as in memory: zeros that the constraints force are left out.
+    potentials so far are in what is returned, and `start` continues from them. Where a run gains little, or stands
+    still, the verdict on feasibility is requested, as in memory: zeros that the constraints force are left out.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def project_by_rows(
 
 @dataclass(slots=True, eq=False)
 class RowsVerdict(FaceVerdict[StoredTable]):
-    """The verdict on a problem by its rows; `space` becomes that of its face when the run goes on there.
+    """The verdict on a problem by its rows; `space` becomes that of its face when the run continues there.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class RowsVerdict(FaceVerdict[StoredTable]):
 
 
 def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]:
-    """Return potentials as tables, one per constraint, in the units of the reference and the targets as they came."""
+    """Return potentials as tables, one per constraint, in the units of the reference and the targets as given."""
     shift = (problem.target_exponent - problem.reference_exponent) * np.log(2.0)
     tables = []
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):

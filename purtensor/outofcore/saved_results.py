@@ -1,4 +1,4 @@
-"""Projections on disk, kept: a run's folder tells its result, and can be copied to a place of its own."""
+"""Save projections on disk: the folder of a run contains its result and can be copied."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "secon
 
 
 def keep_result(result: Projection[StoredTable], evidence: SlabEvidence) -> None:
-    """Write what a result tells into the folder of its run, beside all that it is made of."""
+    """Write the data of a result into the folder of its run."""
     arrays: dict[str, Any] = {"outer": evidence.outer, "iteration": np.asarray(result.trace["iteration"].values)}
     arrays["numbers"] = np.array([getattr(result, name) for name in _NUMBERS])
     arrays.update({f"trace_{name}": np.asarray(own.values) for name, own in result.trace.data_vars.items()})
@@ -108,7 +108,7 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
     Raises
     ------
     InvalidOptionError
-        A projection by L-BFGS: no run can go on from it, and its table is saved by itself.
+        A projection by L-BFGS: no run can continue from it, and its table is saved by itself.
     StoreError
         The folder exists already, the disk is full, or another run has taken the place of this one.
     """

@@ -1,4 +1,4 @@
-"""What the scale of a reference on disk has to hold, told by the passes that are made anyway."""
+"""The scale of a reference on disk, from quantities that the passes compute anyway."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Solved:
 def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
     """Return what Newton's steps lead to, None where they end without a proof; their states are left in the store.
 
-    After each step there is a checkpoint: a search that broke off goes on from it, to the same bits.
+    After each step there is a checkpoint: a search that broke off continues from it, to the same bits.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _begin(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
 
 
 def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, solved: FloatArray) -> Tally:
-    """Return what Newton's direction tells on a part.
+    """Return the evidence from Newton's direction on a part.
 
     b.d and what it costs to lower it until C^T d <= 0, over the part's own rows; the extremes of C^T d and of d; the
     smallest mass.

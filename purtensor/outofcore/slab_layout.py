@@ -22,7 +22,7 @@ from purtensor.tables.domain import Domain
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Laid:
-    """What laying out a part tells.
+    """The result of laying out a part.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Laid:
 
 
 def lay_out(path: Path, given: System, reference: FloatArray, key: tuple[str, ...], prime: int) -> Laid:
-    """Write the part of a system whose inside rows all have a profile, and tell what it is made of."""
+    """Write the part of a system whose inside rows all have a profile, and return its layout."""
     system, slabs, order = arrange(given, key)
     reference = reference[order]
     independent, vectors = structure_of(system.index, system.offsets, slabs)

@@ -1,4 +1,4 @@
-"""A target that no profile can meet, told by its row."""
+"""A target that no profile can meet, named by its row."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     Raises
     ------
     InvalidOptionError
-        `exact` was asked for: it is for small problems, in memory.
+        `exact` was requested: it is for small problems, in memory.
     StoreError
         What lies on disk is damaged, or of another run by now.
     """

@@ -1,4 +1,4 @@
-"""Looks that tell many lines apart: colour, then dashes, then markers."""
+"""Styles that distinguish many lines: colour, then dashes, then markers."""
 
 from __future__ import annotations
 

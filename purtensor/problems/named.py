@@ -25,7 +25,7 @@ Target: TypeAlias = tuple[tuple[int, ...], FloatArray]
 class NamedProblem:
     """A reference and the marginals that must hold.
 
-    The tables `reference` and `constraints` are made when they are first asked for: at 3 * 10^7 profiles the labels
+    The tables `reference` and `constraints` are made at the first access: at 3 * 10^7 profiles the labels
     cost more than a sweep.
 
     Attributes

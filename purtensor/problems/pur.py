@@ -62,7 +62,8 @@ def pur_problem(
     Raises
     ------
     InvalidOptionError
-        A strength that is no finite number of pseudo-counts over all profiles, or effects beyond the range of floats.
+        A strength that is not a finite number of pseudo-counts over all profiles, or effects beyond the range of
+        floats.
     TooLargeError
         More profiles than there is memory for.
     """

@@ -29,7 +29,7 @@ def records_problem(
     Raises
     ------
     InvalidOptionError
-        An odd number of attributes, or fewer distinct profiles than were asked for.
+        An odd number of attributes, or fewer distinct profiles than were requested.
     TooLargeError
         More profiles, or larger marginals of pairs, than there is memory for.
     """

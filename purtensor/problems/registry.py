@@ -170,7 +170,7 @@ def generate(family: str, *, seed: int | np.random.Generator, **sizes: Any) -> N
     Raises
     ------
     InvalidOptionError
-        An unknown family, an option that it does not have or lacks, or a size that is no positive number.
+        An unknown family, an option that it does not have or lacks, or a size that is not a positive number.
     TooLargeError
         A problem that takes more memory than there is.
 

@@ -1,4 +1,4 @@
-"""How a projection is handed over: returned, warned about or raised, as was asked."""
+"""Return a projection, warn, or raise an error, according to `on_failure`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ AnyProjection = TypeVar("AnyProjection", bound=Projection[Any])
 
 
 _MOST_VISITS = 30_000
-"""Profiles times constraints, up to which a message waits for the answer by Newton's method: some 0.2 s."""
+"""Profiles times constraints, up to which a message waits for the answer by Newton's method: about 0.2 s."""
 
 
 def deliver(
     result: AnyProjection, on_failure: str, tolerance: float = 0.0, *, by_sweeps: bool = False
 ) -> AnyProjection:
-    """Return a projection; raise or warn where it has not converged, as was asked.
+    """Return a projection; raise or warn where it has not converged, as requested.
 
     With the tolerance of a run that came to a limit, the message tells what may be left; of plain sweeps on a small
     problem what they and Newton's method would take.

@@ -85,6 +85,6 @@ def diagnose(
         rows = build_question(table, given, options)
         return cast("Diagnosis[TableT]", diagnose_rows(rows, options.in_words()))
     flat = as_constraints(given)
-    domain_of(table)  # what is no table has no size either
+    domain_of(table)  # what is not a table has no size either
     with engine_for(table.size * len(flat)):
         return cast("Diagnosis[TableT]", diagnose_table(table, flat))

@@ -1,4 +1,4 @@
-"""The same call on many items, on whatever runs it: the results do not depend on it, and no failure ends the others."""
+"""The same call on many items with any executor, with the same results; a failure affects one item only."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from purtensor.verification.mixed import MixedStatement
 
 @dataclass(frozen=True, eq=False)
 class GeneralEvidence(InMemory):
-    """What a general projection knows of its rows, bounds and course."""
+    """The data of a general projection: rows, bounds and run."""
 
     labelled: LabelledQuestion
     answer: Answer

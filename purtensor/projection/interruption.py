@@ -20,7 +20,7 @@ def is_interrupted(result: object) -> bool:
 
 
 def ended(result: _Result) -> _Result:
-    """Return a result that ended by itself.
+    """Return a result that was not interrupted.
 
     Raises
     ------

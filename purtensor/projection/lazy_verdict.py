@@ -1,4 +1,4 @@
-"""How a projection uses the verdict on feasibility: asked when the progress raises doubts, kept with the result."""
+"""The feasibility check of a projection: made when progress is suspiciously slow, and kept with the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REMEDY = (
 
 @dataclass(slots=True, eq=False)
 class LazyVerdict(Generic[TableT]):
-    """The verdict on one problem, found at most once, when it is asked for."""
+    """The verdict on one problem, found at most once, on request."""
 
     diagnose: Callable[[], Diagnosis[TableT]]
     diagnosis: Diagnosis[TableT] | None = None

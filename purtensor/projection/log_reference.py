@@ -29,7 +29,7 @@ def support_of_logarithms(logarithms: Table) -> Table:
     Raises
     ------
     InvalidTableError
-        Values that are no numbers, NaN, or inf; the message names the profile.
+        Values that are not numbers, NaN, or inf; the message names the profile.
     """
     domain = domain_of(logarithms)
     values = np.asarray(logarithms.values)

@@ -1,4 +1,4 @@
-"""Many projections at once, on whatever runs them: the results do not depend on it."""
+"""Many projections in one call, with any executor: the results do not depend on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
 
 _MOST_FAILURES = 5
-"""So many are told in full."""
+"""Up to this many failures are listed completely."""
 
 Reference: TypeAlias = "Table | Callable[[np.random.Generator], Table]"
 """A table, or a function that draws one."""

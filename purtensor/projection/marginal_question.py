@@ -45,7 +45,7 @@ class MarginalQuestion:
     Attributes
     ----------
     reference
-        As it came: masses, or their logarithms where `reference_in` says so.
+        The given reference: masses, or their logarithms if `reference_in` is "log".
     support
         A table that has mass where the reference has: itself, or ones and zeros.
     """
@@ -72,7 +72,7 @@ class MarginalQuestion:
         note: str = "",
         points_seen: bool = False,
     ) -> Projection:
-        """Return the projection, whatever its ending; `note` is the first of its notes.
+        """Return the projection with any ending; `note` is the first of its notes.
 
         `points_seen` says that `told` looks at the points on the way.
 
@@ -155,7 +155,7 @@ def _stage(labelled: LabelledProblem, solver: Solver, stop_on: str, warm: FloatA
 
 @dataclass(slots=True, eq=False)
 class _MarginalVerdict(FaceVerdict[Table]):
-    """The verdict on a labelled problem, which becomes its face when the run goes on there."""
+    """The verdict on a labelled problem, which becomes its face when the run continues there."""
 
     labelled: LabelledProblem
     solver: Solver
@@ -197,7 +197,7 @@ def _check_scopes(tables: Sequence[Table], scopes: Sequence[tuple[str, ...]]) ->
 
 
 def _check_potentials(tables: Sequence[Table]) -> None:
-    """Refuse potentials that are no numbers; -inf says that a target is zero."""
+    """Refuse potentials that are not numbers; -inf says that a target is zero."""
     for table in tables:
         values = np.asarray(table.values)
         if values.dtype.kind not in "buif":

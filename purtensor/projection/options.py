@@ -13,7 +13,7 @@ _MOST_ITERATIONS = 1_000_000
 
 
 def solver_of(solver: Solver | str | None) -> Solver:
-    """Return the solver that is asked for, by itself or by name, checked."""
+    """Return the solver that is requested, by itself or by name, checked."""
     if isinstance(solver, str):
         return solver_named(solver)
     chosen = Automatic() if solver is None else solver

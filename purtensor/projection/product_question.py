@@ -69,7 +69,7 @@ def _laid_out(table: Table, names: Sequence[str]) -> FloatArray:
 
 
 def order_of(solver: Solver, constraints: int) -> tuple[int, ...] | None:
-    """Return the order of plain sweeps; None where others are asked for."""
+    """Return the order of plain sweeps; None where others are requested."""
     every = tuple(range(constraints))
     if isinstance(solver, Automatic):
         return every
@@ -96,7 +96,7 @@ def _inside(domain: Domain, scopes: Sequence[frozenset[str]]) -> tuple[int, int]
 
 
 def _fits(domain: Domain, target: Table) -> bool:
-    """Tell whether a target is dense, of float64, with the categories of the reference in the same order."""
+    """Return whether a target is dense, of float64, with the categories of the reference in the same order."""
     if is_sparse(target) or target.dtype != np.float64:
         return False
     own = domain_of(target)
@@ -108,7 +108,7 @@ def _fits(domain: Domain, target: Table) -> bool:
 
 
 def _agree(of_a: FloatArray, of_b: FloatArray, of_cells: FloatArray | None) -> bool:
-    """Tell whether targets agree on what they share, as `check_consistency` has it; that tells where they do not."""
+    """Return whether targets agree on what they share, as `check_consistency` has it; that tells where they do not."""
     pairs = [(of_a.sum(axis=0), of_b.sum(axis=0))]
     if of_cells is not None:
         pairs += [(of_a.sum(axis=1), of_cells.sum(axis=1)), (of_b.sum(axis=1), of_cells.sum(axis=0))]

@@ -17,7 +17,7 @@ from purtensor.solving.spaces.space import P
 def progress_callback(shown: bool, callback: Callback[P] | None, tolerance: float) -> Iterator[Callback[P] | None]:
     """Give a callback that also shows the residual, and how many iterations are likely to be left, with rich.
 
-    Only where it is asked for, rich is installed, and there is a terminal.
+    Only where it is requested, rich is installed, and there is a terminal.
     """
     if not shown or not sys.stderr.isatty():
         yield callback

@@ -175,7 +175,7 @@ def _table(labelled: LabelledQuestion, constraint: Marginal, block: RowBlock, va
 
 
 def _multipliers(labelled: LabelledQuestion, potentials: FloatArray, soft: tuple[int, ...]) -> FloatArray:
-    """Return the potentials relative to the reference as it came: the first hard constraint has its scale."""
+    """Return the potentials relative to the reference as given: the first hard constraint has its scale."""
     question = labelled.question
     hard = [k for k in range(len(labelled.constraints)) if k not in soft]
     found = potentials.copy()

@@ -103,7 +103,7 @@ class Projection(Shown, Generic[TableT]):
 
     @property
     def path(self) -> Path | None:
-        """The folder of a run on disk: slabs, potentials, checkpoint, from which `resume` goes on. None in memory."""
+        """The folder of a run on disk: slabs, potentials, checkpoint, from which `resume` continues. None in memory."""
         return self.evidence.path
 
     def chunks(self) -> Iterator[Table]:
@@ -119,7 +119,7 @@ class Projection(Shown, Generic[TableT]):
 
     @property
     def is_general(self) -> bool:
-        """Whether rows of other kinds than marginals with targets, bounds or another distance were asked for."""
+        """Whether rows of other kinds than marginals with targets, bounds or another distance were requested."""
         return isinstance(self.evidence, GeneralEvidence)
 
     @property
@@ -159,7 +159,7 @@ class Projection(Shown, Generic[TableT]):
     def log_ratio_bound(self) -> float:
         """Proved: |log(q / table)| <= this on every profile with mass, q being the exact projection; in nats.
 
-        Computed when it is asked for, at the cost of some Newton iterations and of an array of profiles times the rows
+        Computed on request, at the cost of some Newton iterations and of an array of profiles times the rows
         beside those of two constraints. It is inf where nothing is proved: far from convergence, for more than
         2 10^7 entries of that array, and for tables on disk and rows of other kinds (notes/log_ratio.md).
         """

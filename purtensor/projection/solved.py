@@ -27,7 +27,7 @@ def in_its_engine(function: Function) -> Function:
 
     @wraps(function)
     def chosen(result: Any, *arguments: Any, **options: Any) -> Any:
-        profiles = getattr(getattr(result, "reference", None), "size", 0)  # what is no projection is refused inside
+        profiles = getattr(getattr(result, "reference", None), "size", 0)  # what is not a projection is refused inside
         with engine_for(profiles * len(getattr(result, "constraints", ()))):
             return function(result, *arguments, **options)
 

@@ -102,7 +102,7 @@ def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrde
     Raises
     ------
     InvalidOptionError
-        `most` is less than 1, or the seed is no integer.
+        `most` is less than 1, or the seed is not an integer.
     TooLargeError
         As in `convergence_rate`.
 

@@ -27,9 +27,9 @@ def verify(result: Projection[Any] | Claims, *, exact: bool = False) -> Verifica
     Raises
     ------
     InvalidOptionError
-        `exact` was asked for on a problem that is too large for it.
+        `exact` was requested on a problem that is too large for it.
     UnknownAttributeError, UnknownCategoryError, InvalidTableError
-        The tables of the result do not fit together, or are no tables.
+        The tables of the result do not fit together, or are not tables.
 
     Examples
     --------

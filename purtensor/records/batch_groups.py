@@ -48,7 +48,7 @@ class Column:
         Raises
         ------
         InvalidTableError
-            Values that are no labels, such as lists.
+            Values that are not labels, such as lists.
         """
         if not pa.types.is_dictionary(column.type):
             column = _encoded(column, name)
@@ -122,7 +122,7 @@ def group_batches(batches: Iterable[tuple[Mapping[str, pa.Array], FloatArray | N
     Raises
     ------
     InvalidTableError
-        Values that are no labels; whole weights of one profile whose sum float64 does not hold.
+        Values that are not labels; whole weights of one profile whose sum float64 does not hold.
     """
     columns = {name: Column() for name in names}
     kept = _Profiles(tuple(np.zeros(0, dtype=np.uint8) for _ in names), np.zeros(0), None)
@@ -158,7 +158,7 @@ def _encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
 
 
 def _plain(labels: pa.Array) -> pa.Array:
-    """Return times as integers, which tell them apart also where Python has no such year; other values as they are."""
+    """Return times as integers, which distinguish them also where Python has no such year; other values as they are."""
     return labels.view(f"int{labels.type.bit_width}") if pa.types.is_temporal(labels.type) else labels
 
 
@@ -181,7 +181,7 @@ def sum_masses(masses: FloatArray, group: IntArray, count: int) -> FloatArray:
     ------
     InvalidTableError
         A sum beyond the range of float64, or one of whole masses that float64 does not hold: a count that is one off
-        is no count.
+        is not a count.
     """
     with np.errstate(over="ignore"):  # the sums of profiles are refused below
         total = float(masses.sum())

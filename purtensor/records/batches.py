@@ -28,7 +28,7 @@ def text_batches(
     ------
     FileFormatError
         Rows with more or fewer cells than there are names, quotes that are never closed or closed inside of a cell,
-        null characters, bytes that are no text, lines that are no lines of a table.
+        null characters, bytes that are not text, lines that are not lines of a table.
     """
     columns = {**dict.fromkeys(numbers, pa.utf8()), **dict.fromkeys(labels, _LABELS)}
     with reading(path), open_unpacked(path) as source:

@@ -79,7 +79,7 @@ def bins_in(table: Any) -> dict[str, Bins]:
 
 
 def bins_labelled(labels: Iterable[Any]) -> Bins | None:
-    """Return the bins that have such labels, in their order; None where they are no bins."""
+    """Return the bins that have such labels, in their order; None where they are not bins."""
     texts = tuple(label for label in labels if label != MISSING_CATEGORY)
     if len(texts) < 2 or not all(isinstance(text, str) for text in texts):
         return None
@@ -90,7 +90,7 @@ def bins_labelled(labels: Iterable[Any]) -> Bins | None:
 
 
 def make_bins(spec: BinSpec, attribute: str, numbers: FloatArray, masses: FloatArray) -> Bins:
-    """Return the bins that are asked for an attribute with these numbers, each of some mass; NaN is no number.
+    """Return the bins that are given for an attribute with these numbers, each of some mass; NaN is not a number.
 
     Labels are '<30', '30-44', '>=45' where all edges and numbers are whole, else '<2.5', '2.5-4' (4 is not in it),
     '>=4'.

@@ -61,7 +61,7 @@ def column_facts(records: Any) -> dict[str, ColumnFacts]:
     FileFormatError
         A file is damaged.
     InvalidTableError
-        These are no records, or records without rows.
+        These are not records, or records without rows.
     """
     if isinstance(records, RecordFiles):
         found = _of_files(records)

@@ -38,7 +38,7 @@ KINDS = ".csv, .tsv or .txt (also .gz, .zst, .bz2), .parquet, .feather or .arrow
 
 @dataclass(frozen=True, slots=True)
 class RecordFiles:
-    """Records that lie in one or several files with the same columns, and are read when they are asked for.
+    """Records that lie in one or several files with the same columns, and are read on request.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class RecordFiles:
         Raises
         ------
         FileFormatError
-            A file is damaged, or a weight is no number.
+            A file is damaged, or a weight is not a number.
         InvalidTableError
             A weight is missing.
         """
@@ -226,7 +226,7 @@ def paths_in(records: Any) -> list[str]:
 
 
 def is_of_records(path: str) -> bool:
-    """Tell whether a word is a path of records by its ending, or what is piped in."""
+    """Return whether a word is a path of records by its ending, or what is piped in."""
     return path == STDIN or _ending(Path(path)) in (*TEXT, *ARROW, ".parquet", *FOREIGN)
 
 

@@ -18,7 +18,7 @@ from purtensor.errors import InvalidTableError
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Columns that are read when they are asked for.
+    """Columns that are read on request.
 
     Attributes
     ----------

@@ -63,7 +63,8 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
     FileFormatError
         A file is damaged.
     InvalidTableError
-        A cell that other programs write for a missing value, a number that names no category, a weight that is no mass.
+        A cell that other programs write for a missing value, a number that names no category, a weight that is not a
+        mass.
     """
     batches = _checked(files.batches(names, weights), weights)
     groups = group_batches(batches, names)

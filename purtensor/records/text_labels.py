@@ -151,7 +151,7 @@ def numbers_of(column: pa.Array, name: str, path: Path, row: int, decimal: str) 
     Raises
     ------
     FileFormatError
-        A cell that is no number, or a whole number that float64 does not hold.
+        A cell that is not a number, or a whole number that float64 does not hold.
     """
     if decimal == ",":
         column = arrow.replace_substring(column, ",", ".")

@@ -193,7 +193,7 @@ def design_weights(records: Any, values: Any, rows: int) -> FloatArray:
     Raises
     ------
     UnknownAttributeError, InvalidTableError
-        No such column, not one number per record, or weights that are no masses.
+        No such column, not one number per record, or weights that are not masses.
     """
     if values is None:
         return np.ones(rows)

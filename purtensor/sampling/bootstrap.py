@@ -149,7 +149,7 @@ def bootstrap(
         No table, a statistic that is not callable or returns no numbers, another option; or fewer than two draws
         with an answer.
     InvalidTableError
-        A table without mass, or whose values are no whole numbers, such as probabilities.
+        A table without mass, or whose values are not whole numbers, such as probabilities.
     KeyboardInterrupt
         After Ctrl-C, if fewer than two draws were completed.
 

@@ -39,7 +39,7 @@ def whole_counts(coded: CodedTable) -> npt.NDArray[np.int64]:
     Raises
     ------
     InvalidTableError
-        A value that is no whole number, naming the profile, or a total beyond 2^53.
+        A value that is not a whole number, naming the profile, or a total beyond 2^53.
     """
     broken = np.flatnonzero(coded.values != np.floor(coded.values))
     if len(broken):

@@ -100,7 +100,7 @@ def sample_without_replacement(counts: Table, size: int, *, seed: int | np.rando
     Raises
     ------
     InvalidTableError
-        `counts` has a value that is no whole number; the message names the profile.
+        `counts` has a value that is not a whole number; the message names the profile.
     InvalidOptionError
         A size or seed that is not a count, more individuals than there are, or counts of 10^9 individuals or more.
 

@@ -66,7 +66,7 @@ def fixed_point(masses: FloatArray, total: int) -> FixedPoint:
 
 
 def _takers(units: Units, one: int, left: int) -> IntArray:
-    """Return the profiles that share what is left of the total: none of them has less than its share of it."""
+    """Return the profiles that share the rest of the total: none of them has less than its share of it."""
     found = np.flatnonzero(units & (one - 1))
     if len(found):
         found = found[units[found] > 2 + 2 * abs(left) // len(found)]

@@ -29,7 +29,7 @@ def to_records(counts: Table, like: Any = None) -> Any:
     Raises
     ------
     InvalidTableError
-        A value that is no whole number; the message names the profile.
+        A value that is not a whole number; the message names the profile.
     TooLargeError
         The frame would need more memory than there is.
 

@@ -32,9 +32,9 @@ def draw_rows(
     """Return rows drawn from a result, with the columns that the records came with.
 
     How many rows each profile gets is one multinomial draw from the result, as `sample` makes it. Each row is then a
-    copy of a record of its profile, drawn in proportion to the weights, so that what is no attribute (or was binned)
-    comes along. A profile that no record has takes a record that differs from it in the response alone, and the
-    response is put in its place.
+    copy of a record of its profile, drawn in proportion to the weights, so that what is not an attribute (or was
+    binned) comes along. A profile that no record has takes a record that differs from it in the response alone, and
+    the response is put in its place.
 
     Parameters
     ----------

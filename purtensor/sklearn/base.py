@@ -123,7 +123,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         constraints = pur(f, response=self.response_, protected=self.protected_, conditions=self.conditions)
         start = uniform(f) if self.reference == "uniform" else f
         try:
-            with interrupting():  # else a search over parameters would take it for a fit that failed, and go on
+            with interrupting():  # else a search over parameters would take it for a fit that failed, and continue
                 return project(start, constraints, solver=self.solver, tolerance=self.tolerance)
         except InfeasibleError as error:
             raise InfeasibleError(f"{error.reason}; {ADVICE}", error.diagnosis, hint=ADVICE) from error

@@ -28,7 +28,7 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
     """Predicts by q(y | s, x), with q the projection of the training data onto parity, utility and realism.
 
     The probabilities keep parity: averaged over a population like that of the training rows, they do not depend on
-    the protected columns. Decisions are another matter: the likeliest classes, which scikit-learn's users expect of
+    the protected columns. Decisions are another matter: the most likely classes, which scikit-learn's users expect of
     `predict`, do not keep parity, and `fit` warns where they break it. `decision` chooses (notes/what_is_fair.md).
 
     Parameters

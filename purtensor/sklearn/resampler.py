@@ -88,7 +88,7 @@ class PURResampler(ProjectingEstimator):
         Raises
         ------
         InvalidOptionError
-            `n_samples` is no count.
+            `n_samples` is not a count.
         """
         if self.n_samples is not None and not (is_count(self.n_samples) and self.n_samples >= 1):
             raise InvalidOptionError(f"n_samples must be a whole number, 1 or more, or None, got {self.n_samples!r}")

@@ -40,7 +40,7 @@ class Forest:
     other: IntArray
 
     def missed(self, rows: FloatArray) -> FloatArray:
-        """Return what the forest's nodes miss, of what all rows miss; one that is no row misses nothing."""
+        """Return what the forest's nodes miss, of what all rows miss; one that is not a row misses nothing."""
         return np.concatenate([*(rows[block] for block in self.blocks), np.zeros(1)])
 
 
@@ -159,7 +159,7 @@ class _Grown:
 def _grow(problem: Problem, masses: FloatArray, order: tuple[int, ...], independent: BoolArray) -> _Grown | None:
     """Return a heaviest forest of the first two constraints; None where the rows left out are not its roots."""
     system, slabs = problem.system, problem.slabs
-    alone = len(order) == 1  # then its rows hang on a node that is no row
+    alone = len(order) == 1  # then its rows hang on a node that is not a row
     blocks = [system.block(k) for k in order[:2]]
     first_rows = blocks[0].stop - blocks[0].start
     second = np.zeros_like(system.index[order[0]]) if alone else system.index[order[1]]

@@ -26,7 +26,7 @@ _MOST_REFINEMENTS = 20
 _UPWARD = 1.0 + 2.0**-40
 
 _GOOD = 1e-6
-"""What is left of the misses, in nats, by which a first solution is as good as a refined one: a share of the bound."""
+"""The rest of the misses, in nats, by which a first solution is as good as a refined one: a share of the bound."""
 
 _ROUNDING = 2.0**-104
 """In nats, total mass 1: a distance of 2^-52, which is the rounding of the masses."""
@@ -43,7 +43,7 @@ class Certificate:
     tv_bound
         Total variation; 1 when nothing is proved.
     log_ratio_bound
-        The largest |log(q / p)| of a profile, where it was asked for; else inf.
+        The largest |log(q / p)| of a profile, where it was requested; else inf.
     """
 
     bound: float
@@ -97,7 +97,7 @@ def _proof(space: CertifiableSpace[P, C], point: P, floor: float, kept: list[C])
     best, change = UNPROVED, space.first_change(point, floor)
     least = float("inf")
     for _ in range(_MOST_REFINEMENTS):
-        if change is None or not change.uneven < 0.5 * least:  # also where it is no number
+        if change is None or not change.uneven < 0.5 * least:  # also where it is not a number
             break
         least = change.uneven
         sums = space.sums(point, change)

@@ -16,7 +16,7 @@ SMALLEST_IN_CHUNKS = 1 << 18
 """From so many profiles on they are worked on chunk by chunk."""
 
 PROFILES_PER_CHUNK = 1 << 17
-"""Some 0.3 ms of work: long against the call."""
+"""About 0.3 ms of work: long against the call."""
 
 
 def rebuilt(problem: Problem, potentials: FloatArray) -> FloatArray:
@@ -42,7 +42,7 @@ def rebuilt(problem: Problem, potentials: FloatArray) -> FloatArray:
 def measured(problem: Problem, masses: FloatArray, sums: FloatArray) -> tuple[float, float]:
     """Write C masses into `sums`; return the largest miss of a target and the L1 miss of the worst constraint.
 
-    Both are NaN where a sum is no number. The masses may have any sign.
+    Both are NaN where a sum is not a number. The masses may have any sign.
     """
     if len(masses) < SMALLEST_IN_CHUNKS:
         return measure(masses, problem.index, problem.offsets, problem.targets, sums)

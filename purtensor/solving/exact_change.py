@@ -18,7 +18,7 @@ from purtensor.solving.basis import Basis
 from purtensor.solving.problem import Problem
 
 MOST_ENTRIES = 20_000
-"""Profiles times constraints up to which whole numbers are added up: some 20 ms."""
+"""Profiles times constraints up to which whole numbers are added up: about 20 ms."""
 
 _MOST_CLOSING = 24
 """Rows beside the forest's up to which a matrix of whole numbers is eliminated exactly."""

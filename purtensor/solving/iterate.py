@@ -1,4 +1,4 @@
-"""What a solver moves, and the protocol by which it is asked to."""
+"""The iterate of a solver, and the solver protocol."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ else:
     PointT = TypeVar("PointT")
 
 Later: TypeAlias = FloatArray | Callable[[], FloatArray]
-"""An array, or what makes it when it is asked for."""
+"""An array, or what makes it on request."""
 
 
 class Iterate:
     """A point of the exponential family: its potentials are the state, its masses are derived from them.
 
-    Either may be given as a function, which is called when it is first asked for: a solver that works in arrays of
+    Either may be given as a function, which is called at the first access: a solver that works in arrays of
     its own makes a point at the cost of a sweep only where somebody looks at it, before its next step.
 
     Attributes
@@ -42,7 +42,7 @@ class Iterate:
     masses
         Shape (M,): reference * exp(C^T potentials).
     memory
-        Whatever a solver wants to find again at its next step.
+        The state that a solver needs at its next step.
     """
 
     __slots__ = ("_masses", "_potentials", "measured", "memory")
@@ -174,7 +174,7 @@ def is_rounding(gain: float, constraints: int) -> bool:
     """Return whether a gain of the dual, in nats of distributions of mass 1, is what rounding makes of none.
 
     By Pinsker's inequality an iteration that gains no more misses no target by more than rounding. Measured where
-    nothing improves any more: some 2^-104 per constraint, 2^-101 where over-relaxation feeds the rounding on.
+    nothing improves any more: about 2^-104 per constraint, 2^-101 where over-relaxation feeds the rounding on.
     """
     return gain <= constraints * 2.0**-100
 
@@ -223,7 +223,7 @@ class Step(Generic[PointT]):
         The trace of those that the solver measured itself, numbered from 1 within this step; when there is none,
         the loop measures the new point.
     note
-        What the solver has to tell about this step, such as the structure that it used.
+        A note on this step, such as the structure that was used.
     stalled
         Whether the solver knows that rounding leaves no better step.
     judged
@@ -232,7 +232,7 @@ class Step(Generic[PointT]):
     doubtful
         Whether the progress looks like that of a problem on the boundary, or without a solution. It is a hint only.
     touches
-        How often the step visited a profile, where it tells: a sweep visits each once a constraint.
+        The number of visits of profiles, if the solver reports it: a sweep visits each profile once per constraint.
     """
 
     iterate: PointT

@@ -35,8 +35,8 @@ _NOTHING = float("inf")
 def log_ratio_bound(space: ArraySpace, point: Iterate, steps: int = _MOST_STEPS) -> float:
     """Return a bound on max |log(q / p)| over the profiles, nats; inf where none is proved.
 
-    Where the threshold of the proof is not met at the point, Newton's steps go on from it, at most `steps`, and how far
-    they went is added.
+    Where the threshold of the proof is not met at the point, Newton's steps continue from it, at most `steps`, and how
+    far they went is added.
     """
     start, went = point, 0.0
     for _ in range(steps + 1):

@@ -57,10 +57,10 @@ Callback = Callable[[Progress[P]], Any]
 
 @dataclass(slots=True, eq=False)
 class Run(Generic[PointT]):
-    """What came out of the loop: the last point, as its potentials make it, and how it was reached.
+    """The result of the loop: the last point, computed from its potentials, and how it was reached.
 
-    `hurried` says that Ctrl-C ended it, so that nothing more is computed. `touches` is how often profiles were visited,
-    where every step has told.
+    `hurried` means that Ctrl-C ended the run, so that nothing more is computed. `touches` is the number of visits of
+    profiles, if every step reported it.
     """
 
     iterate: PointT
@@ -136,7 +136,7 @@ def run_stage(
     """Go on with a run to one of its endings; the state changes in place, and is kept after every step.
 
     Ctrl-C ends the run with the state so far; a callback that returns True does the same. `is_hopeless` is asked when
-    the progress raises doubts: whether it is proved that the solver works for a point that does not exist.
+    progress is suspiciously slow: it returns whether it is proved that the problem has no solution in the interior.
     """
     space, state = stage.space, stage.state
     judge, is_new = Judge(space, stopping, stage.certify), state.chunk == 0
@@ -212,7 +212,7 @@ def step_on_arrays(space: ArraySpace, solver: Solver) -> Callable[[Iterate, Budg
 def _as_step(problem: Problem, moved: object, before: Iterate) -> Step[Iterate]:
     """Return what a solver's `step` gave as a Step: an Iterate or bare potentials count as one iteration.
 
-    Bare potentials say nothing about the memory: what the solver left in that of the iterate it was given is kept.
+    Potentials alone do not change the memory: the memory of the given iterate is kept.
     """
     if isinstance(moved, Step):
         return moved

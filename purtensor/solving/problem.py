@@ -21,7 +21,7 @@ from purtensor.tables.coded import encode, relaid
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Emptied:
-    """The Z profiles that zero targets empty: no part of the problem, but of a first sweep as it is defined.
+    """The Z profiles that targets of 0 exclude: not part of the problem, but of the first sweep by its definition.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Problem:
     slabs
         The slabs in whose order the profiles lie; None where the constraints share no attribute.
     emptied
-        What zero targets took away; None where there are none.
+        The profiles and rows removed by targets of 0; None if there are none.
     log_reference
         Shape (M,): the logarithms of the reference where float64 does not hold its masses, so that some of them may
         be 0; else None.
@@ -109,7 +109,7 @@ class LabelledProblem:
     Attributes
     ----------
     template
-        The reference as it came.
+        The reference as given.
     positions
         Shape (N,): where in it the N profiles of its support stand; None where all that it stores have mass.
     constraints
@@ -167,7 +167,7 @@ def build_problem(reference: Table, constraints: Sequence[Marginal], *, bare_row
     Parameters
     ----------
     bare_rows
-        Whether positive targets without any profile are let through, for those who want to see how far it goes.
+        Whether positive targets without any profile are allowed.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def build_problem(reference: Table, constraints: Sequence[Marginal], *, bare_row
 
 
 def _gone(values: FloatArray, full: System, reduction: Reduction) -> Emptied | None:
-    """Return the profiles that zero targets empty, with their masses as they came."""
+    """Return the profiles that zero targets empty, with their masses as given."""
     if reduction.system is full:
         return None
     gone = np.ones(full.profiles, dtype=bool)

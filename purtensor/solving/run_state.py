@@ -1,4 +1,4 @@
-"""Where a run stands, and what in its course raises doubts or shows that nothing is gained any more."""
+"""The state of a run, and the rules for slow progress and stagnation."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ PATIENCE = 1000
 """Iterations before a long run is doubted for the first time; the next comes after twice as many."""
 
 LITTLE = 0.3
-"""A residual that the second half of the iterations leaves above this share of what it was raises doubts."""
+"""If the second half of the iterations reduces the residual to no less than this share, feasibility is checked."""
 
 WINDOW = 400
-"""Iterations whose best residual is compared with that of as many before, to find out whether a run stands still."""
+"""The best residuals of consecutive windows of this many iterations are compared to detect stagnation."""
 
 _UNIT = 2.0**-52
 
 _NO_BETTER, _JUMPING = 0.99, 2.0
-"""A best of more than this share of the one before is none, where residuals of a window differ by such a factor."""
+"""If the residuals within a window vary by such a factor, a new best must be below this share of the last one."""
 
 
 @dataclass(slots=True)
 class Standstill:
     """Finds out that residuals do not fall any more: they stay, or jump within what rounding makes of them.
 
-    The best of a window of iterations is held against that of the window before. A slow run falls steadily, by however
-    little; one that jumps by a factor has to gain a percent. While the dual grows by more than rounding, a run moves:
-    profiles next to nothing may grow for long before that is seen in any sum.
+    The best residual of a window of iterations is compared with that of the window before. A slow run falls steadily,
+    by however little; one that jumps by a factor has to gain a percent. While the dual grows by more than rounding, a
+    run moves: profiles almost nothing may grow for long before that is seen in any sum.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Standstill:
     dual: float = float("nan")
 
     def reached(self, iteration: int, residual_l1: float, dual: float) -> bool:
-        """Take in an iteration; tell, at the end of a window, whether nothing was gained in it."""
+        """Record an iteration; at the end of a window, return whether nothing was gained in it."""
         self.least, self.largest = min(self.least, residual_l1), max(self.largest, residual_l1)
         if iteration - self.begin < WINDOW:
             return False
@@ -62,7 +62,7 @@ class Standstill:
 
 @dataclass(slots=True, eq=False)
 class State(Generic[P]):
-    """Where a run stands: what a checkpoint holds, and all that decides how it goes on.
+    """The state of a run: the content of a checkpoint, and everything that determines how it continues.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class State(Generic[P]):
     doubtful
         Whether the last step looked like one on the boundary, or of a problem without a solution.
     asked
-        The iterations at which the run was last asked whether it raises doubts.
+        The iteration at which slow progress was last tested.
     emptying
         What the first iteration gains by emptying profiles with zero targets, in nats.
     hurried
@@ -96,7 +96,7 @@ class State(Generic[P]):
     standstill: Standstill = field(default_factory=Standstill)
 
     def raises_doubts(self) -> bool:
-        """Return whether the solver doubts, or a long run has gained little over its second half.
+        """Return whether the solver reports slow steps, or a long run has gained little over its second half.
 
         On the boundary IPF's residual falls like 1 / n, and without a solution it stays; slow interior problems look
         like that for a while, so this is asked as the iterations pass 1,000, 2,000, 4,000, ... only.

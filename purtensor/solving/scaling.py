@@ -27,7 +27,7 @@ def exponent_to_unit(masses: FloatArray) -> int:
     Raises
     ------
     InvalidTableError
-        The smallest mass is less than 2^-1960 of the total, some 1e-590: no scaling holds both.
+        The smallest mass is less than 2^-1960 of the total, about 1e-590: no scaling holds both.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from purtensor.solving.termination import Termination
 
 
 class Verdict(Protocol[P]):
-    """The verdict on one problem, found at most once, when it is asked for."""
+    """The verdict on one problem, found at most once, on request."""
 
     def is_hopeless(self) -> bool:
         """Return whether it is proved that no positive solution exists, so that the potentials diverge."""
@@ -74,7 +74,7 @@ def interrupt(found: Run[P], while_what: str) -> Run[P]:
 
 
 def _ask(space: Space[P], found: Run[P], verdict: Verdict[P]) -> Termination:
-    """Return how a run ended once its verdict is known; HOPELESS where there is a face to go on with."""
+    """Return how a run ended once its verdict is known; HOPELESS where there is a face to continue with."""
     ending = found.termination
     if _leaves_open(space, found) and verdict.is_hopeless():
         ending = Termination.HOPELESS

@@ -1,4 +1,4 @@
-"""When a run has done what was asked for: judged on the point that would be returned, not on the solver's own."""
+"""The stopping rule: it is evaluated at the point that would be returned, not at the solver's internal point."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Rebuilt(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class Judge(Generic[P]):
-    """Returns whether a point meets what was asked for, and keeps what it found out on the way.
+    """Tests whether a point meets the stopping rule, and keeps the bounds that it computes.
 
     Attributes
     ----------
     certificate
-        The last that was asked for; None when none was.
+        The last that was requested; None when none was.
     """
 
     space: Space[P]
@@ -88,7 +88,7 @@ class Judge(Generic[P]):
         return Budget(iterations, self.stopping.residual, self.stopping.residual_l1)
 
     def is_met(self, point: P, line: TraceLine) -> bool:
-        """Return whether the point meets what was asked for; `line` is that of the trace which measured it."""
+        """Return whether the point meets the stopping rule; `line` is the trace record that measured it."""
         if self.stopping.stop_on != "residual":
             return self._is_certified(point, line)
         if not self.stopping.is_met_by(line.record.residual, line.record.residual_l1):

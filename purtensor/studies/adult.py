@@ -68,7 +68,7 @@ def study_adult(
     executor
         What computes in place of threads, as in `purtensor.project_many`.
     folder
-        Where finished data sets are kept, so that an interrupted study goes on where it was; None keeps nothing.
+        Where finished data sets are kept, so that an interrupted study continues where it was; None keeps nothing.
     on_step
         Called with a few words before each step.
     on_member

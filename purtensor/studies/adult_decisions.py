@@ -15,7 +15,7 @@ from purtensor.studies.population import conditionals, population_of
 from purtensor.tables.marginal import marginal
 
 SEEDS = 500
-"""How many sets of draws tell how far apart the groups come by chance."""
+"""Number of sets of draws that estimate the chance differences between groups."""
 
 
 def decision_rates(study: AdultStudy) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What the study of the Adult data is asked, and what it found."""
+"""The options and results of the study of the Adult data."""
 
 from __future__ import annotations
 

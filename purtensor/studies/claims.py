@@ -71,7 +71,7 @@ class Claim:
 
     @property
     def is_open(self) -> bool:
-        """Whether the numbers cannot tell."""
+        """Whether the numbers do not decide the claim."""
         return self.finding in (Finding.UNTOLD, Finding.UNTOLD_SPLIT, Finding.UNTOLD_YEARS)
 
     @property
@@ -229,7 +229,7 @@ def marginals_claim(misses: FloatArray, projections: int) -> Claim:
 
 
 def _more_sets(means: Means, tolerance: float) -> str:
-    """Return how many sets would tell, where these do not."""
+    """Return how many sets would be needed to decide, if these do not."""
     needed = means.sets_to_tell(tolerance) if means.finding(tolerance) is Finding.UNTOLD else None
     return "" if needed is None else f"; about {needed:,} sets are needed to decide"
 

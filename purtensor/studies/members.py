@@ -115,7 +115,7 @@ def _simulated(simulate: Callable[[np.random.Generator], Member], child: np.rand
 
 
 def failed_members(failures: Sequence[Failure]) -> dict[str, str]:
-    """Return what is told of members that ended in an error; nothing where there is none.
+    """Return a summary of the members that ended in an error; empty if there is none.
 
     Examples
     --------

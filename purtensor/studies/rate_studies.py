@@ -124,7 +124,7 @@ def study_rate(
         `sweeps` (missing where `max_sweeps` do not do), `sweeps_per_decade` (predicted at the projection),
         `profiles`, `pseudo_count_share` (of the profiles, those without a record), `slowest` (the profile that
         carries most of the slowest error), `slowest_share`, and `failure`: what a value raised whose numbers are
-        missing; the others go on. After Ctrl-C `attrs["interrupted"]` says so, and values that were not done have no
+        missing; the others continue. After Ctrl-C `attrs["interrupted"]` says so, and values that were not done have no
         lines.
 
     Raises

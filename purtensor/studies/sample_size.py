@@ -1,4 +1,4 @@
-"""What is left of disparity on test data as the sets grow: a finite-sample effect vanishes, a bias would stay."""
+"""The rest of disparity on test data as the sets grow: a finite-sample effect vanishes, a bias would stay."""
 
 from __future__ import annotations
 

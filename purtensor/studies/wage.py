@@ -166,7 +166,7 @@ def study_wage(
     executor
         What computes in place of threads, as in `purtensor.project_many`.
     folder
-        Where finished members are kept, so that an interrupted study goes on where it was; None keeps nothing.
+        Where finished members are kept, so that an interrupted study continues where it was; None keeps nothing.
     on_member
         Called with the number of finished members.
 

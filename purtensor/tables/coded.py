@@ -30,7 +30,7 @@ class CodedTable:
     values
         The mass of every profile of the support, positive, in the table's own units.
     template
-        The table as it came.
+        The table as given.
     stored
         For each attribute the codes that a sparse table stores, those of zeros included; None where it is dense.
     where
@@ -117,7 +117,7 @@ def domain_of(table: Table) -> Domain:
     Raises
     ------
     InvalidTableError
-        Not a DataArray, an attribute without labels or with repeated ones, or a name that is no plain string.
+        Not a DataArray, an attribute without labels or with repeated ones, or a name that is not a plain string.
     """
     if hasattr(table, "to_table"):
         raise InvalidTableError(
@@ -136,7 +136,7 @@ def domain_of(table: Table) -> Domain:
         if not table.dims:
             raise InvalidTableError("the table must have at least one attribute, got a single number")
         names = tuple(table.dims)
-        indexes = table.indexes  # made anew whenever it is asked for
+        indexes = table.indexes  # made anew whenever it is requested
         unlabelled = [name for name in names if name not in indexes]
         if unlabelled:
             raise InvalidTableError(
@@ -152,7 +152,7 @@ def domain_of(table: Table) -> Domain:
 
 
 def check_attribute(name: Any, categories: pd.Index[Any]) -> None:
-    """Refuse a name that is no plain text, and categories that are missing, repeated or of several levels."""
+    """Refuse a name that is not a plain text, and categories that are missing, repeated or of several levels."""
     if not isinstance(name, str) or not name:
         raise InvalidTableError(f"attribute names must be strings that are not empty, got {name!r}")
     if name == PROFILE:

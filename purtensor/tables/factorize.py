@@ -91,7 +91,7 @@ def _without_views(column: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def _refuse_compound(dtype: Any, attribute: str) -> None:
-    """Refuse columns of which a value is no label: lists, structures, and times with a zone, which numpy forgets."""
+    """Refuse columns of which a value is not a label: lists, structures, and times with a zone, which numpy forgets."""
     if isinstance(dtype, nw.List | nw.Array | nw.Struct):
         raise InvalidTableError(
             f"attribute {attribute!r} has {dtype} values; the labels of an attribute must all be strings, integers, "

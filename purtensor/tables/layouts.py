@@ -35,9 +35,9 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
         The full table is beyond the memory that is available; nothing was allocated.
     InvalidTableError
         More attributes than an array has dimensions, a missing label, a profile that is stored twice, or values that
-        are no numbers or that float64 does not hold.
+        are not numbers or that float64 does not hold.
     InvalidOptionError
-        A `fill_value` that is no number.
+        A `fill_value` that is not a number.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     TooLargeError
         The labels of all the profiles that stay are beyond the memory that is available; nothing was allocated.
     InvalidTableError
-        A missing label, a profile that is stored twice, or values that are no numbers or that float64 does not hold.
+        A missing label, a profile that is stored twice, or values that are not numbers or that float64 does not hold.
     InvalidOptionError
         `keep_zeros` is neither True nor False.
 

@@ -16,12 +16,12 @@ LARGEST_EXACT_INTEGER = 2**53
 
 
 def as_masses(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> FloatArray:
-    """Return numbers as float64, or call `fail` with the position of one that is no mass and what it has.
+    """Return numbers as float64, or call `fail` with the position of one that is not a mass and what it has.
 
     Raises
     ------
     InvalidTableError
-        The values are no integers, floats or booleans.
+        The values are not integers, floats or booleans.
     """
     values = as_float64(raw, fail)
     if values.size and not (values.min() >= 0 and np.isfinite(values.max())):  # NaN is not above 0
@@ -36,7 +36,7 @@ def as_float64(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> F
     Raises
     ------
     InvalidTableError
-        The values are no integers, floats or booleans.
+        The values are not integers, floats or booleans.
     """
     if raw.dtype.kind not in "buif":
         raise InvalidTableError(f"the values of a table must be integers or floats, got {raw.dtype}")

@@ -24,7 +24,7 @@ _NOT_ASKED = 1 << 20
 def available_memory(proc: Path = PROC, cgroups: Path = CGROUPS) -> int:
     """Return how many bytes this process can still get: the least that machine, control groups and limits leave.
 
-    Swap is not counted. Where the system tells nothing, the answer is `sys.maxsize`.
+    Swap is not counted. If the system gives no information, the answer is `sys.maxsize`.
     """
     room = [*_machine(proc), *_control_groups(proc, cgroups), *_resource_limits(proc)]
     return max(0, min(room, default=sys.maxsize))

@@ -97,7 +97,7 @@ def _union(tables: Sequence[CodedTable]) -> Domain:
 
 
 def _categories(name: str, domains: Sequence[Domain]) -> pd.Index[Any]:
-    """Return the categories of one attribute in all domains; labels of two types are no one attribute."""
+    """Return the categories of one attribute in all domains; labels of two types are not one attribute."""
     union, *others = (domain.categories[domain.position(name)] for domain in domains)
     kind = pd.api.types.infer_dtype(union, skipna=False)
     for other in others:

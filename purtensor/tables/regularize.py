@@ -24,7 +24,7 @@ def empirical(counts: Table) -> Table:
     Raises
     ------
     InvalidTableError
-        The counts are no table: negative, not finite, or without mass.
+        The counts are not table: negative, not finite, or without mass.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def uniform(table: Table, *, support: str | Table = "observed") -> Table:
     Raises
     ------
     InvalidTableError
-        `table` is no table: negative, not finite, or without mass; or it has mass outside of the support that is
+        `table` is not a table: negative, not finite, or without mass; or it has mass outside of the support that is
         declared.
     InvalidOptionError
         Another word for `support`.

@@ -19,7 +19,7 @@ _IDENTIFYING = re.compile(
     r"(?:.*[_. ])?(?:id|uuid|guid|ssn|index|row[_. ]?(?:names?|numbers?|id)?)|__index_level_\d+__|unnamed: ?\d+"
 )
 _FEW_ROWS = 50
-"""Fewer rows have as many different values without being told apart by them."""
+"""Fewer rows have as many different values without being distinguished by them."""
 
 _MANY_NUMBERS = 30
 _MANY_LABELS = 200

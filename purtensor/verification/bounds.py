@@ -120,7 +120,7 @@ def prove_with(evidence: Evidence, emptied: Emptied, witness: Sequence[FloatArra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """What is to be proved, on the profiles with mass; `heavy` are those that are not next to nothing."""
+    """What is to be proved, on the profiles with mass; `heavy` are those that are not almost nothing."""
 
     point: Point
     rows: Rows

@@ -1,4 +1,4 @@
-"""Rational enclosures of logarithms and exponentials: intervals that contain the true number, whatever was rounded."""
+"""Rational enclosures of logarithms and exponentials: intervals that contain the exact value despite rounding."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def gather(claims: Claims) -> Evidence:
     UnknownAttributeError, UnknownCategoryError
         The tables of the result do not fit together.
     InvalidTableError
-        As many potentials as constraints are needed; or a table that is no distribution.
+        As many potentials as constraints are needed; or a table that is not a distribution.
     """
     if len(claims.potentials) != len(claims.constraints):
         raise InvalidTableError(

@@ -47,7 +47,7 @@ class Emptied:
 
 
 def emptied(evidence: Evidence, underflowed: BoolArray) -> Emptied:
-    """Return what is known of the profiles without mass; `underflowed` marks those too small to have one."""
+    """Return the status of the profiles without mass; `underflowed` marks those whose mass underflows."""
     lost = np.asarray((evidence.masses == 0) & ~evidence.excluded)
     sought = lost & ~underflowed
     if not sought.any() and lost.size * len(evidence.blocks) <= _MOST_ENTRIES:

@@ -25,7 +25,7 @@ _CUTS = (1e-11, 1e-8, 1e-5)
 
 
 class Solver(Protocol):
-    """Solves for potentials m, one per row, on the profiles that are not next to nothing."""
+    """Solves for potentials m, one per row, on the profiles that are not almost nothing."""
 
     def least(self, missed: LongArray) -> LongArray:
         """Return m such that p C^T m makes up for the misses, about, and is least over the root of p."""

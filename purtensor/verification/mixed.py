@@ -143,7 +143,7 @@ def _logit_rate(stated: MixedStatement) -> LongArray:
 
 
 def _between(stated: MixedStatement, p: LongArray, q: LongArray) -> LongArray:
-    """Return the Bregman distance of cells p from q by the distance that was asked for."""
+    """Return the Bregman distance of cells p from q by the distance that was requested."""
     f = np.asarray(stated.reference, dtype=np.longdouble)
     if stated.distance == "kl":
         return np.asarray(_entropy(p, q))

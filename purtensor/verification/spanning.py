@@ -1,4 +1,4 @@
-"""Profiles on which any miss can be made up for, whatever the masses: found and checked by code of its own.
+"""A basis of profiles on which any miss can be corrected for any masses; found and checked by separate code.
 
 Two constraints are a bipartite graph; of its spanning forests the heaviest is taken. The rows of the other constraints
 are met by profiles that close a cycle each. Which of those rows follow from the rest is proved in whole numbers on all
@@ -228,7 +228,7 @@ def _errors(inverse: FloatArray, matrix: FloatArray, kind: type[Any] = np.float6
 def _first_broken(cycles: Cycles, chosen: FloatArray, rows: IntArray, inverse: FloatArray) -> IntArray | None:
     """Return profiles whose cycles show rows to be free that were left out; empty where none is, which is exact.
 
-    None where the relations of the rows that are left out are no whole numbers: a row may be free of them by little.
+    None where the relations of the rows that are left out are not whole numbers: a row may be free of them by little.
     """
     left = np.setdiff1d(np.arange(len(cycles.border)), rows)
     if not len(left):

@@ -1,4 +1,4 @@
-"""What a peer is asked, and what it answers."""
+"""The interface to other packages: problem and result."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Attempt:
     masses
         Shape (M,): the table on the support, total mass 1; None when there is none.
     iterations
-        As the solver counts them; None when it does not tell.
+        As the solver counts them; None if it does not report them.
     limit
         The limit that ended the run, if one did.
     says
-        What the solver says of its own answer, where that is worth a note.
+        A remark of the solver on its answer, if relevant.
     seconds
         By its own clock, where a call costs more than the solution; None for the clock around the call.
     lines
@@ -85,7 +85,7 @@ def driven(
     advance: Callable[[FloatArray, int], FloatArray],
     unit: int = 1,
 ) -> Attempt:
-    """Return the run of a peer that can go on from its own table: our rule stops it, our judging is not timed.
+    """Return the run of a peer that can continue from its own table: our rule stops it, our judging is not timed.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def driven(
     advance
         Returns the table after so many more sweeps.
     unit
-        So many it makes at once: no other numbers are asked for.
+        So many it makes at once: no other numbers are requested.
     """
     table, done, seconds, lines = start, 0, 0.0, []
     while True:

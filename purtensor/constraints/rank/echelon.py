@@ -84,7 +84,7 @@ class Echelon:
             reduce_in_place(target, float(self.prime))
 
     def dependent(self) -> IntArray:
-        """Return the places that are no leads, ascending."""
+        """Return the places that are not leads, ascending."""
         free = np.ones(self.size, dtype=bool)
         free[self._leads] = False
         return np.flatnonzero(free)

@@ -34,7 +34,7 @@ class Vectors(ABC):
 
     @abstractmethod
     def satisfy(self, weights: IntArray) -> bool:
-        """Tell, exactly, whether the weighted sum of every vector is 0."""
+        """Return, exactly, whether the weighted sum of every vector is 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +131,7 @@ class Explicit(Vectors):
         return echelon
 
     def satisfy(self, weights: IntArray) -> bool:
-        """Tell, exactly, whether the weighted sum of every vector is 0."""
+        """Return, exactly, whether the weighted sum of every vector is 0."""
         return not np.any(exact_product(self.matrix, weights))
 
 

@@ -116,7 +116,7 @@ class Coupling(Sampled):
         return vectors
 
     def broken(self, weights: IntArray, modulus: int) -> BoolArray:
-        """Mark the profiles where the weighted places are no combination of the two constraints, mod `modulus`."""
+        """Mark the profiles where the weighted places are not combination of the two constraints, mod `modulus`."""
         return self._solve(weights, modulus)[0]
 
     def _solve(self, weights: IntArray, modulus: int) -> tuple[BoolArray, IntArray]:

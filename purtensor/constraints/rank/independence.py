@@ -19,13 +19,13 @@ from purtensor.constraints.system import System
 from purtensor.errors import TooLargeError
 
 MOST_COUPLED = 5000
-"""The most rows that a dense elimination takes: some 400 MB and a minute."""
+"""The most rows that a dense elimination takes: about 400 MB and a minute."""
 
 FEW_COUPLED = 500
 """Up to so many coupled rows a dense elimination is cheap."""
 
 MOST_SLAB_OPERATIONS = 1e11
-"""Slabs that need more are no small matrices."""
+"""Slabs that need more are not small matrices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +143,7 @@ def analyse(system: System, key: tuple[str, ...] | None) -> Analysis:
 def _structure(
     system: System, key: tuple[str, ...] | None, order: tuple[int, ...], supported: BoolArray, spanning: BoolArray
 ) -> Structure:
-    """Return the structure that tells the rank at the least cost."""
+    """Return the structure that gives the rank at the least cost."""
     coupled = _rows_of(system, order[2:], spanning)
     if len(coupled) > FEW_COUPLED:
         found = peel_system(system, spanning, 0) or _slabs(system, key, order, supported, spanning)

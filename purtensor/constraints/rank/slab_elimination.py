@@ -26,7 +26,7 @@ _ENTRIES_AT_ONCE = 1 << 22
 
 
 class LargeEntriesError(ArithmeticError):
-    """A slab has a null vector whose entries are no small whole numbers."""
+    """A slab has a null vector whose entries are not small whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ class NullVectors(Vectors):
         return echelon
 
     def satisfy(self, weights: IntArray) -> bool:
-        """Tell, exactly, whether the weighted sum of every vector is 0."""
+        """Return, exactly, whether the weighted sum of every vector is 0."""
         return not any(np.any(exact_product(block, weights)) for block in self.passes())
 
 
@@ -184,7 +184,7 @@ def slab_by_slab(system: System, key: tuple[str, ...], spanning: BoolArray, supp
     Raises
     ------
     LargeEntriesError
-        The null vectors of a slab have entries that are no small whole numbers.
+        The null vectors of a slab have entries that are not small whole numbers.
     """
     arranged, slabs, _ = arrange(system, key)
     inside, outside = list(slabs.inside), list(slabs.outside)

@@ -1,4 +1,4 @@
-"""Bounds on the factor of plain sweeps, from what is easier to have (notes/rate_bounds.md)."""
+"""Bounds on the factor of plain sweeps from quantities that are cheaper to compute (notes/rate_bounds.md)."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ from purtensor.solving.iterate import row_sums
 from purtensor.solving.stopping import L1_FACTOR
 
 _STEPWISE = 2000
-"""Up to so many sweeps each is looked at; beyond, the residual falls steadily, and sweeps are made by leaps."""
+"""Up to so many sweeps each is examined; beyond, the residual falls steadily, and sweeps are made by leaps."""
 
 _STRETCH = 128
-"""So many leaps are looked at together."""
+"""So many leaps are examined together."""
 
 _WORST = 32
-"""So many rows are looked at before all are."""
+"""So many rows are examined before all are."""
 
 _FURTHEST = 1 << 40
 """More sweeps than this are as good as no end."""
@@ -174,8 +174,8 @@ class _Ahead:
     def _first(self, sign: float, powers: list[FloatArray], tolerance: float, tolerance_l1: float) -> float:
         """Return the first sweep at which both tolerances are met; inf where no run makes so many.
 
-        Sweeps are looked at in stretches of equal leaps. Powers of H to 2^k are added as they are needed. Over a leap
-        the remainder changes next to nothing.
+        Sweeps are examined in stretches of equal leaps. Powers of H to 2^k are added as they are needed. Over a leap
+        the remainder changes almost nothing.
         """
         coefficients, missed, n = self.size * np.eye(len(self.matrix))[0], 0.0, 0
         if self._first_met(coefficients[:, None], np.zeros(1), tolerance, tolerance_l1) is not None:

@@ -25,7 +25,7 @@ class LeadingEigenvalue:
     steps
         How many solves with H it took, or sweeps.
     settled
-        Whether the last two estimates agree to the tolerance that was asked for.
+        Whether the last two estimates agree to the tolerance that was requested.
     mode
         Shape (D,): potentials of the eigenvector; complex where lambda is.
     """

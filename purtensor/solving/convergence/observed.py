@@ -92,7 +92,7 @@ def course_of(
 
 
 def _next_piece(seen: list[tuple[int, float, float]], piece: int) -> int:
-    """Return how many sweeps to make before the norm is looked at again."""
+    """Return how many sweeps to make before the norm is examined again."""
     if len(seen) < 2 or seen[-1][1] >= seen[-2][1]:
         return piece
     decade = piece / math.log10(seen[-2][1] / seen[-1][1])

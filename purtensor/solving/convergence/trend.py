@@ -1,4 +1,4 @@
-"""What the residuals so far say about the way that is left: how many sweeps, or that there is no end."""
+"""Extrapolate the residuals: the number of remaining sweeps, or that the run does not converge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST = 30
 """Before so many iterations a decade of them says little."""
 
 _FEW = 5
-"""Before so many lines nothing is told in words."""
+"""With fewer trace records than this, no text is produced."""
 
 _FLAT = 0.05
 _POWERS = (0.3, 2.5)
@@ -143,7 +143,7 @@ class SweepsToGo:
 
     @property
     def text(self) -> str:
-        """What is likely to be left, in words; nothing where too little was seen, or it cannot be told."""
+        """The likely number of remaining iterations, in words; empty if unknown."""
         lower, upper = self.likely
         if len(self._seen) < _FEW or not math.isfinite(upper) or self.left == 0.0:
             return ""

@@ -129,13 +129,13 @@ def concluded(
     stop_on: str = "residual",
     certificate: bool = True,
 ) -> Answer:
-    """Return where a run ended as an answer of its question, proved where that is asked for and can be."""
+    """Return where a run ended as an answer of its question, proved where that is requested and can be."""
     problem = prepared.problem
     proof, interrupted = None, run.stopped == "interrupted"
     if certificate and run.stopped not in ("interrupted", "refuted"):
         try:
             proof = certify(problem, run.point, advance=run.converged)
-        except KeyboardInterrupt:  # the state is worth keeping, but is no answer that was proved
+        except KeyboardInterrupt:  # the state is worth keeping, but is not an answer that was proved
             interrupted = True
     scale = math.ldexp(1.0, prepared.exponent)
     found, x = run.point.potentials, run.point.x[: problem.cells]

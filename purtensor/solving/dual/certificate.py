@@ -21,7 +21,7 @@ _FREELY = 1e20
 _UNIT = float(np.finfo(np.float64).eps)
 _REFINEMENTS = 8
 _VANISHING = 1e-25
-"""Sums of masses below this share of the total, as of cells that underflow, say nothing of whether a repair goes on."""
+"""Sums of masses below this share of the total, as of underflowing cells, do not decide whether a repair continues."""
 
 _SHARPEST = 1e-13
 """A bound of this share of the mass is rounding: another way to repair the misses would say the same."""
@@ -30,7 +30,7 @@ _SHARP = 1e-11
 """Bounds below this share of the mass are not worth extended precision."""
 
 _ROUNDING = 64 * _UNIT
-"""What is left of a miss counts as rounding of the targets up to this share of the row's own sum of sizes."""
+"""The rest of a miss counts as rounding of the targets up to this share of the row's own sum of sizes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,7 @@ class DualCertificate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Repaired:
-    """Columns on the rows, the step of the potentials that led there, and what is left of the misses."""
+    """Columns on the rows, the step of the potentials that led there, and the rest of the misses."""
 
     feasible: FloatArray
     correction: FloatArray

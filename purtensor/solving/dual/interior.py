@@ -27,7 +27,7 @@ class InteriorPoint:
 
     @property
     def usable(self) -> bool:
-        """Whether the point is near enough to an answer to go on from it."""
+        """Whether the point is near enough to an answer to continue from it."""
         return bool(self.lacking < 1e-4 and np.isfinite(self.potentials).all() and np.isfinite(self.x).all())
 
 

@@ -17,12 +17,12 @@ from purtensor.solving.dual.equations import Equations
 from purtensor.solving.dual.matrix import Coefficients, Matrix, matrix_of, row_scaled, sizes_of_rows
 
 _DOUBT = 1e-9
-"""A refutation by less than this share of its terms is left to a proof in fractions that is looked for later."""
+"""A refutation by less than this share of its terms is left to a proof in fractions that is searched for later."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowCosts:
-    """What is asked of the rows: lower <= C x <= upper, and what it costs to miss that.
+    """The conditions on the rows: lower <= C x <= upper, and the cost of violations.
 
     All arrays have one entry a row.
 
@@ -165,7 +165,7 @@ class DualProblem:
         return np.flatnonzero((np.bincount(self.slack_rows, free, self.rows) > 0) | both)
 
     def refuted_by(self, y: FloatArray) -> bool:
-        """Tell whether y shows that no columns within their bounds meet the rows, beyond all doubt of rounding.
+        """Return whether y shows that no columns within their bounds meet the rows, beyond all doubt of rounding.
 
         It does where y.b is more than y.A x can be (notes/one_dual.md, 16). Cells without an upper bound hardly let it.
         """

@@ -1,4 +1,4 @@
-"""What is asked, in arrays with names: masses to stay close to, rows of every kind, bounds, and the units of misses."""
+"""The general problem in arrays with names: reference, general rows, bounds, and the units of misses."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def solve(
 def _by_first_order(
     problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, method: str, memory: int
 ) -> Phase:
-    """Return where a method without equations leads: it has no other way to try, and goes on to the watch's limit."""
+    """Return where a method without equations leads: it has no other way to try, and continues to the watch's limit."""
     if method == "ipf":
         return sweep_rows(problem, watch, tolerance=tolerance, start=start)
     step = LimitedMemory(memory) if method == "lbfgs" else IterativeScaling(problem)

@@ -37,7 +37,7 @@ class StepLine:
 
 @dataclass(slots=True)
 class Watch:
-    """Counts Newton steps over all phases of a run, and ends it where it was asked to.
+    """Counts Newton steps over all phases of a run, and ends it at its limits.
 
     Attributes
     ----------

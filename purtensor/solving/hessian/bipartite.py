@@ -24,7 +24,7 @@ _SMALLEST_IN_CHUNKS = 1 << 12
 """From so many slabs on they are eliminated chunk by chunk, on several threads where there are."""
 
 _SLABS_PER_CHUNK = 1 << 11
-"""Some 0.7 ms of work at least."""
+"""About 0.7 ms of work at least."""
 
 _MOST_CHUNKS = 32
 """Each has its own room to work in, and its own coupling matrix."""

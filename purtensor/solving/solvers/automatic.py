@@ -79,7 +79,7 @@ class Automatic:
         return Step(fresh, swept.iterations, swept.records, note=reason)
 
     def sweep(self, problem: Problem, iterate: Iterate, budget: Budget) -> tuple[Step, str | None]:
-        """Return a step of sweeps, and why Newton is to go on from there; None where it is not."""
+        """Return a step of sweeps, and why Newton is to continue from there; None where it is not."""
         memory = iterate.memory
         history = memory if isinstance(memory, _History) else _History(_first_look(problem), memory)
         sweeps = min(budget.iterations, history.look - history.sweeps)

@@ -1,4 +1,4 @@
-"""Solvers as they are written in words: by name, with or without options."""
+"""Solvers by name, with or without options."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class _Move(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class _Learnt:
-    """What earlier steps of a run have told of the Hessian."""
+    """The information on the Hessian from earlier steps of a run."""
 
     pairs: deque[Pair]
 
@@ -63,7 +63,7 @@ class LBFGS:
     Raises
     ------
     InvalidOptionError
-        A memory that is no count.
+        `memory` is not a positive integer.
 
     Examples
     --------

@@ -20,7 +20,7 @@ SLOW = 0.2
 """A step that leaves more than this share of the residual in L1 is slow."""
 
 SLOW_STEPS = 6
-"""So many slow steps in a row raise doubts, and again twice as many."""
+"""After this many consecutive slow steps feasibility is checked, and again after twice as many."""
 
 WORTH = 0.01
 """A step is to gain this share of the squared L1 residual at least: a sweep surely gains half of that square."""
@@ -106,7 +106,7 @@ def newton_step(space: NewtonSpace[P, D], warm_up: int, point: P, budget: Budget
 
 
 def best_step(space: NewtonSpace[P, D], point: P, residual_l1: float) -> tuple[P, float] | None:
-    """Return the Newton step and its gain, or one of those for raised masses where that gains next to nothing.
+    """Return the Newton step and its gain, or one of those for raised masses where that gains almost nothing.
 
     A direction that raised masses give is one of ascent too, for C diag(p) C^T has only grown.
     """

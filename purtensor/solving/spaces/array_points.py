@@ -28,7 +28,7 @@ _FIRST_CHUNK, _FIRST_READS = 64, 1 << 16
 
 
 class ArrayTrial(NamedTuple):
-    """See `Trial`; the point is made when it is asked for."""
+    """See `Trial`; the point is made on request."""
 
     slope: float
     loss: float

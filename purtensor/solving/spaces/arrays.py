@@ -119,7 +119,7 @@ class ArraySpace(ArrayPoints):
             exact = exact_change(self.problem, basis, point.masses, met.moves)
             if exact is not None:
                 moves, rest = exact
-                # masses that underflowed to 0 count as none only where p^ has next to nothing too
+                # masses that underflowed to 0 count as none only where p^ has almost nothing too
                 lost = point.masses == 0.0
                 served = float((np.abs(moves[lost]) + rest[lost]).max(initial=0.0)) <= _LOST * self.total
                 found = self._proof(point, moves, met.potentials, rest)._replace(feasible=served)

@@ -75,7 +75,7 @@ class ProductSpace:
         return Iterate(np.empty(0), np.empty(0), self.sweeps)
 
     def step(self, solver: IPF | Automatic, point: Iterate, budget: Budget) -> Step[Iterate]:
-        """Return a step of sweeps; refused where another method is to go on, or masses are in the base's place."""
+        """Return a step of sweeps; refused where another method is to continue, or masses are in the base's place."""
         if self.found is not None:
             raise NotOfProduct
         if isinstance(solver, IPF):
@@ -163,7 +163,7 @@ class ProductSpace:
         return Masses(state.base, of_a, of_b, table, residual, float(found[:, 4].min()))
 
     def divergence(self) -> float:
-        """Return the divergence of the masses from the reference: the potentials, weighed by the sums of the masses."""
+        """Return the divergence from the reference: the sum of the potentials times the row sums of the masses."""
         found, state, now = self._ended(), self.sweeps.state, self.sweeps.now
         weights = self.sweeps.crossing.layout._replace(targets_a=found.of_a, targets_b=found.of_b)
         linear = self.sweeps.sum_rows(lambda begin, end: linear_of_blocks(weights, state, now, begin, end))
@@ -177,7 +177,7 @@ class ProductSpace:
         return self.found
 
     def write(self, cells: FloatArray) -> None:
-        """Write the masses, in the units of the targets as they came, into an array of shape (I, J, slabs)."""
+        """Write the masses, in the units of the targets as given, into an array of shape (I, J, slabs)."""
         masses, scale, (flat, starts) = self._ended().cells, 2.0**self.product.exponent, flattened(cells)
         for_each_chunk(
             lambda _, begin, end: leave_blocks(masses, scale, begin, end, cells.shape[2], starts, flat),

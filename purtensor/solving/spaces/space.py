@@ -6,7 +6,7 @@ measured there, and the memory of the solver that led to it. Counts, times and t
 (`purtensor.solving.run_state.State`).
 
 Each protocol is a capability. A function that needs no more than `Space` runs in all spaces; Newton's method needs a
-`NewtonSpace`, proofs need a `CertifiableSpace`, and mypy refuses a space that lacks what is asked for.
+`NewtonSpace`, proofs need a `CertifiableSpace`, and mypy refuses a space that lacks what is requested.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Answer:
     probabilities
         None where it only decides.
     decisions
-        The share of the profile's people with each decision; the likeliest response where None.
+        The share of the profile's people with each decision; the most likely response where None.
     """
 
     probabilities: FloatArray | None = None
@@ -65,7 +65,7 @@ def gap(population: Population, masses: FloatArray) -> float:
 
 
 def likeliest(chances: FloatArray) -> FloatArray:
-    """Return the likeliest response of each profile as decisions; the first of several."""
+    """Return the most likely response of each profile as decisions; the first of several."""
     return np.asarray(np.eye(chances.shape[1])[chances.argmax(axis=1)])
 
 

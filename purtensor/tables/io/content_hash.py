@@ -1,4 +1,4 @@
-"""A hash of what a dataset says, whatever file it comes out of."""
+"""A hash of the content of a dataset, independent of the file."""
 
 from __future__ import annotations
 

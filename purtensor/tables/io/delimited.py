@@ -35,14 +35,14 @@ _CHUNK = 1 << 13
 def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
     """Write a table as CSV: every profile that it stores, zeros included, in its order.
 
-    The last column is `count`, `probability` (total 1, not all whole) or `value` (what is no mass), to the last bit.
+    The last column is `count`, `probability` (total 1, not all whole) or `value` (what is not a mass), to the last bit.
     A CSV keeps neither the layout, nor `attrs`, nor categories without a row.
 
     Raises
     ------
     InvalidTableError
         Labels that would not come back as they are (the text '17', dates, fractions, mixtures), that are empty, or
-        that a spreadsheet would run as a formula; NetCDF keeps all of them. Values that are no numbers, or that have
+        that a spreadsheet would run as a formula; NetCDF keeps all of them. Values that are not numbers, or that have
         more digits than float64.
     """
     domain = domain_of(table)

@@ -28,12 +28,12 @@ STORE_MARK = "zarr.json"
 
 
 def require_file(path: str | os.PathLike[str], what: str = "a table") -> None:
-    """Refuse a path that is no plain file, or none that may be opened, before anything else is asked of it.
+    """Raise an error if a path is not a regular file or may not be opened.
 
     Parameters
     ----------
     what
-        What was looked for, as a noun with its article.
+        What was searched for, as a noun with its article.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def missing_folder(folder: Path, what: str) -> MissingFileError:
 
 
 def what_to_give(folder: Path) -> str:
-    """Return what to give in place of a folder, or of what is no store, as the end of a sentence."""
+    """Return advice for a folder, or for a path that is not a store, as the end of a sentence."""
     if folder.is_file():
         return ": it is a file, which can be read by purtensor.load or purtensor.tabulate"
     if (folder / STORE_MARK).is_file():
@@ -150,7 +150,7 @@ def _about(error: UnreadableFileError, name: str, number: int | None = None) -> 
 
 
 def _where(path: Path, what: str) -> str:
-    """Return where was looked for what, and what is there instead, as the end of a sentence."""
+    """Return what was expected where, and what exists instead, as the end of a sentence."""
     if ":/" in str(path):
         return f": {what} was expected, and nothing is read from a network: download it first"
     if path.is_symlink():

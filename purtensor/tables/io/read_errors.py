@@ -29,7 +29,7 @@ _AT_LEAST = 16 << 20
 
 @contextmanager
 def reading(path: str | os.PathLike[str], what: str = "a table") -> Iterator[None]:
-    """Turn whatever is raised while the file is read into an error of purtensor that names the file.
+    """Convert exceptions that are raised while a file is read into purtensor errors that name the file.
 
     A package that is missing stays the built-in error.
 
@@ -106,7 +106,7 @@ def first_line(path: Path, longest: int = 1 << 20) -> str:
     Raises
     ------
     FileFormatError
-        It is no text, damaged, or has no line end within `longest` characters.
+        It is not text, damaged, or has no line end within `longest` characters.
     """
     with (
         reading(path),
@@ -136,7 +136,7 @@ def require_even_rows(
     """Refuse a text file, compressed or not, with a row of more or fewer cells than its first line has.
 
     What reads tables in pieces or by column fills rows up, or cuts them, without a word, and cells with null characters
-    too. Empty lines are no rows; `skipped` lines before the names are none.
+    too. Empty lines are not rows; `skipped` lines before the names are none.
 
     Raises
     ------

@@ -24,7 +24,7 @@ _NUMBERS = "buif"
 
 
 def value_column(values: FloatArray) -> str:
-    """Return what the values of a table are called in files: count, probability, or value for what is no mass.
+    """Return what the values of a table are called in files: count, probability, or value for what is not a mass.
 
     They are probabilities when they sum to 1 and are not all whole, counts otherwise.
     """
@@ -42,7 +42,7 @@ def table_to_dataset(table: Table, prefix: str = "") -> xr.Dataset:
     Raises
     ------
     InvalidTableError
-        Values that are no numbers, or labels, names or entries of `attrs` that no file holds.
+        Values that are not numbers, or labels, names or entries of `attrs` that no file holds.
     """
     domain = domain_of(table)
     sparse = is_sparse(table)
@@ -80,7 +80,7 @@ def storable_values(table: Table) -> npt.NDArray[Any]:
     Raises
     ------
     InvalidTableError
-        They are no numbers, or have more digits than float64.
+        They are not numbers, or have more digits than float64.
     """
     values = np.asarray(table.values)
     if values.dtype.kind not in _NUMBERS:

@@ -181,7 +181,7 @@ def _find_delimiter(text: str, whole: bool, path: Path) -> str:
 
 
 def _rows(text: str, delimiter: str, most: int) -> list[list[str]]:
-    """Return the first rows of a text that are no empty lines; up to the first empty one."""
+    """Return the first rows of a text that are not empty lines; up to the first empty one."""
     rows: list[list[str]] = []
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):

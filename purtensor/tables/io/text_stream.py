@@ -26,7 +26,7 @@ class TextStream(io.RawIOBase):
     Raises
     ------
     FileFormatError
-        On reading: a null character, or bytes that are no text in the file's encoding.
+        On reading: a null character, or bytes that are not text in the file's encoding.
     """
 
     def __init__(self, source: Any, dialect: Dialect, path: str | os.PathLike[str]) -> None:

@@ -74,7 +74,7 @@ def labels_hash(labels: npt.NDArray[Any]) -> str:
 
 
 def code_dtype(size: int) -> np.dtype[np.unsignedinteger[Any]]:
-    """Return the type of the codes of an attribute with so many categories: its largest number is no code."""
+    """Return the type of the codes of an attribute with so many categories: its largest number is not a code."""
     return smallest_unsigned(size + 1)
 
 
@@ -147,7 +147,7 @@ def read_profiles(path: Path, begin: int, end: int) -> tuple[tuple[IntArray, ...
     StoreError
         A chunk is missing or damaged, or an array is not what it should be.
     InvalidTableError
-        A value that is no mass.
+        A value that is not a mass.
     """
     facts = read_facts(path)
     require_memory((end - begin) * 8 * (len(facts.sizes) + 2), f"reading {end - begin} profiles of {path}")
@@ -236,7 +236,7 @@ def _metadata(folder: Path, path: Path) -> dict[str, Any]:
 
 
 def _require_plain(folder: Path, path: Path, what: str) -> None:
-    """Refuse what is not there, and what is no plain file of the store: a link may point anywhere."""
+    """Refuse what is not there, and what is not a plain file of the store: a link may point anywhere."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:

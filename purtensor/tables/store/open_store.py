@@ -60,7 +60,7 @@ def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *,
     Raises
     ------
     InvalidTableError
-        A value that is no mass, pieces of different domains, or no piece at all.
+        A value that is not a mass, pieces of different domains, or no piece at all.
     InvalidOptionError
         A chunk of no profile.
     StoreError

@@ -66,7 +66,7 @@ class StoredTable:
         Raises
         ------
         InvalidTableError
-            A profile is stored twice, or a value is no mass.
+            A profile is stored twice, or a value is not a mass.
         TooLargeError
             It does not fit.
         StoreError
@@ -130,11 +130,11 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
     Raises
     ------
     InvalidOptionError
-        What is no path.
+        What is not a path.
     MissingStoreError
         Nothing is there.
     StoreError
-        It is no stored table, it is not whole, or it is encoded in a way that is not trusted.
+        It is not a stored table, it is not whole, or it is encoded in a way that is not trusted.
 
     Examples
     --------

@@ -25,7 +25,7 @@ from purtensor.solving.solvers.ipf.grouping import Merged
 from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
 
 SWEEPS_PER_FOLD = 50
-"""Scaling in place drifts off the exponential family by some 1.7e-16 per pass; a fold brings it back."""
+"""Scaling in place drifts off the exponential family by about 1.7e-16 per pass; a fold brings it back."""
 
 
 @dataclass(slots=True, eq=False)

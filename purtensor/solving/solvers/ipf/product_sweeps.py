@@ -51,7 +51,7 @@ class Product:
     cells
         Shape (I, J, slabs): the reference, a view of the caller's array.
     of_a, of_b
-        Shapes (I, 1, slabs) and (1, J, slabs): the targets of the constraints inside, as they came.
+        Shapes (I, 1, slabs) and (1, J, slabs): the targets of the constraints inside, as given.
     of_cells
         Shape (I, J): the targets of the third constraint, divided by 2^exponent; None where there is none.
     a, b, c
@@ -119,14 +119,14 @@ def blocked(cells: FloatArray, chunks: tuple[Chunk, ...], scale: float = 1.0) ->
         lambda n, begin, end: copy_blocks(flat, starts, cells.shape[2], scale, begin, end, base, found[n]), chunks
     )
     total, least = float(added_up(found)[0]), float(found[:, 1].min())
-    if not (least > _LOWEST * max(1.0, total) and total < _HIGHEST):  # also where one is no number
+    if not (least > _LOWEST * max(1.0, total) and total < _HIGHEST):  # also where one is not a number
         raise NotOfProduct
     return base, total
 
 
 @dataclass(slots=True, eq=False)
 class ProductSweeps(OnePass):
-    """One-pass sweeps whose base is the reference as it came: potentials begin at 0, factors are never folded in."""
+    """One-pass sweeps whose base is the reference as given: potentials begin at 0, factors are never folded in."""
 
     missed: float = field(default=math.inf)
 

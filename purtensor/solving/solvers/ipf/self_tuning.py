@@ -20,7 +20,7 @@ from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
 from purtensor.solving.problem import Problem
 
 PLAIN_SWEEPS = 10
-"""Made before the rate is looked at."""
+"""Made before the rate is examined."""
 
 _FAST = 0.5
 """A logarithm of the error that falls by more than this a sweep is left alone: over-relaxation gains little."""
@@ -88,14 +88,14 @@ class SelfTuning:
         return moved if not self._note else _noted(moved, self._note)
 
     def _ends_soon(self, problem: Problem, tolerance: float) -> bool:
-        """Tell whether plain sweeps seem to end before looking at the rate of so large a problem would pay."""
+        """Return whether plain sweeps seem to end before looking at the rate of so large a problem would pay."""
         if problem.index.size <= _DEAR or self.relaxation != 1.0 or not (0.0 < tolerance < 1.0 and self._residuals):
             return False
         fall = fall_per_sweep(self._residuals, self.done // 2)
         return fall > 0.0 and math.log(self._residuals[-1][1] / tolerance) <= _FEW_LEFT * self.done * fall
 
     def _choose(self, problem: Problem, iterate: Iterate) -> Iterate:
-        """Choose a relaxation, or give it up; return the point to go on from, without the state of other sweeps."""
+        """Choose a relaxation, or give it up; return the point to continue from, without the state of other sweeps."""
         rate = _decay_at(problem, iterate, self.order)
         chosen = young(rate) if 0.0 < rate < _FAST else 1.0
         self._look_at = 2 * max(self.done, PLAIN_SWEEPS)

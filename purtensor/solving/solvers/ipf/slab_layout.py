@@ -22,7 +22,7 @@ LARGEST_SLAB = 4096
 """Eight slabs of so many cells fill the second cache; larger ones gain nothing over one pass per constraint."""
 
 CELLS_PER_CHUNK = 1 << 19
-"""Some 0.4 ms of work: long against the call, short against a sweep that pays for threads."""
+"""About 0.4 ms of work: long against the call, short against a sweep that pays for threads."""
 
 SMALLEST_IN_CHUNKS = 1 << 20
 """From so many cells on sweeps are made chunk by chunk, on several threads where there are."""

@@ -74,7 +74,7 @@ class Sweeper(Protocol):
 
 
 def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
-    """Return the iterate after at most `budget.iterations` sweeps; its arrays are made when they are asked for."""
+    """Return the iterate after at most `budget.iterations` sweeps; its arrays are made on request."""
     goal = Goal(
         budget.residual * problem.total, budget.residual_l1 * problem.total, recorded_per_octave(problem), sweeper.start
     )

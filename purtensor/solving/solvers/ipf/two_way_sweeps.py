@@ -192,7 +192,7 @@ class TwoWaySweeps:
         self.done += 1
 
     def may_be_met(self, goal: Goal) -> bool:
-        """Return whether the row that missed most before meets the goal or is no number."""
+        """Return whether the row that missed most before meets the goal or is not a number."""
         one = slice(self.witness, self.witness + 1)
         found = np.empty(1)
         row_sums(self.base[one], self.v, 0, 1, found)
