@@ -193,6 +193,8 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
 
 def _stands_still(state: State[P], step: Step[P], begun: int) -> bool:
     """Return whether the residuals of a window of iterations were no better than those before, and note it."""
+    if not step.records and state.lines.last.iteration < state.iterations:  # judged, but not measured
+        return False
     records = step.records or [state.lines.last.record._replace(iteration=state.iterations - begun)]
     watch = state.standstill.reached
     stands = any(watch(begun + record.iteration, record.residual_l1, record.dual) for record in records)
