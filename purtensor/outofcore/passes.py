@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_own, read_packed, write_packed
 from purtensor.outofcore.part import Part, extend_from, read_part, reduce_to
 from purtensor.outofcore.slab_store import SlabStore, make_folders
+from purtensor.outofcore.tally import Tally
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.stopping import EMPTIED_SHARE
 
@@ -37,38 +38,6 @@ def open_part(store: SlabStore, number: int, token: str, outer: FloatArray) -> t
         potentials = read_own(store.state(token, number)).arrays["potentials"]
     potentials[part.outer_rows()] = outer
     return part, potentials
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tally:
-    """What passes over parts found.
-
-    Attributes
-    ----------
-    sums
-        Numbers and arrays that are added up.
-    largest
-        Numbers of which the largest counts.
-    logs
-        Logarithms of what is added up, for sums that may be as small as no float64 is.
-    """
-
-    sums: dict[str, Any] = field(default_factory=dict)
-    largest: dict[str, float] = field(default_factory=dict)
-    logs: dict[str, FloatArray] = field(default_factory=dict)
-
-
-def added(parts: list[Tally]) -> Tally:
-    """Return the tally of several: added from the left, NaN passing on."""
-    sums, largest, logs = dict(parts[0].sums), dict(parts[0].largest), dict(parts[0].logs)
-    for part in parts[1:]:
-        for name, terms in part.logs.items():
-            logs[name] = np.logaddexp(logs[name], terms)
-        for name, value in part.sums.items():
-            sums[name] = sums[name] + value
-        for name, value in part.largest.items():
-            largest[name] = float(np.maximum(largest[name], value))
-    return Tally(sums, largest, logs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,8 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.outofcore.engine import map_each, map_reduce
-from purtensor.outofcore.proof_passes import At, Closings, Grown, Met, grow, joined, move, prove
+from purtensor.outofcore.part_forests import At, Closings, Grown, Met, join_met
+from purtensor.outofcore.proof_passes import grow, move, prove
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots, verified_inverse
 from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
@@ -93,13 +94,13 @@ def _invert(at: At, kept: BoolArray, grown: list[Grown]) -> StoredBasis | None:
 def stored_sums(basis: StoredBasis, change: str, total: float) -> Sums:
     """Return what a change of the basis's point proves, the basis taking what it leaves of the misses."""
     at = basis.at._replace(change=change)
-    met = map_reduce(move, joined, at.store.parts, at, None, basis.closings)
+    met = map_reduce(move, join_met, at.store.parts, at, None, basis.closings)
     found = _prove(at, basis, met, total)
     for _ in range(_MOST_ROUTED):
         if found.feasible and found.rest <= _LITTLE * found.distance:
             break
         values = basis.inverse @ (_coupled_misses(at, met)[0] - met.next)[basis.kept]
-        met = map_reduce(move, joined, at.store.parts, at, values, basis.closings)
+        met = map_reduce(move, join_met, at.store.parts, at, values, basis.closings)
         better = _prove(at, basis, met, total)
         if not better.rest < found.rest:
             break

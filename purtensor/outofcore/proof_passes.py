@@ -6,171 +6,21 @@ each row (notes/certificate.md, equations 6 to 9).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 import scipy.linalg
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof
 from purtensor.kernels.rank.forest import cycle_vectors
-from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, reach, route, tree_parents
+from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, tree_parents
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.part import Part
+from purtensor.outofcore.part_forests import BASIS, MOVES, At, Closings, Forest, Grown, Met, build_graph
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.restrict import touched_rows
 from purtensor.outofcore.slab_layout import structure_of
 from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots
-
-BASIS, MOVES = "change.basis", "change.moves"
-"""The states in which a part's forest lies, and where the moves of its masses."""
-
-Closings = Mapping[int, tuple[IntArray, IntArray]]
-"""For each part its profiles that close cycles, and which of the rows that couple the parts each one meets."""
-
-
-class At(NamedTuple):
-    """A point, scaled to the targets' total, and the state of the change that is made to it.
-
-    Attributes
-    ----------
-    pair, others
-        The one or two constraints within parts whose graph has the forests, and those that these do not imply.
-    extras, extra_count
-        For each part the rows of `others` that are to be met beside its forest, from which place on they count among
-        all such rows, and how many these are.
-    """
-
-    store: SlabStore
-    pair: tuple[int, ...]
-    others: tuple[int, ...]
-    extras: Mapping[int, tuple[int, IntArray]]
-    extra_count: int
-    token: str
-    outer: FloatArray
-    scale: float
-    change: str
-
-    def coupled(self, number: int, part: Part, rows: FloatArray) -> FloatArray:
-        """Return what a part says of the rows that cycles meet: of those beside all forests, and that couple parts."""
-        found = np.zeros(self.extra_count)
-        begin, own = self.extras[number]
-        found[begin : begin + len(own)] = rows[own]
-        return np.concatenate([found, rows[part.outer_rows()]])
-
-
-class Grown(NamedTuple):
-    """What a part has beside its forest.
-
-    Attributes
-    ----------
-    extras
-        The rows within the part that the forest does not meet.
-    weights, profiles, vectors
-        Profiles that close cycles: their masses, their numbers, and what the cycles sum to in the extra rows and in
-        the kept rows that couple the parts.
-    is_all
-        Whether there are no others to choose from.
-    """
-
-    extras: IntArray
-    weights: FloatArray
-    profiles: IntArray
-    vectors: IntArray
-    is_all: bool
-
-
-class Met(NamedTuple):
-    """What moves leave on the rows that cycles meet, over some parts.
-
-    Attributes
-    ----------
-    l1
-        The misses within the parts, one per constraint.
-    high, low, unsure
-        In twice the digits, and by how much they can be off: the misses within the parts, minus the sums of the others.
-    next, reach
-        What the forests' own answer to the misses within the parts adds to these rows, and no less than its sizes.
-    moved, mass
-        The sums of the moves and of the masses.
-    """
-
-    l1: FloatArray
-    high: FloatArray
-    low: FloatArray
-    unsure: FloatArray
-    next: FloatArray
-    reach: FloatArray
-    moved: float
-    mass: float
-
-
-def joined(parts: list[Met]) -> Met:
-    """Return what several parts leave together; what rounding takes from the high digits is kept in the low ones."""
-    total = parts[0]
-    for part in parts[1:]:
-        high = total.high + part.high
-        back = high - total.high
-        low = total.low + part.low + ((total.high - (high - back)) + (part.high - back))
-        unsure = total.unsure + part.unsure + 4.0 * UNIT * (np.abs(total.low) + np.abs(part.low) + UNIT * np.abs(high))
-        following, reached = total.next + part.next, total.reach + part.reach
-        moved, mass = total.moved + part.moved, total.mass + part.mass
-        total = Met(total.l1 + part.l1, high, low, unsure, following, reached, moved, mass)
-    return total
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Forest:
-    """A part's forest: the graph's nodes of each profile, and its leaves in the order in which they go."""
-
-    first: IntArray
-    second: IntArray
-    first_rows: int
-    nodes: int
-    edge: IntArray
-    leaf: IntArray
-    other: IntArray
-
-    @classmethod
-    def read(cls, at: At, number: int, part: Part) -> Forest:
-        """Return what `grow` has written."""
-        found = read_packed(at.store.state(BASIS, number)).arrays
-        return cls(*_graph(part, at.pair), found["edge"], found["leaf"], found["other"])
-
-    def missed(self, part: Part, pair: tuple[int, ...], rows: FloatArray) -> FloatArray:
-        """Return what the nodes miss, of what all rows miss."""
-        own = [rows[part.block(k)] for k in pair]
-        return np.concatenate([*own, np.zeros(self.nodes - sum(map(len, own)))])
-
-    def ends(self, profiles: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the two nodes of profiles."""
-        return self.first[profiles], self.first_rows + self.second[profiles]
-
-    def routed(self, nodes: FloatArray) -> FloatArray:
-        """Return changes of the masses that meet the misses of the nodes; these are used up."""
-        found = np.zeros(len(self.first))
-        route(self.edge, self.leaf, self.other, nodes, found)
-        return found
-
-    def reached(self, nodes: FloatArray) -> FloatArray:
-        """Return no less than the sizes of the changes for misses of these sizes; these are used up."""
-        found = np.zeros(len(self.first))
-        reach(self.edge, self.leaf, self.other, nodes, found)
-        return found * UPWARD
-
-
-def _graph(part: Part, pair: tuple[int, ...]) -> tuple[IntArray, IntArray, int, int]:
-    """Return the nodes of each profile in the graph of two constraints, how many are rows of the first, and how many.
-
-    The rows of one constraint alone hang on a node that is not a row.
-    """
-    sizes = [part.block(k).stop - part.block(k).start for k in pair]
-    first = part.index[pair[0]].astype(np.int64)
-    second = part.index[pair[1]].astype(np.int64) if len(sizes) > 1 else np.zeros_like(first)
-    return first, second, sizes[0], sizes[0] + (sizes[1] if len(sizes) > 1 else 1)
 
 
 def grow(number: int, at: At, most: int) -> Grown:
@@ -180,7 +30,7 @@ def grow(number: int, at: At, most: int) -> Grown:
     """
     part, potentials = open_part(at.store, number, at.token, at.outer)
     masses = at.scale * part.masses(potentials)
-    first, second, first_rows, nodes = _graph(part, at.pair)
+    first, second, first_rows, nodes = build_graph(part, at.pair)
     inside, edges, leader = np.zeros(len(masses), dtype=bool), np.empty(len(masses), dtype=np.int64), np.arange(nodes)
     count = heaviest_edges(masses, first, second, first_rows, part.form.slabs.slab_ptr, leader, inside, edges)
     is_root: BoolArray = leader == np.arange(nodes)

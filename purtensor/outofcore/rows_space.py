@@ -19,8 +19,8 @@ from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.line_search import curvature, largest_absolute
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.engine import map_reduce
-from purtensor.outofcore.passes import Tally, added
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
+from purtensor.outofcore.tally import Tally, add_tallies
 from purtensor.solving.iterate import Residual
 from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import Direction
@@ -138,7 +138,7 @@ class RowsSpace:
         return self.problem.chunks, self.problem.folder / "chunks", self.problem.offsets
 
     def _pass(self, task: Any, *arguments: Any) -> Tally:
-        tally: Tally = map_reduce(task, added, *self._chunks, *arguments)
+        tally: Tally = map_reduce(task, add_tallies, *self._chunks, *arguments)
         return tally
 
 

@@ -23,9 +23,11 @@ from purtensor.outofcore.checkpoint import PartsPoint, recall
 from purtensor.outofcore.coupling_rank import relations_of
 from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.part import extend_from
-from purtensor.outofcore.parts_space import Direction, PartsChange, PartsSpace
-from purtensor.outofcore.passes import START, Tally, added, open_part
+from purtensor.outofcore.parts_points import Direction
+from purtensor.outofcore.parts_space import PartsChange, PartsSpace
+from purtensor.outofcore.passes import START, open_part
 from purtensor.outofcore.slab_store import SlabStore
+from purtensor.outofcore.tally import Tally, add_tallies
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
@@ -62,7 +64,7 @@ class PartsEvidence(PartsSpace):
     def signs(self, point: PartsPoint, direction: Direction) -> Signs:
         """Return what a direction tells; what it costs to lower it, by the own rows of each part."""
         store = self.store
-        found = map_reduce(evidence_pass, added, store.parts, store, point.token, point.outer, direction.solved)
+        found = map_reduce(evidence_pass, add_tallies, store.parts, store, point.token, point.outer, direction.solved)
         largest, size = found.largest, float(np.abs(direction.solved).max(initial=0.0))
         return Signs(
             -largest["lowest"],

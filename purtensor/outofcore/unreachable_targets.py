@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from purtensor.errors import InfeasibleError
-from purtensor.outofcore.passes import Tally
 from purtensor.outofcore.slab_store import SlabStore
+from purtensor.outofcore.tally import Tally
 from purtensor.tables.coded import described
 from purtensor.tables.domain import Domain
 

@@ -251,7 +251,7 @@ def test_project__refuses_what_does_not_fit(tmp_path):
         refused(tmp_path / "b", table, pt.Marginal(pt.tabulate({"z": [1]})))
     with pytest.raises(pt.InvalidOptionError, match="Newton"):
         refused(tmp_path / "c", table, good, solver=pt.GIS())
-    with pytest.raises(pt.InvalidOptionError, match="no relaxation"):
+    with pytest.raises(pt.InvalidOptionError, match="without relaxation"):
         refused(tmp_path / "d", table, good, solver=pt.IPF(relaxation=1.5))
 
 
