@@ -37,7 +37,7 @@ def as_categories(
     response, bins = arguments.response, bins_typed(arguments.bins)
     for name in bins:
         if name not in (response, *predictors):
-            raise UnknownAttributeError.among(name, [response, *predictors], "what is decided by, which --bins needs,")
+            raise UnknownAttributeError.among(name, [response, *predictors], "the set of columns to decide by")
     learned, asked = records.copy(), people.copy()
     masses = np.ones(len(records)) if arguments.weights is None else records[arguments.weights].to_numpy(np.float64)
     for name in (response, *predictors):

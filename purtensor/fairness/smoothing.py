@@ -53,7 +53,9 @@ class Smoothed(Shown):
 
     def summary(self) -> dict[str, str]:
         """Return the selection as named texts."""
-        predictors = "all predictors jointly" if self.order is None else f"at most {self.order} predictors jointly"
+        predictors = {None: "all predictors jointly", 1: "each predictor separately"}.get(
+            self.order, f"at most {self.order} predictors jointly"
+        )
         return {"the response depends on": predictors, "pseudo-count": f"{self.strength:.6g}"}
 
     def frames(self) -> dict[str, pd.DataFrame]:

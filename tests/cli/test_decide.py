@@ -212,7 +212,7 @@ def test_decide__smooth_chooses_how_much_the_data_are_simplified(
     frame.to_csv(people, index=False)
     found = decided(people, "--unprotected", "degree", "noise", "--reference", "smooth")
     told = capsys.readouterr().out
-    assert re.search(r"smoothed +the response depends on at most 1 predictors jointly, pseudo-count 1", told)
+    assert re.search(r"smoothed +the response depends on each predictor separately, pseudo-count 1", told)
     rates = (found["decision"] == "yes").groupby(found["sex"]).mean()
     assert rates.to_numpy() == pytest.approx(70 / 150, abs=0.06)
 
