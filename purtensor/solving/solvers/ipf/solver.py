@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from purtensor._options import is_count, is_number, items_of
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.engine import engine, runs_in_numpy, sweeps_in_numpy
@@ -23,6 +22,13 @@ from purtensor.solving.solvers.ipf.first_sweep import first_sweep, is_first
 from purtensor.solving.solvers.ipf.grouped_sweeps import MergedSweeps
 from purtensor.solving.solvers.ipf.grouping import forget_groups, merged_of
 from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
+from purtensor.solving.solvers.ipf.options import (
+    check_acceleration,
+    check_blocks,
+    check_order,
+    check_relaxation,
+    order_of,
+)
 from purtensor.solving.solvers.ipf.self_tuning import SelfTuning
 from purtensor.solving.solvers.ipf.slab_layout import crossing_of, forget_crossings
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
@@ -101,22 +107,18 @@ class IPF:
     blocks: Sequence[Sequence[int]] | Literal["auto"] | None = None
 
     def __post_init__(self) -> None:
-        if self.order is not None:
-            if not _are_positions(self.order):
-                raise InvalidOptionError(
-                    f"order must be the positions of the constraints, such as (2, 0, 1), got {self.order!r}"
-                )
-            object.__setattr__(self, "order", tuple(int(position) for position in self.order))  # equal, and hashable
-        self._check_relaxation()
-        depth = self.acceleration
-        if not (depth is None or (isinstance(depth, str) and depth == "anderson") or (is_count(depth) and depth >= 1)):
+        checked = {
+            "order": check_order(self.order),
+            "relaxation": check_relaxation(self.relaxation, self.acceleration),
+            "acceleration": check_acceleration(self.acceleration),
+            "blocks": check_blocks(self.blocks),
+        }
+        for name, value in checked.items():  # equal, and hashable
+            object.__setattr__(self, name, value)
+        if self.blocks is not None and (self.order, self.relaxation, self.acceleration) != (None, 1.0, None):
             raise InvalidOptionError(
-                f"acceleration must be None, 'anderson', or how many earlier sweeps to use, at least 1, got {depth!r}"
+                "blocks cannot be combined with order, relaxation or acceleration; they are used in the given order"
             )
-        if is_count(depth):
-            object.__setattr__(self, "acceleration", int(depth))
-        if self.blocks is not None:
-            self._check_blocks(self.blocks)
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget, *, prepare: bool = True) -> Step:
         """Return the iterate after at most `budget.iterations` sweeps; accelerated ones are made one at a time.
@@ -131,32 +133,6 @@ class IPF:
             step = self.step(problem, iterate, Budget(count, 0.0, 0.0), prepare=False)
             iterate, count = step.iterate, count - step.iterations
         return iterate
-
-    def _check_relaxation(self) -> None:
-        relaxation = self.relaxation
-        if isinstance(relaxation, str) and relaxation == "auto":
-            if self.acceleration is not None:
-                raise InvalidOptionError("relaxation='auto' cannot be combined with acceleration: give a number")
-            return
-        if not (is_number(relaxation) and 0.0 < relaxation < 2.0):
-            raise InvalidOptionError(
-                f"relaxation must be 'auto' or an exponent in (0, 2), 1 for none, got {relaxation!r}"
-            )
-        object.__setattr__(self, "relaxation", float(relaxation))
-
-    def _check_blocks(self, blocks: Any) -> None:
-        if self.order is not None or self.relaxation != 1.0 or self.acceleration is not None:
-            raise InvalidOptionError(
-                "blocks cannot be combined with order, relaxation or acceleration; they are used in the given order"
-            )
-        if isinstance(blocks, str) and blocks == "auto":
-            return
-        groups = items_of(blocks)
-        if not groups or not all(_are_positions(group) and len(group) for group in groups):
-            raise InvalidOptionError(
-                f"blocks must be 'auto' or groups of positions of constraints, such as [(0,), (1, 2)], got {blocks!r}"
-            )
-        object.__setattr__(self, "blocks", tuple(tuple(int(k) for k in group) for group in groups))
 
     def _blocks_step(self, problem: Problem, iterate: Iterate) -> Step:
         state = iterate.memory
@@ -183,7 +159,7 @@ class IPF:
                     return self._step(problem, iterate.with_memory(None), budget, few=few)
             budget = replace(budget, iterations=min(budget.iterations, most))
         if problem.emptied is not None and is_first(problem, iterate):
-            return first_sweep(problem, problem.emptied, iterate, self._checked_order(len(problem.index)))
+            return first_sweep(problem, problem.emptied, iterate, order_of(self.order, len(problem.index)))
         if self.acceleration is None:
             sweeper = self._sweeper(problem, iterate, few=few)
             return self._sweep(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
@@ -199,7 +175,7 @@ class IPF:
     def _tuning(self, problem: Problem, iterate: Iterate) -> SelfTuning:
         if isinstance(iterate.memory, SelfTuning):
             return iterate.memory
-        order = tuple(self._checked_order(len(problem.index)).tolist())
+        order = tuple(order_of(self.order, len(problem.index)).tolist())
         return SelfTuning(order, lambda relaxation: IPF(order, relaxation).step)
 
     def _sweeper(self, problem: Problem, iterate: Iterate, *, few: bool) -> Sweepers | None:
@@ -208,7 +184,7 @@ class IPF:
             return iterate.memory
         if isinstance(iterate.memory, _Sweeping):
             return None
-        checked = self._checked_order(len(problem.index))
+        checked = order_of(self.order, len(problem.index))
         order = tuple(checked.tolist())
         two_way = None if few or self._exponent != 1.0 or runs_in_numpy() else two_way_of(problem, order)
         found = None if two_way is None else TwoWaySweeps.at(problem, two_way, iterate.potentials)
@@ -225,7 +201,7 @@ class IPF:
         return None if merged is None else MergedSweeps.at(problem, merged, iterate.potentials)
 
     def _sweep_in_logarithms(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
-        order = self._checked_order(len(problem.index))
+        order = order_of(self.order, len(problem.index))
         sweeper = InLogarithms.at(problem, order, iterate.potentials, self._exponent)
         return step_of(problem, sweeper, budget)
 
@@ -264,7 +240,7 @@ class IPF:
         return Step(moved, sweeps, made, stalled=stalled, judged=True)
 
     def _start(self, problem: Problem, iterate: Iterate) -> _Sweeping:
-        order = self._checked_order(len(problem.index))
+        order = order_of(self.order, len(problem.index))
         rows = problem.system.rows
         sums = np.empty(rows)
         sum_rows(iterate.masses, problem.index[order[0]], sums[problem.system.block(order[0])])
@@ -278,16 +254,6 @@ class IPF:
             not runs_in_numpy(),
         )
 
-    def _checked_order(self, constraints: int) -> IntArray:
-        if self.order is None:
-            return np.arange(constraints)
-        order: Any = self.order
-        if sorted(order) != list(range(constraints)):
-            raise InvalidOptionError(
-                f"order must be a permutation of 0 .. {constraints - 1}, one number per constraint, got {tuple(order)}"
-            )
-        return np.array(order, dtype=np.int64)
-
 
 def forget_layouts(problem: Problem) -> None:
     """Drop what is kept of a problem for its sweeps, where no more are to be made."""
@@ -300,12 +266,6 @@ def _is_compiled(memory: Any) -> bool:
     if isinstance(memory, _Sweeping):
         return memory.is_compiled
     return isinstance(memory, _SWEEPERS)
-
-
-def _are_positions(order: object) -> bool:
-    if isinstance(order, np.ndarray):
-        order = order.tolist()  # of no axis, a number
-    return isinstance(order, Sequence) and not isinstance(order, str | bytes) and all(map(is_count, order))
 
 
 def sweep_arithmetic(problem: Problem, memory: Any) -> float:
