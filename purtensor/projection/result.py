@@ -15,10 +15,10 @@ from purtensor._typing import Table, TableT
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.derivatives import Derivatives, Gradient
-from purtensor.projection.evidence import Evidence
+from purtensor.projection.evidence import Evidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
 from purtensor.projection.log_reference import IN_MASS, support_of
-from purtensor.projection.solved import in_its_engine, solved_arrays, solved_point
+from purtensor.projection.solved import gathered_point, in_its_engine, solved_arrays, solved_point
 from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.termination import Termination
@@ -161,13 +161,20 @@ class Projection(Shown, Generic[TableT]):
 
         Computed on request, at the cost of some Newton iterations and of an array of profiles times the rows
         beside those of two constraints. It is inf where nothing is proved: far from convergence, for more than
-        2 10^7 entries of that array, and for tables on disk and rows of other kinds (notes/log_ratio.md).
+        2 10^7 entries of that array, for rows of other kinds, and for tables on disk that memory does not hold or
+        whose targets are sums of fractions on disk (notes/log_ratio.md).
         """
-        on_disk = not isinstance(self.reference, Table)
-        if on_disk or self.is_general or self.termination is Termination.INFEASIBLE:
+        result = cast("Projection[Any]", self)
+        if self.is_general or self.termination is Termination.INFEASIBLE:
             return float("inf")
-        labelled, point = solved_point(cast("Projection[Any]", self))
-        return log_ratio_bound(ArraySpace(labelled.arrays), point)
+        in_memory, again = isinstance(self.reference, Table), not isinstance(self.evidence, SolverEvidence)
+        if again and not self.bound < float("inf") and not (in_memory and bool(result.table.all())):
+            return float("inf")  # zeros of the table may be none of the exact projection
+        found = (*solved_point(result), 0.0) if in_memory else gathered_point(result)
+        if found is None:
+            return float("inf")
+        labelled, point, apart = found
+        return log_ratio_bound(ArraySpace(labelled.arrays), point) + apart
 
     @in_its_engine
     def jvp(self, targets: Sequence[Table | None] | None = None, log_reference: Table | None = None) -> Table:

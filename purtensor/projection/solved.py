@@ -9,17 +9,24 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from purtensor._typing import FloatArray
+from purtensor.constraints.marginals import StoredMarginal
 from purtensor.kernels.engine import engine_for
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.log_reference import IN_MASS, problem_of
 from purtensor.solving.iterate import Iterate, iterate_at
-from purtensor.solving.problem import LabelledProblem
+from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.tables.coded import encode
+from purtensor.tables.memory import available_memory
+from purtensor.tables.values_at import look_up
 
 if TYPE_CHECKING:
     from purtensor.projection.result import Projection
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_BYTES_OF_A_PROFILE = 1000
+_LARGEST_WHOLE = 2.0**53
 
 
 def in_its_engine(function: Function) -> Function:
@@ -38,6 +45,35 @@ def solved_arrays(result: Projection[Any]) -> tuple[LabelledProblem, FloatArray]
     """Return the problem that was solved, on its face where there is one, and the masses of the projection."""
     labelled, point = solved_point(result)
     return labelled, point.masses
+
+
+def gathered_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate, float] | None:
+    """Return the problem of a projection on disk in memory, its point, and how far that is from the table, in nats.
+
+    None where memory does not hold it, or where targets are sums of a stored table's fractions: these depend on the
+    order in which they are added, and the problem in memory would be another one.
+    """
+    if result.reference.profiles * _BYTES_OF_A_PROFILE > available_memory():
+        return None
+    stored = [own.table for own in result.constraints if isinstance(own, StoredMarginal)]
+    if not all(_is_whole(table.to_table().values) for table in stored):
+        return None
+    reference = result.reference.to_table()
+    coded = encode(reference)
+    table = look_up(result.table.to_table(), coded.domain, coded.codes)
+    values = np.zeros(reference.size)
+    values[coded.positions] = np.where(table > 0, coded.values, 0)
+    constraints = [own.in_memory() if isinstance(own, StoredMarginal) else own for own in result.constraints]
+    labelled = build_problem(reference.copy(data=values.reshape(reference.shape)), constraints)
+    point = iterate_at(labelled.arrays, potentials_from(labelled, result.potentials))
+    masses = np.ldexp(point.masses, labelled.target_exponent)
+    with np.errstate(all="ignore"):
+        apart = float(np.abs(np.log(table[table > 0][labelled.profiles] / masses)).max())
+    return labelled, point, apart + 4 * float(np.finfo(np.float64).eps)
+
+
+def _is_whole(values: FloatArray) -> bool:
+    return bool(np.all(values == np.rint(values)) and values.sum() < _LARGEST_WHOLE)
 
 
 def solved_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate]:

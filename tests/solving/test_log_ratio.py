@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
+import dask
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -14,7 +15,7 @@ from purtensor.solving.basis import heaviest_basis
 from purtensor.solving.log_ratio import _least_root, projection_norm
 from tests import oracles
 from tests.constraints.exact import dense_matrix
-from tests.laws.fuzz_bounds import posed
+from tests.laws.fuzz_problems import posed
 from tests.solving.drawn import labelled_problem, random_arrays
 
 SEEDS = 20_000 if settings.get_current_profile_name() == "thorough" else 60
@@ -97,3 +98,31 @@ def test_log_ratio_bound__is_the_same_of_a_result_that_was_saved(tmp_path):
     result = pt.project(reference, constraints)
     pt.save(result, tmp_path / "r.nc")
     assert pt.load(tmp_path / "r.nc").log_ratio_bound == pytest.approx(result.log_ratio_bound, rel=0.5, abs=1e-11)
+
+
+def stored_case(case, folder):
+    reference, constraints = labelled_problem(case)
+    return reference, pt.store_table(reference, folder / "t.zarr"), constraints
+
+
+@pytest.mark.parametrize("case", ["PUR", "PUR without regularisation", "no freedom left"])
+def test_log_ratio_bound__of_a_table_on_disk_is_that_of_one_in_memory(case, tmp_path):
+    pytest.importorskip("zarr")
+    reference, stored, constraints = stored_case(case, tmp_path)
+    with dask.config.set({"scheduler": "synchronous"}):
+        result = pt.project(stored, constraints, tolerance=1e-9)
+        found = result.log_ratio_bound
+    exact = pt.project(reference, constraints, tolerance=1e-14, on_failure="return")
+    one, other = (oracles.masses_of(table) for table in (result.table.to_table(), exact.table))
+    farthest = max(abs(math.log(other[profile] / mass)) for profile, mass in one.items())
+    assert farthest - exact.log_ratio_bound <= found <= 2 * farthest + 1e-7
+
+
+def test_log_ratio_bound__on_disk_is_infinite_where_targets_are_sums_of_fractions(tmp_path):
+    pytest.importorskip("zarr")
+    reference, stored, _ = stored_case("PUR", tmp_path)
+    goal = pt.store_table(reference * 1.1, tmp_path / "goal.zarr")
+    with dask.config.set({"scheduler": "synchronous"}):
+        result = pt.project(stored, pt.marginals_of(goal, [("y", "x"), ("s", "x")]))
+        assert result.certified
+        assert result.log_ratio_bound == math.inf
