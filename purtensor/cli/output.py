@@ -92,7 +92,9 @@ def show_facts(title: str, facts: Mapping[str, str]) -> None:
     if collected is not None:
         collected[title] = told
         return
-    width = max((len(name) for name in told), default=0)
+    if not told:
+        return
+    width = max(map(len, told))
     print(printable(f"\n{title}"))
     for name, text in told.items():
         print(printable(f"  {name:<{width}}  {text}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from purtensor.cli.records import read_frame, weight_column
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, UnknownAttributeError, UnknownCategoryError
 from purtensor.records.as_table import as_table
+from purtensor.records.bins import bins_in
 from purtensor.tables.domain import PROFILE
 
 SHARES, PER_CENT, COUNTS = "shares", "per cent", "counts"
@@ -32,13 +34,14 @@ def run(arguments: argparse.Namespace) -> None:
         )
     design = weight_column(list(sample.columns), arguments.weights, arguments.file.name)
     targets = {path: as_table(read_frame(path, arguments)) for path in arguments.targets}
+    binned = sample.assign(**_in_bins(sample, targets.values()))
     for path, target in targets.items():
-        _require_labels(target, sample, path, arguments.file)
+        _require_labels(target, binned, path, arguments.file)
     kinds = {path: _kind(target) for path, target in targets.items()}
     total = _total(arguments, sample, design, targets, kinds)
     marginals = [Marginal(_scaled(target, kinds[path], total)) for path, target in targets.items()]
     found = calibrate(
-        sample,
+        binned,
         marginals,
         weights=design,
         bounds=arguments.bounds,
@@ -53,7 +56,19 @@ def run(arguments: argparse.Namespace) -> None:
     }
     show_facts("targets", {**told, "total of the weights": f"{total:,.10g}"})
     show_facts("weights", {**found.summary(), "written to": str(arguments.out)})
-    _show(marginals, sample, design, found.array)
+    _show(marginals, binned, design, found.array)
+
+
+def _in_bins(sample: pd.DataFrame, targets: Iterable[Table]) -> dict[str, pd.Series]:
+    """Return the columns of numbers for which targets have bins, such as <30, 30-44, >=45, in these bins."""
+    found: dict[str, pd.Series] = {}
+    for target in targets:
+        for name, bins in bins_in(target).items():
+            if name in sample and pd.api.types.is_numeric_dtype(sample[name]):
+                factor = bins.factor(sample[name].to_numpy(dtype=np.float64, na_value=np.nan))
+                labels = np.array([*bins.labels, None], dtype=object)  # None for the code -1 of a gap
+                found[name] = pd.Series(labels[factor.codes], index=sample.index)
+    return found
 
 
 def _require_labels(target: Table, sample: pd.DataFrame, path: Path, file: Path) -> None:

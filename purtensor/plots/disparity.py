@@ -75,6 +75,10 @@ def plot_disparity_ratios(
     return axes
 
 
+_LABEL = 0.075
+"""The width of a label with its distance from the dot, as a share of the axis."""
+
+
 def _new_axes(groups: int, distributions: int) -> Axes:
     height = 1.4 + 0.25 * groups * (distributions + 1.4)
     return new_figure(8.4, height).add_subplot()
@@ -125,6 +129,8 @@ def _draw_distribution(
         # beside the dot and its bar, on the side away from parity
         shift, side = (-8, "right") if value <= 1 else (8, "left")
         end = value - bar if value <= 1 else value + bar
+        if FOUR_FIFTHS <= end < FOUR_FIFTHS + _LABEL * axes.get_xlim()[1]:  # it would lie on that line
+            end, shift, side = max(1.0, value + bar), 8, "left"
         axes.annotate(
             f"{value:.3f}",
             (end, height),

@@ -79,14 +79,16 @@ def bins_in(table: Any) -> dict[str, Bins]:
 
 
 def bins_labelled(labels: Iterable[Any]) -> Bins | None:
-    """Return the bins that have such labels, in their order; None where they are not bins."""
-    texts = tuple(label for label in labels if label != MISSING_CATEGORY)
+    """Return the bins that have such labels, whatever their order; None where they are no bins."""
+    texts = [label for label in labels if label != MISSING_CATEGORY]
     if len(texts) < 2 or not all(isinstance(text, str) for text in texts):
         return None
-    begins = [_BEGINS.fullmatch(text) for text in texts[1:]]
-    edges = tuple(float(begin["edge"]) for begin in begins if begin is not None)
-    spelled = (year_labels, bin_labels) if len(edges) == len(begins) else ()
-    return next((Bins(edges, texts) for labels_of in spelled if tuple(labels_of(edges)) == texts), None)
+    begins = [(_BEGINS.fullmatch(text), text) for text in texts if not text.startswith("<")]
+    if len(begins) != len(texts) - 1 or not all(begin for begin, _ in begins):
+        return None
+    edges = tuple(sorted(float(begin["edge"]) for begin, _ in begins if begin))
+    made = (tuple(labels_of(edges)) for labels_of in (year_labels, bin_labels))
+    return next((Bins(edges, own) for own in made if set(own) == set(texts)), None)
 
 
 def make_bins(spec: BinSpec, attribute: str, numbers: FloatArray, masses: FloatArray) -> Bins:

@@ -83,7 +83,7 @@ def disparities(
             row["se before"] = ratio * math.sqrt(sum((1 - p) / p / own for p, own in masses) / size)
         row["after"] = float(after.sel(at).item())
         if deviations is not None:
-            row["se after"] = float(deviations.sel(at).item())
+            row["se after"] = round(float(deviations.sel(at).item()), 9)  # below is rounding: 0 where parity holds
         rows.append(row)
     return pd.DataFrame(rows), told
 

@@ -44,6 +44,17 @@ def test_rake__meets_per_cent_and_counts_together(people, capsys):
         assert told in printed
 
 
+def test_rake__counts_numbers_of_the_sample_in_the_bins_of_a_target(people):
+    ages = 18 + np.arange(200) % 60
+    people.assign(age=ages).to_csv("people.csv", index=False)
+    Path("age.csv").write_text("age,n\n<30,300\n30-49,250\n>=50,450\n")
+    assert main(["rake", "people.csv", "--targets", "age.csv", "sex.csv", "--out", "w.csv"]) == 0
+    written = pd.read_csv("w.csv")
+    assert written["age"].tolist() == ages.tolist()
+    sums = written["weight"].groupby(pd.cut(written["age"], [0, 29, 49, 99], labels=False)).sum()
+    assert sums.tolist() == pytest.approx([300, 250, 450])
+
+
 def test_rake__shares_take_the_total_of_the_design_weights_or_that_asked_for(people):
     people.assign(w=1.5).to_csv("people.csv", index=False)
     words = ["rake", "people.csv", "--targets", "sex.csv", "--weights", "w", "--out", "w.parquet"]
