@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _compare(arguments, executor)
         from purtensor.cli.rate_study import write_study  # needs matplotlib, which a comparison does not
 
-        for problem in arguments.problems or ["b"]:
+        for problem in (arguments.problems or ["b"])[: 1 if arguments.study == "atlas" else None]:
             ending = write_study(arguments.study, problem, arguments.out, executor)
             if ending != DONE:
                 return ending

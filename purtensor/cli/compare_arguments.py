@@ -22,7 +22,7 @@ PEERS = (
 )
 """The names of the peers, without importing them."""
 
-STUDIES = ("lambda", "size", "granularity")
+STUDIES = ("lambda", "size", "granularity", "atlas")
 """The names of the studies of convergence rates, without importing them."""
 
 

@@ -1,4 +1,4 @@
-"""`purtensor compare --study`: how many sweeps PUR needs against lambda, the number of records, or granularity."""
+"""`purtensor compare --study`: sweeps of PUR against lambda, the number of records, or granularity; the atlas."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pandas as pd
 from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
+from purtensor.plots.atlas import plot_atlas
 from purtensor.plots.rates import plot_rates
 from purtensor.plots.save_figure import save_figure
+from purtensor.studies.atlas import atlas, laws, powers
 from purtensor.studies.rate_studies import MOST_SWEEPS, STUDIES, TOLERANCES, study_rate
 
 
@@ -20,6 +22,8 @@ def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int
 
     After Ctrl-C that is what was done until then.
     """
+    if name == "atlas":
+        return _write_atlas(out)
     study = STUDIES[name]
     with bar(f"study {name}", len(study.values)) as shown:
         found = study_rate(name, problem=problem, values=study.values, executor=executor, on_value=shown.done)
@@ -34,6 +38,21 @@ def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int
     written = {"numbers": path.name, "figure": ", ".join(file.name for file in drawn), "interrupted": interrupted}
     show_facts(f"written to {out}", written)
     return INTERRUPTED if interrupted else DONE
+
+
+def _write_atlas(out: Path) -> int:
+    """Print the laws of the atlas of rates, write it whole, and draw it; it was computed once, and has no problem."""
+    told = atlas()
+    found, power = laws(told), powers(told)
+    out.mkdir(parents=True, exist_ok=True)
+    for frame, file in ((told, "atlas.csv"), (found, "atlas_laws.csv"), (power, "atlas_powers.csv")):
+        write_frame(frame, out / file)
+    drawn = save_figure(plot_atlas(told, power), out / "atlas", title="The atlas of rates")
+    rows = [tuple(f"{value:,.3g}" for value in line) for line in found.itertuples(index=False)]
+    show_table(f"the atlas: {len(told):,} small PUR problems", tuple(found.columns), rows)
+    numbers = "atlas.csv, atlas_laws.csv, atlas_powers.csv"
+    show_facts(f"written to {out}", {"numbers": numbers, "figure": ", ".join(file.name for file in drawn)})
+    return DONE
 
 
 def show_study(found: pd.DataFrame, title: str) -> None:

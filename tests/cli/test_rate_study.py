@@ -49,3 +49,11 @@ def test_write_study__after_ctrl_c_writes_what_was_done(
     assert sorted(set(pd.read_csv(tmp_path / "lambda_a.csv")["value"])) == [1e-2, 1.0]
     assert main(["compare", "a", "b", "--study", "lambda", "--out", str(tmp_path / "both")]) == INTERRUPTED
     assert not list((tmp_path / "both").glob("lambda_b*"))
+
+
+def test_atlas__is_written_and_drawn(tmp_path):
+    out = tmp_path / "atlas"
+    assert main(["compare", "--study", "atlas", "--out", str(out)]) == 0
+    assert len(pd.read_csv(out / "atlas.csv")) == 12_096
+    assert pd.read_csv(out / "atlas_laws.csv")["strength"].tolist() == [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0]
+    assert (out / "atlas.svg").stat().st_size > 10_000
