@@ -17,21 +17,18 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.disparity import utility_error
 from purtensor.fairness.errors_on_others import errors_on_others
 from purtensor.fairness.predict import predict
-from purtensor.fairness.pur import pur
 from purtensor.fairness.rates import FOUR_FIFTHS
 from purtensor.information import kl_divergence
 from purtensor.projection.executing import Failure
-from purtensor.projection.interruption import interrupting
-from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.studies.adult_bootstrap import bootstrap_errors
 from purtensor.studies.adult_drawn import Drawing, Splits, learn, others, reference, simulated_splits
 from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE, RESPONSE, ratios
-from purtensor.studies.adult_study import DISTRIBUTIONS, QUESTIONS, AdultStudy, Cost, Disparity
+from purtensor.studies.adult_study import DISTRIBUTIONS, QUESTIONS, AdultStudy, Cost, Disparity, project_adult
 from purtensor.studies.population import DRAWN_FROM, UNSEEN, Population, population_of
-from purtensor.studies.sampling_errors import by_profile, errors_of
-from purtensor.tables.regularize import empirical, regularize, uniform
+from purtensor.studies.sampling_errors import errors_of
+from purtensor.tables.regularize import empirical, regularize
 
 
 def study_adult(
@@ -89,7 +86,7 @@ def study_adult(
     projections = {}
     for name in QUESTIONS:
         on_step(f"projecting onto {name}")
-        projections[name] = project_adult(f, name)
+        projections[name] = project_adult(f, name, solver=IPF())  # the paper's solver
     distributions = {DATA: f, **{name: projection.table for name, projection in projections.items()}}
     predictions = {
         (name, split): predict(table, data, response=RESPONSE, unseen=unseen)
@@ -146,14 +143,6 @@ def study_adult(
     )
 
 
-def project_adult(f: Table, name: str) -> Projection:
-    """Return one of the study's projections of f: "P", "PU", "PUR" or "MaxEnt"."""
-    conditions, reference = QUESTIONS[name]
-    constraints = pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
-    with interrupting():
-        return project(f if reference == DATA else uniform(f), constraints, solver=IPF())  # the paper's solver
-
-
 def _drawn_disparities(learned: Mapping[str, FloatArray], population: Population) -> Iterator[Disparity]:
     """Yield mean and standard deviation of the disparity ratios of generated data, and of forests trained on them."""
     for sample, values in learned.items():
@@ -198,8 +187,8 @@ def _standard_errors(
             "test": errors_on_others(known, test, ratio=True, **compared),
         }
         for where, found in samples.items():
-            of_profiles = by_profile(found)
-            told.update({(name, where, group): of_profiles[POSITIVE, *group] for _, group in others(population)})
+            of_profiles = found.to_series()
+            told.update({(name, where, group): float(of_profiles[POSITIVE, *group]) for _, group in others(population)})
     return told
 
 

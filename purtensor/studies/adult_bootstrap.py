@@ -7,15 +7,12 @@ from dataclasses import dataclass
 
 from purtensor._typing import FloatArray, Table
 from purtensor.fairness.predict import predict
-from purtensor.fairness.pur import pur
-from purtensor.projection.interruption import interrupting
-from purtensor.projection.project import project
 from purtensor.sampling.bootstrap import bootstrap
 from purtensor.studies.adult_drawn import Drawing, others
 from purtensor.studies.adult_question import DATA, PROTECTED, RESPONSE, ratios
-from purtensor.studies.adult_study import QUESTIONS
+from purtensor.studies.adult_study import QUESTIONS, project_adult
 from purtensor.studies.population import population_of
-from purtensor.tables.regularize import regularize, uniform
+from purtensor.tables.regularize import regularize
 
 TOLERANCE = 1e-8
 """Far below the noise that is measured."""
@@ -38,11 +35,8 @@ class PredictedRatios:
         """Return the ratios."""
         f = regularize(train, self.strength, response=RESPONSE)
         tables = {DATA: f}
-        for name, (conditions, reference) in QUESTIONS.items():
-            constraints = pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
-            start = f if reference == DATA else uniform(f)
-            with interrupting():
-                tables[name] = project(start, constraints, tolerance=TOLERANCE, certificate=False).table
+        for name in QUESTIONS:
+            tables[name] = project_adult(f, name, tolerance=TOLERANCE, certificate=False).table
         return {
             (name, *map(str, group)): ratio
             for name, table in tables.items()

@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from purtensor._typing import FloatArray, Table
+from purtensor.fairness.pur import pur
 from purtensor.projection.executing import Failure
+from purtensor.projection.interruption import interrupting
+from purtensor.projection.project import project
 from purtensor.projection.result import Projection
-from purtensor.studies.adult_question import DATA, MAX_ENT
+from purtensor.studies.adult_question import DATA, MAX_ENT, PROTECTED, RESPONSE
+from purtensor.tables.regularize import uniform
 
 QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {"P": ("P", DATA), "PU": ("PU", DATA), "PUR": ("PUR", DATA), MAX_ENT: ("PUR", "uniform")}
 )
 """For each projection the conditions that hold and the reference that it stays close to."""
+
+
+def project_adult(f: Table, name: str, **options: Any) -> Projection:
+    """Return one of the study's projections of f, "P", "PU", "PUR" or "MaxEnt"; options are those of `project`."""
+    conditions, reference = QUESTIONS[name]
+    constraints = pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
+    with interrupting():
+        return project(f if reference == DATA else uniform(f), constraints, **options)
+
 
 DISTRIBUTIONS = (DATA, *QUESTIONS)
 

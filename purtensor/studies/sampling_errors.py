@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from purtensor._typing import Table
 from purtensor.fairness.pur import realism
@@ -39,9 +38,3 @@ def errors_of(
         itself = project(f, realism(f, response=response, protected=protected), certificate=False)
     found = {data: standard_errors(itself, size=size)}
     return found | {name: standard_errors(q, size=size, data=f) for name, q in projections.items()}
-
-
-def by_profile(table: Table) -> dict[tuple[Any, ...], float]:
-    """Return the values of a table over (response, protected) by their labels."""
-    values: dict[Any, float] = table.to_series().to_dict()
-    return values

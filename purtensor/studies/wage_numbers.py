@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.studies.claims import Means
 from purtensor.studies.members import failed_members
 from purtensor.studies.population import UNSEEN, regularized
-from purtensor.studies.sampling_errors import by_profile, errors_of
+from purtensor.studies.sampling_errors import errors_of
 from purtensor.studies.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
 from purtensor.studies.wage import PROTECTED, REFERENCE, RESPONSE, WageStudy, pair_masses
 from purtensor.tables.coded import domain_of
@@ -77,7 +78,8 @@ def own_disparities(study: WageStudy) -> pd.DataFrame:
         pairs = pair_masses(table, study.population)
         off = study.compared(pairs / pairs.sum(axis=0))
         known = found[name].attributable_disparity(response=RESPONSE, protected=PROTECTED, reference=REFERENCE)
-        errors = {tuple(map(str, profile)): error for profile, error in by_profile(known).items()}
+        own: dict[Any, float] = known.to_series().to_dict()
+        errors = {tuple(map(str, profile)): error for profile, error in own.items()}
         for y, response in enumerate(study.population.response_categories):
             for at, s in enumerate(study.others):
                 group = study.population.groups[s]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.studies.adult import project_adult, study_adult
+from purtensor.studies.adult import study_adult
 from purtensor.studies.adult_question import PROTECTED, RESPONSE, ratios
-from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, SAMPLES, AdultStudy
+from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, SAMPLES, AdultStudy, project_adult
 
 pytestmark = pytest.mark.slow
 
