@@ -263,7 +263,7 @@ def _kind(path: Path) -> str:
     if kind != ".parquet" and kind not in FOREIGN:
         hint = ELSEWHERE.get(kind)
         raise FileFormatError(
-            f"{path.name} is no file that is read here: give {KINDS}{f'; {hint}' if hint else ''}",
+            f"{path.name} has an unsupported file format: give {KINDS}{f'; {hint}' if hint else ''}",
             code="unknown-kind",
             where=str(path),
             expected=KINDS,

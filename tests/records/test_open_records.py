@@ -78,7 +78,7 @@ def test_open_records__other_kinds_of_files(tmp_path: Path) -> None:
 )
 def test_open_records__other_programs_files_are_refused_with_what_to_do(tmp_path: Path, ending: str, hint: str) -> None:
     path = written(tmp_path / f"a.{ending}", "x")
-    with pytest.raises(pt.errors.FileFormatError, match="is no file that is read here") as caught:
+    with pytest.raises(pt.errors.FileFormatError, match="has an unsupported file format") as caught:
         open_records(path)
     assert (caught.value.code, caught.value.got) == ("unknown-kind", f".{ending}")
     assert hint in (caught.value.hint or "")
