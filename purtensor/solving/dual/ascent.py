@@ -21,6 +21,7 @@ _SUFFICIENT = 1e-4
 _SHORTEST_STEP = 1e-9
 _STEADY_STEPS = 6
 _MOST_ROUNDS = 60
+_SLOWLY = 0.5
 _WIDEST = 1e3
 """Proximal widths beyond this many times mass over cost lose digits of the misses to rounding."""
 
@@ -75,7 +76,8 @@ class AscentOptions:
     """How an ascent goes: `sigma` is the first proximal width in units of the slack's own, grown tenfold a round.
 
     `softening` adds softening/2 |y|^2 to the dual, `once` ends after one proximal round, `slack` is where the proximal
-    terms begin. `step` takes the place of Newton's steps.
+    terms begin; with `sharp` these are so near to the answer that the first round already goes to the tolerance, and
+    rounds that hardly move them end. `step` takes the place of Newton's steps.
     """
 
     tolerance: float = 1e-13
@@ -83,6 +85,7 @@ class AscentOptions:
     sigma: float = 1.0
     softening: float = 0.0
     once: bool = False
+    sharp: bool = False
     slack: FloatArray | None = field(default=None, repr=False)
     step: Stepper | None = field(default=None, repr=False)
 
@@ -112,8 +115,8 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
         width = np.minimum(linear.upper - linear.lower, problem.mass)
         widest = _WIDEST * problem.mass / np.maximum(1.0, linear.cost)
     tolerance, sigma = options.tolerance, options.sigma
-    inner = tolerance if linear is None or options.once else max(tolerance, 1e-2)
-    used = rounds = 0
+    inner = tolerance if linear is None or options.once or options.sharp else max(tolerance, 1e-2)
+    used, rounds, last = 0, 0, np.inf
     while True:
         proximal = np.minimum(sigma * width, widest)
         columns = columns.anchored(anchor, proximal)
@@ -133,14 +136,21 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
         still = unrest <= 1e-13 * (1.0 + np.abs(potentials).max(initial=0.0))
         if inner <= tolerance and still:
             return Phase(point, Ending.CONVERGED, residual, rounds)
-        if rounds > _MOST_ROUNDS:
+        slow = options.sharp and rounds > 2 and unrest > _SLOWLY * last
+        if rounds > _MOST_ROUNDS or slow:
             return Phase(point, Ending.LIMIT, residual, rounds)
+        last = unrest
         inner, sigma = max(tolerance, 1e-3 * inner), 10.0 * sigma
 
 
 def _rounding(point: DualPoint) -> float:
     """Return below which residual a run that no longer falls counts as met: rounding of masses at these potentials."""
     return min(1e-8, 1e-13 * (1.0 + float(np.abs(point.z).max(initial=0.0))))
+
+
+def _floor(point: DualPoint) -> float:
+    """Return the residual that rounding of these potentials alone leaves."""
+    return float(np.finfo(np.float64).eps) * float(np.abs(point.z).max(initial=0.0))
 
 
 def _met(
@@ -155,7 +165,8 @@ def _met(
         lowest = min(lowest, residual)
         if residual <= tolerance:
             return point, Ending.CONVERGED, steps
-        if not np.isfinite(residual) or (since > _STEADY_STEPS and lowest < _rounding(point)):
+        steady = since > _STEADY_STEPS and lowest < _rounding(point)
+        if not np.isfinite(residual) or steady or (since > 1 and lowest < _floor(point)):
             return point, Ending.STALLED, steps
         if steps >= most:
             return point, Ending.LIMIT, steps

@@ -9,6 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.ascent import AscentOptions, DualPoint, Phase, ascend, point_at
+from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.gradient_steps import IterativeScaling, LimitedMemory
 from purtensor.solving.dual.interior import InteriorPoint, interior_phase
@@ -26,6 +27,7 @@ _SETTLED = 1e-13
 _MANY_KINKS = 10
 _INTERIOR = 1e-10
 _UNIT = 4e-15
+_AT_THE_ANSWER = 1e-10
 _STRONG = 10.0
 """Absolute penalties stronger than this many nats a unit are reached by way of weaker ones."""
 
@@ -117,7 +119,7 @@ def _phases(
     for way in (_by_interior, _by_strengths):
         found = way(problem, tolerance, watch)
         if found is not None:
-            best = _better(best, found)
+            best = _better(best, _proved(problem, found))
             if best.ending is Ending.CONVERGED:
                 return best
     return _better(best, _down_the_softness(problem, tolerance, watch))
@@ -128,8 +130,12 @@ def _by_interior(problem: DualProblem, tolerance: float, watch: Watch) -> Phase 
     inner = _interior(problem, watch)
     if not inner.usable:
         return None
-    polish = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x)
+    polish = _polish(tolerance, inner)
     return replace(ascend(problem, inner.potentials, polish, watch), way="interior")
+
+
+def _polish(tolerance: float, inner: InteriorPoint) -> AscentOptions:
+    return AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x, sharp=True)
 
 
 def _interior(problem: DualProblem, watch: Watch) -> InteriorPoint:
@@ -146,6 +152,20 @@ def _by_strengths(problem: DualProblem, tolerance: float, watch: Watch) -> Phase
     if linear is None or linear.cost.max(initial=0.0) <= _STRONG:
         return None
     return _up_the_strengths(problem, linear, tolerance, watch)
+
+
+def _proved(problem: DualProblem, phase: Phase) -> Phase:
+    """Return a phase that did not end of itself as one that did, where a certificate shows that it is at the answer.
+
+    Where rows hardly bend, slacks of strong costs creep to where they belong; the certificate puts them there at once.
+    """
+    if phase.ending is Ending.CONVERGED or not np.isfinite(phase.residual):
+        return phase
+    proof = certify(problem, phase.point, advance=True)
+    if not proof.distance <= _AT_THE_ANSWER * problem.mass:
+        return phase
+    point = point_at(problem, phase.point.columns, proof.potentials)
+    return replace(phase, point=point, ending=Ending.CONVERGED, residual=point.residual(problem.mass))
 
 
 def _better(one: Phase | None, other: Phase) -> Phase:
@@ -192,8 +212,7 @@ def _rung(problem: DualProblem, start: FloatArray | None, last: Phase | None, to
             return found
     inner = _interior(problem, watch)
     if inner.usable:
-        polish = AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x)
-        return ascend(problem, inner.potentials, polish, watch)
+        return ascend(problem, inner.potentials, _polish(tolerance, inner), watch)
     slack = None if last is None else last.point.x
     return ascend(problem, start, AscentOptions(tolerance=tolerance, most_steps=_LONG, slack=slack), watch)
 

@@ -85,9 +85,10 @@ def test_solve__bounded_cells_are_exactly_at_their_bounds():
     assert x[1] == 1.2
 
 
-@pytest.mark.parametrize(("strength", "steps", "within"), [(1.0, 20, 1e-13), (1e3, 25, 1e-11), (1e6, 30, 1e-8)])
-def test_solve__absolute_penalties_on_conflicting_targets_are_paid_at_the_strength_asked(strength, steps, within):
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", [0, 3, 13, 17])  # of the last two a direction hardly bends
+@pytest.mark.parametrize(("strength", "steps", "within"), [(1.0, 20, 1e-13), (1e3, 20, 1e-11), (1e6, 30, 1e-10)])
+def test_solve__absolute_penalties_on_conflicting_targets_are_paid_at_the_strength_asked(seed, strength, steps, within):
+    rng = np.random.default_rng(seed)
     c = (rng.random((30, 60)) < 0.3).astype(float)
     reference = rng.random(60) + 0.5
     targets = c @ reference * np.exp(rng.normal(0, 0.5, 30))
