@@ -269,8 +269,8 @@ class Comparison:
     def _known(self, solver: str | None, measure: str) -> None:
         if solver is not None and solver not in set(self.runs["solver"]):
             compared = list(dict.fromkeys(self.runs["solver"]))
-            told = f"no solver {solver!r}; compared were {', '.join(compared)}"
-            raise InvalidOptionError.among("solver", solver, compared, told)
+            message = f"no solver {solver!r}; compared were {', '.join(compared)}"
+            raise InvalidOptionError.among("solver", solver, compared, message)
         check_choice("measure", measure, tuple(NUMBERS))
 
 

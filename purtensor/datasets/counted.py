@@ -60,5 +60,7 @@ def chosen_attributes(
 def checked_choice(value: object, option: str, choices: tuple[object, ...]) -> None:
     """Raise InvalidOptionError unless `value` is one of the choices."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
-        told = f"{option} must be one of {', '.join(map(repr, choices))}, got {value!r}"
-        raise InvalidOptionError.among(option, value, [choice for choice in choices if isinstance(choice, str)], told)
+        message = f"{option} must be one of {', '.join(map(repr, choices))}, got {value!r}"
+        raise InvalidOptionError.among(
+            option, value, [choice for choice in choices if isinstance(choice, str)], message
+        )

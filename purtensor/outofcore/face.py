@@ -77,12 +77,12 @@ def begin_on(
     What went before on the whole problem is told in its options.
     """
     store = before.store
-    told = {
+    facts = {
         "folder": "" if face.folder == store.folder else face.folder.name,
         "iterations": state.iterations,
         "seconds": state.seconds,
     }
-    space = PartsSpace(face, {**before.options, "face": told})
+    space = PartsSpace(face, {**before.options, "face": facts})
     started = begin_at_reference(space, domain)
     if face.folder != store.folder:
         keep(store, replace(state, point=replace(state.point, token=START)), space.options)

@@ -78,8 +78,8 @@ def restricted(store: SlabStore, domain: Domain, proof: Path, checksums: Sequenc
     StoreError
         The disk is full.
     """
-    told = f"{store.folder.name} {list(checksums)}"
-    folder = store.face(hashlib.sha256(told.encode()).hexdigest()[:16])
+    message = f"{store.folder.name} {list(checksums)}"
+    folder = store.face(hashlib.sha256(message.encode()).hexdigest()[:16])
     if (folder / "problem").exists():
         return read_store(folder)
     shutil.rmtree(folder, ignore_errors=True)

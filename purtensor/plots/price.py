@@ -142,8 +142,8 @@ def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str], compared:
 
 def _compared_with(curve: xr.Dataset, response: str) -> str:
     """Return the group that all are compared with, as the variable of the ratios names it: 'sex=male, race=white'."""
-    told = str(curve["disparity_ratio"].attrs.get("long_name", ""))
-    return told.removeprefix(f"p({response} | group) / p({response} | ").removesuffix(")")
+    label = str(curve["disparity_ratio"].attrs.get("long_name", ""))
+    return label.removeprefix(f"p({response} | group) / p({response} | ").removesuffix(")")
 
 
 def _groups(curve: xr.Dataset, protected: list[str], compared: str) -> dict[str, FloatArray]:

@@ -60,9 +60,9 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
 
 
 def _write(figure: Figure, vector: Path, pixels: Path, title: str, dots_per_inch: int) -> None:
-    told = {"Date": None, "Creator": "purtensor", "Title": title}
+    facts = {"Date": None, "Creator": "purtensor", "Title": title}
     with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}), replaced_file(vector) as temporary:
-        figure.savefig(temporary, format="svg", metadata=told)
+        figure.savefig(temporary, format="svg", metadata=facts)
     engine = figure.get_layout_engine()
     figure.set_layout_engine("none")  # the layout is in parts of the figure: it serves both files
     try:

@@ -140,9 +140,9 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
 
 def _block_facts(block: RowBlock) -> dict[str, Any]:
     soft = block.softness
-    told: dict[str, Any] = {"name": block.name, "labels": list(block.labels), "is_marginal": block.is_marginal}
+    facts: dict[str, Any] = {"name": block.name, "labels": list(block.labels), "is_marginal": block.is_marginal}
     if soft is not None:
-        told["softness"] = {
+        facts["softness"] = {
             "penalty": soft.penalty,
             "k": soft.k,
             **{
@@ -150,7 +150,7 @@ def _block_facts(block: RowBlock) -> dict[str, Any]:
                 for name in ("strength", "sd", "covariance")
             },
         }
-    return told
+    return facts
 
 
 def _blocks(dataset: xr.Dataset, told: list[dict[str, Any]], cells: int) -> tuple[RowBlock, ...]:

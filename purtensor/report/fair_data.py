@@ -62,14 +62,14 @@ def disparities(
     joint = marginal(f, [*names, response])
     deviations, size = None, f.attrs.get("total", math.nan)
     if not float(size).is_integer():
-        told = "No standard errors: the counts are sums of weights."
+        message = "No standard errors: the counts are sums of weights."
     else:
-        told = "Standard errors take the data for a sample of independent people, to first order."
+        message = "Standard errors take the data for a sample of independent people, to first order."
         try:
             errors = standard_errors(result, size=int(size), data=f)
             deviations = errors.disparity_ratio(response=response, protected=names, reference=reference)
         except PurtensorError as error:
-            told += f" None after: {error}."
+            message += f" None after: {error}."
     rows = []
     for group, answer in itertools.product(range(len(groups.values)), range(len(answers.values))):
         label, (outcome,) = groups.label(group), answers.label(answer)
@@ -78,14 +78,14 @@ def disparities(
         at = {response: outcome, **dict(zip(names, label, strict=True))}
         ratio = float(before.sel(at).item())
         row = {"group": ", ".join(map(str, label)), response: str(outcome), "before": ratio}
-        if told.startswith("Standard"):
+        if message.startswith("Standard"):
             masses = [_pair(joint, {**at, **groups_at}) for groups_at in ({}, reference)]
             row["se before"] = ratio * math.sqrt(sum((1 - p) / p / own for p, own in masses) / size)
         row["after"] = float(after.sel(at).item())
         if deviations is not None:
             row["se after"] = round(float(deviations.sel(at).item()), 9)  # below is rounding: 0 where parity holds
         rows.append(row)
-    return pd.DataFrame(rows), told
+    return pd.DataFrame(rows), message
 
 
 def _pair(joint: Table, at: Mapping[str, Any]) -> tuple[float, float]:

@@ -131,9 +131,9 @@ def _sort(values: pd.Series[Any], attribute: str, rows: IntArray | None = None) 
     elif kind not in _KEPT:
         examples = {type(value).__name__: value for value in values.dropna().head(100_000)}
         types = sorted(examples)
-        told = [f"{examples[name]!r} ({name})" for name in types]
+        parts = [f"{examples[name]!r} ({name})" for name in types]
         raise InvalidTableError(
-            f"attribute {attribute!r} has labels of type {listed(types)}, such as {listed(told)}; the labels of one "
+            f"attribute {attribute!r} has labels of type {listed(types)}, such as {listed(parts)}; the labels of one "
             "attribute must all be strings, integers, booleans, intervals or dates: convert them to one of these",
             code="mixed-labels",
             where=attribute,

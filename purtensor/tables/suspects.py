@@ -63,19 +63,21 @@ def suspect(name: str, categories: pd.Index[Any], rows: int) -> Suspect | None:
     number = kinds in "iuf"
     plain = name.strip().lower()
     if number and size and categories.min() >= 0 and is_named_like_count(name):
-        told = f"column {name!r} has the name of a weight or a count, and only numbers ({size:,} different)"
-        return Suspect(WEIGHT, told, f"give weights={name!r} if it is the number of individuals per row")
+        message = f"column {name!r} has the name of a weight or a count, and only numbers ({size:,} different)"
+        return Suspect(WEIGHT, message, f"give weights={name!r} if it is the number of individuals per row")
     whole = number and not (kinds == "f" and (categories % 1 != 0).any())
     named = bool(_IDENTIFYING.fullmatch(plain)) and size > 2 and 2 * size > rows
     counted = whole and size == rows and int(categories.max()) - int(categories.min()) == rows - 1
     own = rows >= _FEW_ROWS and size > _OWN * rows
     if named or (own and (counted or not number)):
-        told = f"column {name!r} has {size:,} categories in {rows:,} rows: it identifies rows and does not group them"
-        return Suspect(IDENTIFIER, told, "leave it out")
+        message = (
+            f"column {name!r} has {size:,} categories in {rows:,} rows: it identifies rows and does not group them"
+        )
+        return Suspect(IDENTIFIER, message, "leave it out")
     if number and (size > _MANY_NUMBERS or not whole):
-        told = f"column {name!r} has {size:,} different numbers, each of which would be a separate category"
-        return Suspect(NUMBER, told, f"bin it, for example with bins={{{name!r}: 'quantiles:4'}}, or remove it")
+        message = f"column {name!r} has {size:,} different numbers, each of which would be a separate category"
+        return Suspect(NUMBER, message, f"bin it, for example with bins={{{name!r}: 'quantiles:4'}}, or remove it")
     if size > _MANY_LABELS:
-        told = f"column {name!r} has {size:,} categories in {rows:,} rows"
-        return Suspect(MANY, told, "merge similar ones, or remove it")
+        message = f"column {name!r} has {size:,} categories in {rows:,} rows"
+        return Suspect(MANY, message, "merge similar ones, or remove it")
     return None

@@ -63,7 +63,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
         columns[name] = _arrow_labels(categories).take(arrow.array(np.asarray(code, dtype=np.int64)))
         described.append({"attribute": name, "kind": kind, "labels": labels.tolist()})
     columns[value_name] = arrow.array(storable_values(table).reshape(-1))
-    told = {
+    facts = {
         "format_version": FORMAT_VERSION,
         "content_hash": sealed,
         "layout": layout,
@@ -72,7 +72,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
         "table_name": as_json(table.name, "the name of the table"),
         "table_attrs": as_json(dict(table.attrs), "attrs"),
     }
-    stored = arrow.table(columns).replace_schema_metadata({_KEY: json.dumps(told).encode()})
+    stored = arrow.table(columns).replace_schema_metadata({_KEY: json.dumps(facts).encode()})
     with replaced_file(path) as temporary:
         _arrow("pyarrow.parquet").write_table(stored, temporary, write_page_checksum=True)
 

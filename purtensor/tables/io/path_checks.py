@@ -82,8 +82,8 @@ def require_store(path: str | os.PathLike[str], what: str = "a stored table") ->
     else:
         there = True
     if not there:
-        told = f"there is no {what.partition(' ')[2]} {name}{_where(Path(name), what)}"
-        raise _about(MissingStoreError(told), name)
+        message = f"there is no {what.partition(' ')[2]} {name}{_where(Path(name), what)}"
+        raise _about(MissingStoreError(message), name)
 
 
 def unreadable(error: OSError | ValueError, path: str | os.PathLike[str], what: str = "a table") -> UnreadableFileError:
@@ -91,24 +91,24 @@ def unreadable(error: OSError | ValueError, path: str | os.PathLike[str], what: 
     name = os.fspath(path)
     number = error.errno if isinstance(error, OSError) else errno.EINVAL
     if isinstance(error, PermissionError):
-        told = f"{name} may not be opened, but {what} was expected: get permission to read it, or a copy"
-        return _about(ForbiddenFileError(told), name, number)
+        message = f"{name} may not be opened, but {what} was expected: get permission to read it, or a copy"
+        return _about(ForbiddenFileError(message), name, number)
     if isinstance(error, IsADirectoryError):
-        told = f"{name} is a folder, but {what} was expected{what_to_give(Path(name))}"
-        return _about(NotAFileError(told), name, number)
+        message = f"{name} is a folder, but {what} was expected{what_to_give(Path(name))}"
+        return _about(NotAFileError(message), name, number)
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return _about(MissingFileError(f"{name} does not exist{_where(Path(name), what)}"), name, errno.ENOENT)
     if isinstance(error, ValueError):
-        told = f"{name!r} is not a valid path: {error}; {what} was expected"
-        return _about(MissingFileError(told), name, number)
-    told = f"{name} cannot be opened: {error.strerror or error}; {what} was expected"
-    return _about(UnreadableFileError(told), name, number)
+        message = f"{name!r} is not a valid path: {error}; {what} was expected"
+        return _about(MissingFileError(message), name, number)
+    message = f"{name} cannot be opened: {error.strerror or error}; {what} was expected"
+    return _about(UnreadableFileError(message), name, number)
 
 
 def missing_folder(folder: Path, what: str) -> MissingFileError:
     """Return the refusal to write `what` into a folder that is not there."""
-    told = f"{folder} is not a folder, so {what} cannot be written there: create it first, or give another"
-    error = MissingFileError(told)
+    message = f"{folder} is not a folder, so {what} cannot be written there: create it first, or give another"
+    error = MissingFileError(message)
     error.filename, error.errno = str(folder), errno.ENOENT
     return error
 
@@ -158,10 +158,10 @@ def _where(path: Path, what: str) -> str:
     folder, missing = path.parent, path
     while not folder.is_dir() and folder != folder.parent:
         folder, missing = folder.parent, folder
-    told = f": searched for {what} in {_absolute(path.parent)}"
+    message = f": searched for {what} in {_absolute(path.parent)}"
     if missing is not path:
-        told += f", but {missing} is a file" if os.path.lexists(missing) else f", but there is no folder {missing}"
-    return f"{told}; {_instead(missing.name, folder)}"
+        message += f", but {missing} is a file" if os.path.lexists(missing) else f", but there is no folder {missing}"
+    return f"{message}; {_instead(missing.name, folder)}"
 
 
 def _absolute(folder: Path) -> str:

@@ -63,9 +63,9 @@ def _damaged(name: str, what: str, error: Exception) -> FileFormatError:
 
 def _too_large(name: str, error: Exception) -> TooLargeError:
     available = available_memory()
-    told = f"{name} needs more memory than available, or is damaged: {_in_one_line(error)}"
-    told = f"{told}; {readable(available)} are available"
-    return TooLargeError(told, available + 1, available)  # how much more, nobody says
+    message = f"{name} needs more memory than available, or is damaged: {_in_one_line(error)}"
+    message = f"{message}; {readable(available)} are available"
+    return TooLargeError(message, available + 1, available)  # how much more, nobody says
 
 
 def _in_one_line(error: Exception) -> str:

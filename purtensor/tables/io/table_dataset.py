@@ -55,22 +55,22 @@ def table_to_dataset(table: Table, prefix: str = "") -> xr.Dataset:
     for k, (attribute, categories) in enumerate(zip(domain.attributes, domain.categories, strict=True)):
         check_text(attribute, "the attribute")
         labels, kind = encode_labels(categories)
-        told = {**marks, "role": "categories", "attribute": attribute, "position": k, "kind": kind}
-        coordinates[attribute_names[k]] = (attribute_names[k], labels, told)
+        facts = {**marks, "role": "categories", "attribute": attribute, "position": k, "kind": kind}
+        coordinates[attribute_names[k]] = (attribute_names[k], labels, facts)
     if sparse:
         code_names = _free_names(prefix, [f"code of {name}" for name in domain.attributes], names)
         codes = stored_codes(table, domain)
         for k, (code, size) in enumerate(zip(codes, domain.sizes, strict=True)):
-            told = {**marks, "role": "codes", "attribute": domain.attributes[k]}
-            variables[code_names[k]] = (profile_name, code.astype(smallest_unsigned(size)), told)
-    told = {
+            facts = {**marks, "role": "codes", "attribute": domain.attributes[k]}
+            variables[code_names[k]] = (profile_name, code.astype(smallest_unsigned(size)), facts)
+    facts = {
         **marks,
         "role": "values",
         "layout": "sparse" if sparse else "dense",
         "table_name": as_json(table.name, "the name of the table"),
         "table_attrs": as_json(dict(table.attrs), "attrs"),
     }
-    variables[value_name] = (profile_name if sparse else attribute_names, values, told)
+    variables[value_name] = (profile_name if sparse else attribute_names, values, facts)
     return xr.Dataset(variables, coords=coordinates)
 
 

@@ -90,8 +90,8 @@ def is_there(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise StoreError(f"{str(path)!r} cannot be written: {told}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise StoreError(f"{str(path)!r} cannot be written: {reason}") from error
     return True
 
 

@@ -60,8 +60,8 @@ class Facts:
 
     def as_json(self) -> dict[str, Any]:
         """Return the attributes of the store's group, with a hash of them."""
-        told = {"format": _FORMAT, **{name: _plain(value) for name, value in asdict(self).items()}}
-        return {**told, "content_hash": content_hash(xr.Dataset(attrs=told))}
+        facts = {"format": _FORMAT, **{name: _plain(value) for name, value in asdict(self).items()}}
+        return {**facts, "content_hash": content_hash(xr.Dataset(attrs=facts))}
 
 
 def _plain(value: Any) -> Any:
@@ -86,13 +86,13 @@ def read_facts(folder: Path) -> Facts:
     StoreError
         There is no such store, it may not be read, another program wrote it, or it is damaged.
     """
-    told = _metadata(folder, folder / "zarr.json").get("attributes")
-    if not isinstance(told, dict) or told.get("format") != _FORMAT:
+    details = _metadata(folder, folder / "zarr.json").get("attributes")
+    if not isinstance(details, dict) or details.get("format") != _FORMAT:
         raise StoreError(f"{folder} is a Zarr store, but was not written by purtensor")
     try:
-        attributes, sizes, kinds, labels = (tuple(told[name]) for name in ("attributes", "sizes", "kinds", "labels"))
-        facts = Facts(attributes, sizes, kinds, labels, told["profiles"], told["chunk"], told["total"])
-        damaged = not _is_sound(facts) or any(told.get(name) != value for name, value in facts.as_json().items())
+        attributes, sizes, kinds, labels = (tuple(details[name]) for name in ("attributes", "sizes", "kinds", "labels"))
+        facts = Facts(attributes, sizes, kinds, labels, details["profiles"], details["chunk"], details["total"])
+        damaged = not _is_sound(facts) or any(details.get(name) != value for name, value in facts.as_json().items())
     except (KeyError, TypeError, ValueError, RecursionError):
         damaged = True
     if damaged:
@@ -186,8 +186,8 @@ def _read(folder: Path, name: str, bounds: tuple[int, int], form: tuple[int, int
     except PurtensorError:
         raise
     except Exception as error:  # zarr and its codecs raise anything on damaged chunks
-        told = " ".join(str(error).split()) or type(error).__name__
-        raise StoreError(f"{folder} is damaged in array {name}, entries {begin} to {end}: {told}") from error
+        message = " ".join(str(error).split()) or type(error).__name__
+        raise StoreError(f"{folder} is damaged in array {name}, entries {begin} to {end}: {message}") from error
 
 
 def _check_metadata(folder: Path, name: str, length: int, chunk: int, data_type: str) -> None:
@@ -195,7 +195,7 @@ def _check_metadata(folder: Path, name: str, length: int, chunk: int, data_type:
     for part in (name, f"{name}/c"):
         if (folder / part).is_symlink():
             raise StoreError(f"{folder}: {part} is a link; links in a store are not followed")
-    told = _metadata(folder, folder / name / "zarr.json")
+    facts = _metadata(folder, folder / name / "zarr.json")
     wanted = {
         "node_type": "array",
         "zarr_format": 3,
@@ -205,15 +205,15 @@ def _check_metadata(folder: Path, name: str, length: int, chunk: int, data_type:
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
     }
     for key, value in wanted.items():
-        if told.get(key) != value:
+        if facts.get(key) != value:
             raise StoreError(
-                f"{folder}: array {name} has the {key} {told.get(key)!r} but {value!r} was written; another program "
+                f"{folder}: array {name} has the {key} {facts.get(key)!r} but {value!r} was written; another program "
                 "changed it, or it is damaged"
             )
-    codecs = told.get("codecs")
+    codecs = facts.get("codecs")
     names = [one.get("name") if isinstance(one, dict) else one for one in codecs] if isinstance(codecs, list) else []
     unknown = [str(one) for one in names if not isinstance(one, str) or one not in _CODECS]
-    if unknown or not names or told.get("storage_transformers"):
+    if unknown or not names or facts.get("storage_transformers"):
         what = ", ".join(unknown) or "nothing that is named"
         raise StoreError(f"{folder}: array {name} is encoded with {what}, which is not supported")
 
@@ -225,14 +225,14 @@ def _metadata(folder: Path, path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             content = file.read(_LONGEST + 1)
-        told = json.loads(content) if len(content) <= _LONGEST else None
+        facts = json.loads(content) if len(content) <= _LONGEST else None
     except OSError as error:
         raise StoreError(f"{folder} cannot be read: {where}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{folder} is damaged: {where} is not valid JSON: {error}") from error
-    if not isinstance(told, dict):
+    if not isinstance(facts, dict):
         raise StoreError(f"{folder} is damaged: {where} is not a JSON object")
-    return told
+    return facts
 
 
 def _require_plain(folder: Path, path: Path, what: str) -> None:
@@ -241,9 +241,9 @@ def _require_plain(folder: Path, path: Path, what: str) -> None:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         is_other = path.parent == folder
-        told = f"is not a stored table: it has no {what}" if is_other else f"has no {what}: it is incomplete"
-        told += what_to_give(folder) if is_other else ""
-        raise StoreError(f"{folder} {told}") from error
+        message = f"is not a stored table: it has no {what}" if is_other else f"has no {what}: it is incomplete"
+        message += what_to_give(folder) if is_other else ""
+        raise StoreError(f"{folder} {message}") from error
     except OSError as error:
         raise StoreError(f"{folder} cannot be read: {what}: {error.strerror or error}") from error
     if not stat.S_ISREG(mode):

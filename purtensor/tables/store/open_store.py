@@ -131,12 +131,12 @@ class TableWriter:
         labels, kind = encode_labels(self.domain.categories[k])
         dtype = str if labels.dtype == object else labels.dtype
         name = self.domain.attributes[k]
-        told: dict[str, Any] = {"table": "", "role": "categories", "attribute": name, "position": k, "kind": kind}
+        facts: dict[str, Any] = {"table": "", "role": "categories", "attribute": name, "position": k, "kind": kind}
         array = self._group.create_array(
             f"categories_{k}",
             shape=labels.shape,
             dtype=dtype,
-            attributes=told,
+            attributes=facts,
             chunks=(max(1, len(labels)),),
             dimension_names=[name],
             config=_WHOLE,
@@ -156,7 +156,7 @@ class TableWriter:
             "compressors": [Crc32cCodec()],
             "config": _WHOLE,
         }
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "table": "",
             "role": "values",
             "layout": "sparse",
@@ -164,12 +164,12 @@ class TableWriter:
             "table_attrs": "{}",
         }
         create = self._group.create_array
-        arrays = [create("values", dtype="f8", fill_value=np.nan, attributes=told, **settings)]
+        arrays = [create("values", dtype="f8", fill_value=np.nan, attributes=facts, **settings)]
         for k, (name, size) in enumerate(zip(self.domain.attributes, self.domain.sizes, strict=True)):
             kind = code_dtype(size)
-            told = {"table": "", "role": "codes", "attribute": name}
+            facts = {"table": "", "role": "codes", "attribute": name}
             fill = int(np.iinfo(kind).max)
-            arrays.append(create(f"codes_{k}", dtype=kind, fill_value=fill, attributes=told, **settings))
+            arrays.append(create(f"codes_{k}", dtype=kind, fill_value=fill, attributes=facts, **settings))
         return arrays
 
     def append(self, codes: Sequence[IntArray], values: FloatArray) -> None:
