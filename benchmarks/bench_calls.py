@@ -12,7 +12,7 @@ import purtensor as pt
 from benchmarks.bench_import import processor_seconds
 from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
 from benchmarks.runs import Brief, skip_unless_heavy
-from benchmarks.whole_calls import Transport, dense_table, pur_by_numpy, pur_in_full
+from benchmarks.whole_calls import Transport, dense_table, memory_in_tables, pur_by_numpy, pur_in_full
 
 FIRST_CALLS = {
     "example": (
@@ -57,8 +57,8 @@ class WholePur(Brief):
     def setup(self, unprotected):
         skip_unless_heavy(unprotected, (200_000,))
         self.table = dense_table(5, 6, unprotected)
-        sweeps = pt.project(self.table, pt.pur(self.table, response="y", protected="s")).iterations
-        self.loop = pur_by_numpy(self.table, sweeps)
+        self.constraints = pt.pur(self.table, response="y", protected="s")
+        pur_in_full(self.table)
 
     def time_call(self, unprotected):
         pur_in_full(self.table)
@@ -67,10 +67,23 @@ class WholePur(Brief):
         pur_in_full(self.table)
 
     def track_call_over_numpy_loop(self, unprotected):
-        calls = {"ours": lambda: pur_in_full(self.table), "loop": self.loop}
+        calls = {"ours": lambda: pur_in_full(self.table), "loop": lambda: pur_by_numpy(self.table.values)}
         return ratio(interleaved_seconds(calls, rounds=5), "ours", "loop")
 
     track_call_over_numpy_loop.unit = "ratio"
+
+    def track_peak_in_tables(self, unprotected):
+        return memory_in_tables(self.table, self._projected)[0]
+
+    track_peak_in_tables.unit = "tables"
+
+    def track_held_in_tables(self, unprotected):
+        return memory_in_tables(self.table, self._projected)[1]
+
+    track_held_in_tables.unit = "tables"
+
+    def _projected(self):
+        return pt.project(self.table, self.constraints)
 
     def track_pur_over_scaling(self, unprotected):
         calls = {

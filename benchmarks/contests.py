@@ -10,7 +10,18 @@ import purtensor as pt
 from benchmarks.baselines import NumbaCodes, numpy_loop
 from benchmarks.interleaved import scaling_in_place
 from benchmarks.runs import Sweeps, solve, solver_problem
-from benchmarks.whole_calls import Transport, dense_table, pur_by_numpy, pur_in_full
+from benchmarks.whole_calls import (
+    Transport,
+    adult_people,
+    dense_table,
+    frame_by_numpy,
+    frame_in_full,
+    on_threads,
+    pairs_of_attributes,
+    pur_by_ipfn,
+    pur_by_numpy,
+    pur_in_full,
+)
 from purtensor.solving.problem import build_problem
 
 
@@ -128,12 +139,46 @@ def labels_against_numpy_loop(problem: str, tolerance: float = 1e-10) -> Contest
 
 
 def whole_call_against_numpy_loop(unprotected: int) -> Contest:
-    """Return pur and project with its proof on a dense table against the plain loop, which proves nothing."""
+    """Return pur and project with its proof, on one thread, against the plain loop, which proves nothing."""
     table = dense_table(5, 6, unprotected)
     sweeps = pt.project(table, pt.pur(table, response="y", protected="s")).iterations
     return Contest(
-        Contender(lambda: pur_in_full(table)), Contender(pur_by_numpy(table, sweeps)), remark=f"{sweeps} sweeps"
+        Contender(lambda: on_threads(1, partial(pur_in_full, table))),
+        Contender(lambda: pur_by_numpy(table.values)),
+        remark=f"{sweeps} sweeps",
     )
+
+
+def whole_call_against_ipfn(unprotected: int) -> Contest:
+    """Return pur and project with its proof on a dense table against ipfn on arrays, which has to be installed."""
+    table = dense_table(5, 6, unprotected)
+    return Contest(Contender(lambda: pur_in_full(table)), Contender(lambda: pur_by_ipfn(table)))
+
+
+def threads_against_one(unprotected: int, threads: int = 2) -> Contest:
+    """Return a whole call on several threads against one on one: by the clock, on a machine without other work."""
+    table = dense_table(5, 6, unprotected)
+    ours, other = (Contender(partial(on_threads, count, partial(pur_in_full, table))) for count in (threads, 1))
+    return Contest(ours, other)
+
+
+def frame_against_numpy() -> Contest:
+    """Return the way from a frame of 30,000 people to the certified answer against pandas and numpy without a proof."""
+    people = adult_people()
+    return Contest(Contender(lambda: frame_in_full(people)), Contender(lambda: frame_by_numpy(people)))
+
+
+def sparse_call_against_scaling(problem: str) -> Contest:
+    """Return pur and project with its proof on a sparse problem against numpy's scaling in place of its masses."""
+    f = pt.problems.load(problem).reference
+    return Contest(Contender(lambda: pur_in_full(f)), Contender(scaling_in_place(f.values)))
+
+
+def pairs_against_scaling(profiles: int) -> Contest:
+    """Return the projection of a sparse table onto all pairs of 20 attributes against scaling its masses in place."""
+    table, pairs = pairs_of_attributes(profiles)
+    constraints, start = pt.marginals_of(table, pairs), pt.uniform(table)
+    return Contest(Contender(lambda: pt.project(start, constraints)), Contender(scaling_in_place(table.values)))
 
 
 def pur_against_scaling(unprotected: int) -> Contest:
@@ -187,6 +232,34 @@ FIGURES = {
             "numpy loop",
             partial(whole_call_against_numpy_loop, 200_000),
             goal=1.0,
+            heavy=True,
+        ),
+        Figure("call-6e3-ipfn", "dense 6e3: pur, project, proof", "ipfn", partial(whole_call_against_ipfn, 200)),
+        Figure(
+            "threads-6e6",
+            "dense 6e6 on two threads",
+            "on one",
+            partial(threads_against_one, 200_000),
+            goal=0.7,
+            heavy=True,
+        ),
+        Figure("frame", "Adult: from a frame to the proof", "pandas, numpy", frame_against_numpy, goal=2.5),
+        Figure("call-c", "c: pur, project, proof", "scaling in place", partial(sparse_call_against_scaling, "c")),
+        Figure(
+            "call-d",
+            "d: pur, project, proof",
+            "scaling in place",
+            partial(sparse_call_against_scaling, "d"),
+            goal=1500,
+            heavy=True,
+        ),
+        Figure("pairs-1e5", "1e5 x 190 pairs", "scaling in place", partial(pairs_against_scaling, 100_000), heavy=True),
+        Figure(
+            "pairs-1e6",
+            "1e6 x 190 pairs",
+            "scaling in place",
+            partial(pairs_against_scaling, 1_000_000),
+            goal=50_000,
             heavy=True,
         ),
         Figure("pur-6e6", "dense 6e6: pur", "scaling in place", partial(pur_against_scaling, 200_000), 40, heavy=True),

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
+import os
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 import purtensor as pt
+from purtensor._threads import VARIABLE
 from purtensor._typing import FloatArray, Table
 
 
@@ -26,21 +32,93 @@ def pur_in_full(table: Table) -> object:
     return pt.project(table, pt.pur(table, response="y", protected="s")).tv_bound
 
 
-def pur_by_numpy(table: Table, sweeps: int) -> Callable[[], FloatArray]:
-    """Return the same with three lines a constraint, as many sweeps as ours takes, and without a proof."""
+def pur_by_numpy(values: FloatArray, tolerance: float = 1e-10) -> FloatArray:
+    """Return the same with three lines a constraint, until the misses are within the tolerance, and without a proof."""
+    parity = np.multiply.outer(values.sum((1, 2)), values.sum((0, 2)))
+    utility, realism = values.sum(1), values.sum(0)
+    masses, missed = values.copy(), np.inf
+    while missed > tolerance:
+        masses *= (parity / masses.sum(2))[:, :, None]
+        masses *= (utility / masses.sum(1))[:, None, :]
+        masses *= (realism / masses.sum(0))[None, :, :]
+        missed = max(np.abs(masses.sum(2) - parity).max(), np.abs(masses.sum(1) - utility).max())
+    return masses
+
+
+def pur_by_ipfn(table: Table, tolerance: float = 1e-10) -> FloatArray:
+    """Return the same by ipfn, which takes arrays and does not prove anything."""
+    from ipfn.ipfn import ipfn  # no dependency of this package
+
     values = table.values
+    parity = np.multiply.outer(values.sum((1, 2)), values.sum((0, 2)))
+    aggregates, axes = [parity, values.sum(1), values.sum(0)], [[0, 1], [0, 2], [1, 2]]
+    masses: FloatArray = ipfn(values.copy(), aggregates, axes, convergence_rate=tolerance).iteration()
+    return masses
 
-    def loop() -> FloatArray:
-        parity = np.multiply.outer(values.sum((1, 2)), values.sum((0, 2)))
-        utility, realism = values.sum(1), values.sum(0)
-        masses = values.copy()
-        for _ in range(sweeps):
-            masses *= (parity / masses.sum(2))[:, :, None]
-            masses *= (utility / masses.sum(1))[:, None, :]
-            masses *= (realism / masses.sum(0))[None, :, :]
-        return masses
 
-    return loop
+def adult_people(size: int = 30_000) -> pd.DataFrame:
+    """Return a frame of people drawn from the Adult sample, a row each, as a user has them."""
+    return pt.to_records(pt.sample(pt.datasets.adult(), size, seed=0))
+
+
+def frame_in_full(people: pd.DataFrame) -> object:
+    """Go from a frame to the certified answer."""
+    f = pt.regularize(pt.tabulate(people), response="income")
+    return pt.project(f, pt.pur(f, response="income", protected=["gender", "race"])).tv_bound
+
+
+def frame_by_numpy(people: pd.DataFrame) -> FloatArray:
+    """Go from a frame to an answer with what pandas and numpy have: factorize, bincount, and the loop on full slabs."""
+    others = [name for name in people if name not in ("income", "gender", "race")]
+    groups = [["income"], ["gender", "race"], others]
+    codes = [people.groupby(names, sort=False, observed=True).ngroup().to_numpy() for names in groups]
+    sizes = [int(code.max()) + 1 for code in codes]
+    counts = np.bincount(np.ravel_multi_index(codes, sizes), minlength=int(np.prod(sizes))).reshape(sizes)
+    seen = counts.sum(0) > 0
+    values = np.where(seen, counts + 1e-4, 0.0) / (counts.sum() + 1e-4 * 2 * seen.sum())
+    parity = np.multiply.outer(values.sum((1, 2)), values.sum((0, 2)))
+    utility, realism = values.sum(1), values.sum(0)
+    masses, missed = values.copy(), np.inf
+    while missed > 1e-10:
+        masses *= (parity / masses.sum(2))[:, :, None]
+        masses *= (utility / masses.sum(1))[:, None, :]
+        masses *= (realism / np.where(seen, masses.sum(0), 1.0))[None, :, :]
+        missed = max(np.abs(masses.sum(2) - parity).max(), np.abs(masses.sum(1) - utility).max())
+    return masses
+
+
+def pairs_of_attributes(profiles: int, attributes: int = 20) -> tuple[Table, list[tuple[str, str]]]:
+    """Return a sparse table of profiles over attributes of three categories, and all pairs of attributes."""
+    rng = np.random.default_rng(0)
+    names = [f"a{k}" for k in range(attributes)]
+    columns = dict(zip(names, rng.integers(0, 3, (attributes, profiles)), strict=True))
+    return pt.tabulate(columns, weights=rng.random(profiles) + 0.1), list(itertools.combinations(names, 2))
+
+
+def on_threads(count: int, call: Callable[[], object]) -> object:
+    """Return what a call returns that may use so many threads."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(count)
+    try:
+        return call()
+    finally:
+        os.environ.pop(VARIABLE)
+        if before is not None:
+            os.environ[VARIABLE] = before
+
+
+def memory_in_tables(table: Table, call: Callable[[], object]) -> tuple[float, float]:
+    """Return the peak of what a call allocates, and what its result holds, in sizes of the table."""
+    call()
+    tracemalloc.start()
+    try:
+        kept = call()
+        gc.collect()
+        held, peak = tracemalloc.get_traced_memory()
+        assert kept is not None
+        return peak / table.nbytes, held / table.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 class Transport:

@@ -158,19 +158,20 @@ def linear_sweep(
     targets_b: FloatArray,
     sums_a: FloatArray,
     sums_b: FloatArray,
+    relaxation: float,
     tilts_a: FloatArray,
     tilts_b: FloatArray,
     begin: int,
     end: int,
     sums: FloatArray,
 ) -> float:
-    """Solve for the tilts of A and then of B on the blocks begin .. end - 1, all others held; return what A missed.
+    """Solve for the tilts of A and then of B on the blocks begin .. end - 1, all others held; return what they missed.
 
-    Tilts are m in p (1 + C^T m): a step of Gauss and Seidel's method on C diag(p) C^T m = b - C p. `sums` gets what
+    Tilts are m in p (1 + C^T m): a step of successive over-relaxation on C diag(p) C^T m = b - C p. `sums` gets what
     the cells are changed by, over all slabs.
     """
     inner, outer = np.zeros((*tilts.shape, WIDTH)), np.zeros((*tilts.shape, WIDTH))
-    missed = eight(0.0)
+    missed_a, missed_b = eight(0.0), eight(0.0)
     for x in range(begin, end):
         cells, of_a, of_b = masses[x], tilts_a[x], tilts_b[x]
         for i in range(tilts.shape[0]):
@@ -178,26 +179,29 @@ def linear_sweep(
             left = loaded(targets_a[x, i]) - row
             for j in range(tilts.shape[1]):
                 left = left - loaded(cells[i, j]) * (loaded(of_b[j]) + eight(tilts[i, j]))
-            tilt = quotient(left, row, eight(0.0))
-            missed = missed + row * distance(tilt, loaded(of_a[i]))
-            store(of_a[i], tilt)
+            change = quotient(left, row, eight(0.0)) - loaded(of_a[i])
+            missed_a = missed_a + row * distance(change, eight(0.0))
+            store(of_a[i], loaded(of_a[i]) + change * relaxation)
         for j in range(tilts.shape[1]):
             column = loaded(sums_b[x, j])
             left = loaded(targets_b[x, j]) - column
             for i in range(tilts.shape[0]):
                 left = left - loaded(cells[i, j]) * (loaded(of_a[i]) + eight(tilts[i, j]))
-            tilt = quotient(left, column, eight(0.0))
+            change = quotient(left, column, eight(0.0)) - loaded(of_b[j])
+            missed_b = missed_b + column * distance(change, eight(0.0))
+            tilt = loaded(of_b[j]) + change * relaxation
             store(of_b[j], tilt)
             for i in range(tilts.shape[0]):
-                change = loaded(cells[i, j]) * (loaded(of_a[i]) + tilt + eight(tilts[i, j]))
-                store(inner[i, j], loaded(inner[i, j]) + change)
+                moved = loaded(cells[i, j]) * (loaded(of_a[i]) + tilt + eight(tilts[i, j]))
+                store(inner[i, j], loaded(inner[i, j]) + moved)
         if (x - begin) % ROUND == ROUND - 1:
             _take_up(inner, outer)
     _take_up(inner, outer)
     _add_lanes(outer, sums)
-    lanes = np.empty(WIDTH)
-    store(lanes, missed)
-    return float(lanes.sum())
+    lanes = np.empty((2, WIDTH))
+    store(lanes[0], missed_a)
+    store(lanes[1], missed_b)
+    return float(max(lanes[0].sum(), lanes[1].sum()))
 
 
 @compiled

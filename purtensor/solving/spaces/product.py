@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +24,9 @@ from purtensor.solving.stopping import EMPTIED_SHARE, away_from_total
 
 _MORE_SWEEPS = 8
 """So many more linear sweeps than sweeps may a certificate take."""
+
+_PLAIN = 3
+"""After so many linear sweeps their rate is told, and over-relaxation taken from it."""
 
 _NOTHING, _GOOD = 2.0**-52, 1e-5
 """Linear sweeps end where they miss no more: a share of the total, up to 16 times it where they began far above."""
@@ -190,21 +194,25 @@ class ProductSpace:
         tilts, tilts_a, tilts_b = np.zeros_like(found.table), np.zeros_like(found.of_a), np.zeros_like(found.of_b)
         cells = self.product.of_cells
         missing = np.zeros_like(tilts) if cells is None else cells - found.table
-        changed, before, enough = np.zeros_like(tilts), np.inf, 0.0
-        for _ in range(self.sweeps.done + _MORE_SWEEPS):
+        changed, before, enough, relaxation = np.zeros_like(tilts), np.inf, 0.0, 1.0
+        for n in range(self.sweeps.done + _MORE_SWEEPS):
             if cells is not None:
-                tilts += (missing - changed) / found.table
-            missed, changed = self._swept(tilts, tilts_a, tilts_b)
+                tilts += relaxation * (missing - changed) / found.table
+            missed, changed = self._swept(relaxation, tilts, tilts_a, tilts_b)
             if cells is not None:
                 missed = max(missed, float(np.abs(missing - changed).sum()))
             enough = enough or max(_NOTHING, min(16 * _NOTHING, _GOOD * missed / total))
             if missed <= enough * total or (missed > 0.5 * before and missed <= NEGLIGIBLE * total):
                 break
+            if n == _PLAIN:  # the rate of plain sweeps says how far to go beyond them (notes/ipf.md)
+                relaxation = 2.0 / (1.0 + math.sqrt(max(0.01, 1.0 - missed / before)))
             before = missed
         return self._proved(tilts, tilts_a, tilts_b)
 
-    def _swept(self, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray) -> tuple[float, FloatArray]:
-        """Make a linear sweep; return what A missed before, and what it changes of the sums of the cells."""
+    def _swept(
+        self, relaxation: float, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Make a linear sweep; return what A or B missed before, and what it changes of the sums of the cells."""
         found, layout, chunks = self._ended(), self.sweeps.crossing.layout, self.sweeps.crossing.chunks
         parts, missed = np.empty((len(chunks), *tilts.shape)), np.empty(len(chunks))
 
@@ -216,6 +224,7 @@ class ProductSpace:
                 layout.targets_b,
                 found.of_a,
                 found.of_b,
+                relaxation,
                 tilts_a,
                 tilts_b,
                 begin,
