@@ -199,8 +199,8 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
     if solver is None or isinstance(solver, Automatic):
         solver = Newton()
     if isinstance(solver, IPF):
-        if solver.relaxation != 1.0 or solver.acceleration is not None:
-            raise InvalidOptionError("stored tables support plain IPF only, without relaxation or acceleration")
+        if solver.relaxation != 1.0 or solver.acceleration is not None or solver.blocks is not None:
+            raise InvalidOptionError("stored tables support plain IPF only, without relaxation, acceleration or blocks")
         order = [int(k) for k in solver.order] if solver.order is not None else order
         if sorted(order) != list(range(constraints)):
             raise InvalidOptionError(f"order must be a permutation of 0 .. {constraints - 1}, got {tuple(order)}")

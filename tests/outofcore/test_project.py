@@ -253,6 +253,8 @@ def test_project__refuses_what_does_not_fit(tmp_path):
         refused(tmp_path / "c", table, good, solver=pt.GIS())
     with pytest.raises(pt.InvalidOptionError, match="without relaxation"):
         refused(tmp_path / "d", table, good, solver=pt.IPF(relaxation=1.5))
+    with pytest.raises(pt.InvalidOptionError, match="acceleration or blocks"):
+        refused(tmp_path / "blocks", table, good, solver=pt.IPF(blocks="auto"))
 
 
 def test_project__profile_stored_twice(tmp_path):
