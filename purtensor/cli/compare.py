@@ -135,7 +135,7 @@ def _solver(text: str) -> Any:
 
 
 def _problem(text: str, arguments: argparse.Namespace) -> tuple[str, Any]:
-    """Return a problem with its name: PUR on a file of records, or whatever `compare` itself reads."""
+    """Return a problem with its name: PUR on a file of records, or any problem that `compare` accepts."""
     path = Path(text)
     if not is_of_records(text):
         return (path.stem if path.suffix == ".nc" else text), text

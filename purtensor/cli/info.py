@@ -72,6 +72,6 @@ def _usable_cores() -> int:
 
 
 def kernel_cache() -> str | None:
-    """Return the folder below which compiled kernels are kept, None where there is none."""
+    """Return the cache folder of compiled kernels, or None."""
     folders = cache_folders()
     return os.path.commonpath(folders) if folders else None

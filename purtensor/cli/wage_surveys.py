@@ -23,7 +23,7 @@ _MAP_COLUMNS = ["category", "group"]
 
 
 def binning(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what `gender_pay_gap` or `census_wage` are told about groups: what is not asked for keeps its default.
+    """Return the options of `gender_pay_gap` or `census_wage` for groups; others keep their defaults.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def years_of_stand_in(groups: Mapping[str, Any]) -> dict[int, Table]:
 
 
 def _survey(file: Path, **asked: Any) -> Table:
-    """Return counts of the file; of missing values it is told what to do without an option for them."""
+    """Return the counts of the file; the error for missing values gives advice without an option for them."""
     try:
         return gender_pay_gap(file, **asked)
     except InvalidTableError as error:

@@ -20,7 +20,7 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Solve:
-    """Asks for so many runs, one after the other; answered by Solved, with the mean of their seconds, or Raised."""
+    """Requests a number of consecutive runs; the reply is Solved, with their mean time, or Raised."""
 
     runs: int = 1
 

@@ -209,7 +209,7 @@ def _no_problem(item: Any) -> InvalidOptionError:
 
 
 def _found(item: str | Path) -> ProblemLike:
-    """Return the problem that a text or path stands for: a saved projection, a family with sizes, or a name."""
+    """Return the problem given by a text or path: a saved projection, a family with sizes, or a name."""
     text = str(item)
     if isinstance(item, Path) or text.endswith(".nc"):
         saved = load_result(text)

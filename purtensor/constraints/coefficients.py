@@ -26,7 +26,7 @@ from purtensor.tables.memory import readable, require_memory
 class Coefficients:
     """C p = b in labels: one column per profile of the support, one row per profile of each constrained marginal.
 
-    The matrix, the rank and what follows from them are computed when first asked for, then kept.
+    The matrix, the rank and derived quantities are computed at the first access and cached.
 
     Attributes
     ----------

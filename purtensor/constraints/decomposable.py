@@ -115,7 +115,7 @@ def closed_form(masses: FloatArray, system: System) -> FloatArray | None:
 
 
 def _whole_weights(masses: FloatArray) -> FloatArray | IntArray:
-    """Return masses up to a factor: as int64 whose products do not overflow where they can be, else as they are."""
+    """Return masses up to a factor: as int64 without overflow of products if possible, otherwise unchanged."""
     if masses.min() == masses.max():
         return np.ones(len(masses), dtype=np.int64)
     if np.all(masses == np.floor(masses)) and masses.sum() < 2**31:

@@ -142,7 +142,7 @@ class Marginal:
 
 
 def _coded_if_masses(target: Table) -> CodedTable | None:
-    """Return a target in codes, None where it is negative or without mass: to be judged by what is asked of it."""
+    """Return a target in codes, or None if it is negative or without mass; callers decide whether that is an error."""
     domain_of(target)
     values = np.asarray(target.values)
     finite = values.dtype.kind in "if" and values.size > 0 and bool(np.isfinite(values).all())

@@ -93,7 +93,7 @@ def several_constraints(value: Any, function: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Softness:
-    """What it costs to miss the rows of a constraint; arrays have one entry a row.
+    """The cost of violating the rows of a constraint; arrays have one entry per row.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from purtensor.feasibility.verdict import Decision, Verdict, decide
 from purtensor.solving.problem import Problem
 
 _WIDEST = 1e12
-"""References that vary by more are no help as a start: the search begins at the uniform distribution then."""
+"""If the masses of the reference vary by more, the search starts at the uniform distribution instead."""
 
 
 def settle(

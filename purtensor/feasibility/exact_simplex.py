@@ -71,7 +71,7 @@ class _Tableau:
         self.denominator = 1
 
     def refutation(self) -> IntArray | None:
-        """Drive the unit columns out of the basis; return weights that tell that this is impossible, or None."""
+        """Drive the unit columns out of the basis; return weights that prove that this is impossible, or None."""
         self._descend()
         if self.entries[-1, -1] < 0:
             weights: IntArray = self.entries[-1, self.columns : -1] - self.denominator

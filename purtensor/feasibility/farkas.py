@@ -1,4 +1,4 @@
-"""What one whole number per row proves, checked in whole numbers whatever it came from.
+"""Check in exact integer arithmetic what one integer weight per row proves.
 
 Let t have C^T t >= 0 on every profile. Then every solution p has p.(C^T t) = b.t. Is b.t negative there is no
 solution; is it zero, every profile with a positive C^T t is empty (notes/feasibility.md, equations 1 and 2).

@@ -42,7 +42,7 @@ def units_of(question: Question, rows: IntArray) -> FloatArray:
 
 
 def smallest_miss(question: Question, rows: IntArray) -> SmallestMiss | None:
-    """Return the smallest sum of misses of these rows within the bounds; None where the program does not tell."""
+    """Return the smallest sum of misses of these rows within the bounds; None if the linear program fails."""
     total, units = question.total, units_of(question, rows)
     c = (sparse.diags_array(1.0 / units) @ question.coefficients[rows]).tocsr()
     lower, upper = question.row_lower[rows] / units / total, question.row_upper[rows] / units / total

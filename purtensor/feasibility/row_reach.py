@@ -16,7 +16,7 @@ _LARGEST = 2 * 10**7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutOfReach:
-    """A row that bounds and total keep from what is asked.
+    """A row whose target cannot be reached because of bounds and total.
 
     Attributes
     ----------

@@ -251,7 +251,7 @@ def _combine(question: Question, ray: tuple[Fraction, ...]) -> list[Fraction]:
 
 
 def _smaller(question: Question, ray: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    """Return a ray on rows none of which can be left out, as far as the programs tell."""
+    """Return a ray on a set of rows that is minimal as far as the linear programs show."""
     rows = np.array([row for row, y in enumerate(ray) if y != 0], dtype=np.int64)
     if not 1 < len(rows) <= _MOST_ROWS or question.coefficients.nnz > _MOST_COEFFICIENTS:
         return ray

@@ -90,7 +90,7 @@ class EvidenceSpace(NewtonSpace[P, D], CertifiableSpace[P, C], Protocol[P, D, C,
 
 
 def search_evidence(space: EvidenceSpace[P, D, C, ProofT, SolutionT], state: State[P]) -> ProofT | SolutionT | None:
-    """Return what Newton's steps from a state lead to; None where they end, or stand still, without evidence.
+    """Return the evidence from Newton's steps from a state; None if they end, or stagnate, without evidence.
 
     The state changes in place and is kept after each step, so that a search on disk can be resumed.
     """

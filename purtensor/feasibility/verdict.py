@@ -185,7 +185,7 @@ def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
 
 
 def _search(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
-    """Return what Newton's steps lead to; None where they end, or stand still without an exact solution nearby."""
+    """Return the evidence from Newton's steps; None if they end, or stagnate without an exact solution nearby."""
     try:
         hessian_of(problem)
     except TooLargeError:
@@ -202,7 +202,7 @@ class ArrayEvidence(ArraySpace):
     targets: ExactTargets = field(kw_only=True)
 
     def signs(self, point: Iterate, direction: Direction) -> Signs:
-        """Return what a direction tells; what it costs to lower it, by the rows of the cheapest constraint."""
+        """Return the evidence from a direction; the cost of lowering it uses the rows of the cheapest constraint."""
         system, change = self.problem.system, np.empty_like(point.masses)
         spread(system.index, system.offsets, direction.potentials, change)
         highest = np.empty(system.rows)

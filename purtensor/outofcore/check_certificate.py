@@ -170,7 +170,7 @@ def _whole(direction: FloatArray, scale: float) -> IntArray | None:
 
 
 def weigh_pass(number: int, store: SlabStore, guess: Guess, outer: IntArray) -> Weighed:
-    """Return what the weights of a guess come to on a part."""
+    """Return the sums of the weights of a candidate on a part."""
     part, found = weights_on(number, store, guess, outer)
     if found is None:
         return Weighed(math.nan, math.nan, 0, math.nan, 0, np.zeros_like(outer))

@@ -115,7 +115,7 @@ def _place_given_up() -> Iterator[None]:
 
 
 def lost_call(error: Exception) -> str | None:
-    """Return what an error says was lost with a worker and may be computed again; None where it says nothing of it.
+    """Return the call that was lost with a worker according to an error and may be repeated, or None.
 
     Raises
     ------

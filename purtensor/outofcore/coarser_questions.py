@@ -1,4 +1,4 @@
-"""Coarser questions about stored tables: attributes are summed out until what is left fits into memory.
+"""Coarser problems for stored tables: attributes are summed out until the rest fits into memory.
 
 A solution of the question is one of every coarser question, so a contradiction there refutes the question itself, and
 is told in few words.

@@ -192,7 +192,7 @@ def _search(store: SlabStore, domain: Domain) -> _Search:
 
 
 def _aside(store: SlabStore) -> _Aside:
-    """Return a problem for a search of its own; what an earlier one left is removed, unless it broke off."""
+    """Return a problem for a separate search; files of an earlier search are removed, unless it was interrupted."""
     aside = _as_aside(store)
     if not aside.checkpoint.exists():
         shutil.rmtree(aside.states, ignore_errors=True)

@@ -77,7 +77,7 @@ def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
     Raises
     ------
     StoreError
-        The same call was lost again and again, or nobody is left to make it.
+        The same call was lost repeatedly, or there is no worker left.
     """
     losses: Counter[str] = Counter()
     while True:

@@ -30,7 +30,7 @@ from purtensor.tables.values_at import look_up
 
 
 def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore:
-    """Return the problem without the implied zeros that a diagnosis found: what is left has a positive solution."""
+    """Return the problem without the implied zeros of a diagnosis: the rest has a positive solution."""
     if found.settled is None:
         last = store if found.store is None else found.store
         return store if last.folder == store.folder else read_store(last.folder)
@@ -136,7 +136,7 @@ def _options_before(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def notes_of(store: SlabStore, face: SlabStore, options: dict[str, Any]) -> tuple[str, ...]:
-    """Return what a reader should know of a run; as in memory."""
+    """Return the notes of a run, as in memory."""
     if not is_on_face(options):
         return (face.note,)
     count, _ = before_face(options)

@@ -15,7 +15,7 @@ _MADE = "made"
 
 
 def make_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """Return what was told of a folder by `make`, which fills it where it is not there yet.
+    """Return the description of a folder, which `make` writes and fills if it does not exist yet.
 
     It is filled beside its place and moved there whole: of two processes that begin at once, one makes it in vain.
 

@@ -19,7 +19,7 @@ from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
 _MOST_ROUTED = 3
 
 _LITTLE = 2.0**-10
-"""What is left to the basis is no more than this share of the distance itself, as a rule."""
+"""The correction on the basis is usually at most this share of the distance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

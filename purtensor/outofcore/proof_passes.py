@@ -81,7 +81,7 @@ def _extra_rows(part: Part, vectors: IntArray, edges: int) -> IntArray:
 
 
 def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> Met:
-    """Move a part's masses by the change, or from where they were by what meets their misses, and tell what is left.
+    """Move the masses of a part by the change, or correct their misses, and return the remaining misses.
 
     `values` are those of the profiles that close cycles.
     """

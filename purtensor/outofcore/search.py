@@ -62,7 +62,7 @@ class PartsEvidence(PartsSpace):
     """A problem cut into parts, whose candidates are judged by intervals: see `EvidenceSpace`."""
 
     def signs(self, point: PartsPoint, direction: Direction) -> Signs:
-        """Return what a direction tells; what it costs to lower it, by the own rows of each part."""
+        """Return the evidence from a direction; the cost of lowering it uses the rows of each part."""
         store = self.store
         found = map_reduce(evidence_pass, add_tallies, store.parts, store, point.token, point.outer, direction.solved)
         largest, size = found.largest, float(np.abs(direction.solved).max(initial=0.0))

@@ -71,7 +71,7 @@ def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTab
 
 
 def check_stored_consistency(constraints: Sequence[Constraint]) -> None:
-    """Compare totals and shared marginals; of stored targets only what few combinations of categories tell."""
+    """Compare totals and shared marginals; of stored targets only marginals with few combinations of categories."""
     given = [c for c in constraints if isinstance(c, Marginal)]
     stored = [c for c in constraints if isinstance(c, StoredMarginal)]
     alike = list(given)

@@ -82,7 +82,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
 def _bounds(
     result: Projection[StoredTable], evidence: SlabEvidence | RowEvidence, zeros: tuple[BoolArray, float]
 ) -> tuple[float, float]:
-    """Return what the witness proves; inf and 1 where there is none, or too little memory.
+    """Return the bounds that the witness proves; inf and 1 without a witness, or with too little memory.
 
     `zeros` are the profiles that the constraints empty, and what these may have together.
     """

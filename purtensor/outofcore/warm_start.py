@@ -227,7 +227,7 @@ def start_pass(
 def _match(
     wanted: Sequence[IntArray], codes: Sequence[IntArray], values: FloatArray, sizes: Sequence[int]
 ) -> FloatArray:
-    """Return the value of each wanted row, 0 where there is none."""
+    """Return the value of each requested row, 0 for missing rows."""
     group, distinct = group_profiles([np.concatenate(pair) for pair in zip(wanted, codes, strict=True)], sizes)
     found = np.zeros(len(distinct[0]))
     count = len(wanted[0])

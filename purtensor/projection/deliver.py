@@ -48,7 +48,7 @@ def deliver(
 
 
 def _outlook(result: Any, tolerance: float, by_sweeps: bool) -> str:
-    """Return how many more iterations a run that came to a limit is likely to take; nothing where that is not told."""
+    """Return the likely number of further iterations of a run that reached a limit; empty if unknown."""
     if not tolerance or result.termination not in (Termination.ITERATION_LIMIT, Termination.TIME_LIMIT):
         return ""
     evidence = result.evidence

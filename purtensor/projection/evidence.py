@@ -101,7 +101,7 @@ class SolverEvidence(InMemory):
 
 @dataclass(frozen=True, eq=False)
 class LabelledEvidence(InMemory):
-    """Evidence that has its labels: as it was saved, or of a problem without a profile."""
+    """Evidence with labels: loaded from a file, or of a problem without profiles."""
 
     table: Table
     potentials: tuple[Table, ...]

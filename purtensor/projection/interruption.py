@@ -33,7 +33,7 @@ def ended(result: _Result) -> _Result:
 
 
 def what_is_missing(left: Iterable[str]) -> dict[str, str]:
-    """Return how a result that Ctrl-C cut short says so: under `interrupted`, with what was not done.
+    """Return the text of `interrupted` in a result after Ctrl-C: what was not completed.
 
     Examples
     --------

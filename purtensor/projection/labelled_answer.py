@@ -58,7 +58,7 @@ def make_projection(
 def empty_projection(
     reference: Table, constraints: Sequence[Marginal], diagnosis: Diagnosis, reference_in: str = "mass"
 ) -> Projection:
-    """Return what is left where zero targets empty every profile of the reference: no mass, and the verdict."""
+    """Return the result if targets of 0 exclude every profile of the reference: no mass, and the verdict."""
     targets = [constraint.target for constraint in constraints]
     largest = max(float(target.max() / target.sum()) for target in targets)
     nothing = Record(0, largest, 1.0, float("nan"), float("nan"))

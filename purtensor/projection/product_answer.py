@@ -54,7 +54,7 @@ def answer_product(
     Raises
     ------
     NotOfProduct
-        Something is asked on the way that only the general form can do.
+        A request during the run needs the general form.
     """
     space, sweeping = ProductSpace(product), cast("IPF | Automatic", solver)
 
@@ -101,7 +101,7 @@ def _divergence(space: ProductSpace, found: Run) -> float:
 
 
 class ProductEvidence(SolverEvidence):
-    """The table, and the factors of its rows; the problem in its general form is built where somebody asks for it."""
+    """The table, and the factors of its rows; the problem in its general form is built on request."""
 
     reference: Table
     constraints: tuple[Marginal, ...]
@@ -154,7 +154,7 @@ class ProductEvidence(SolverEvidence):
 
     @cached_property
     def trace(self) -> xr.Dataset:
-        """The recorded iterations; those whose dual was not told on the way are made again."""
+        """The recorded iterations; those whose dual was not computed during the run are repeated."""
         lines = self.found.lines
         if any(math.isnan(line.record.dual) for line in lines):
             limits = Stopping(0.0, "residual", self.found.iterations, math.inf)

@@ -1,4 +1,4 @@
-"""A line on the terminal while a projection runs; quiet where there is none."""
+"""The progress line of a projection on a terminal."""
 
 from __future__ import annotations
 

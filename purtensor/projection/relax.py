@@ -124,7 +124,7 @@ def relax(
 def relaxed_question(
     reference: Table, constraints: Sequence[Marginal], soft: Sequence[int], penalty: str, strength: float
 ) -> LabelledQuestion:
-    """Return what is asked where the constraints at the positions `soft` may be missed at a price."""
+    """Return the problem in which the constraints at the positions `soft` may be violated at a cost."""
     hard = [constraint for k, constraint in enumerate(constraints) if k not in soft]
     if hard:
         check_consistency(hard)

@@ -24,7 +24,7 @@ _SHOWN = 10
 """So many orders are shown in a notebook."""
 
 _LITTLE = 0.01
-"""Orders whose rates differ by less are as good as each other: the first of them, as they are listed, is best."""
+"""Orders whose rates differ by less are equivalent; the first of them in the list is chosen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

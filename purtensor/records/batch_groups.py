@@ -158,7 +158,7 @@ def _encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
 
 
 def _plain(labels: pa.Array) -> pa.Array:
-    """Return times as integers, which distinguish them also where Python has no such year; other values as they are."""
+    """Return times as integers, which also represent years beyond the range of Python; other values unchanged."""
     return labels.view(f"int{labels.type.bit_width}") if pa.types.is_temporal(labels.type) else labels
 
 

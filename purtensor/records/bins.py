@@ -170,7 +170,7 @@ def _quantiles(spec: str) -> int:
 
 
 def checked_edges(edges: Iterable[float], option: str) -> tuple[float, ...]:
-    """Return the edges of bins as a tuple, or raise InvalidOptionError when they are none, or not increasing."""
+    """Return the edges of bins as a tuple; raise InvalidOptionError if they are empty or not increasing."""
     try:
         values = tuple(edges)
     except TypeError:

@@ -231,7 +231,7 @@ def is_of_records(path: str) -> bool:
 
 
 def _files(paths: Sequence[str]) -> list[Path]:
-    """Return the files that paths mean: each that is there as it stands, else those that its wildcards match."""
+    """Return the files that paths refer to: an existing path itself, otherwise the matches of its wildcards."""
     files: list[Path] = []
     for path in paths:
         if path == STDIN:

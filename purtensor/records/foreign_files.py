@@ -65,7 +65,7 @@ def read_foreign(path: Path, kind: str) -> pd.DataFrame:
     if kind == ".xlsx":  # pandas makes missing values of texts, and other names of repeated ones
         options = {"keep_default_na": False, "na_values": [""], "header": None}
     with reading(path), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of old files, told to nobody who could change them
+        warnings.simplefilter("ignore")  # about old files, which the user cannot change
         if kind == ".xpt":
             _refuse_version_8(path)
         frame = _READERS[kind](path, **options)

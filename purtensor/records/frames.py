@@ -61,7 +61,7 @@ def read_records(records: Any) -> Records:
 
 
 def as_frame(records: Any) -> Any:
-    """Return what offers itself as a stream of Arrow, such as a batch of pyarrow, as a table; frames as they are."""
+    """Return objects with the Arrow stream interface, such as a pyarrow batch, as a table; data frames unchanged."""
     if not hasattr(records, "__arrow_c_stream__") or nw.from_native(records, pass_through=True) is not records:
         return records
     try:

@@ -114,7 +114,7 @@ class Inspection(Shown):
         }
 
     def command(self, file: str = "FILE") -> str:
-        """Return the command line that makes these records fair; Y and S stand for what was not named."""
+        """Return the command line that makes these records fair, with Y and S for columns that were not named."""
         words = ["purtensor", "project", file]
         for name, value in self.options().items():
             if value:
@@ -225,7 +225,7 @@ def _looks(name: str, facts: ColumnFacts, found: Suspect | None, asked: Mapping[
 def _counted(
     records: Any, facts: Mapping[str, ColumnFacts], looks: Mapping[str, str], asked: Mapping[str, Any]
 ) -> Table | None:
-    """Return the counts over the attributes, numbers in four bins; None where there are none."""
+    """Return the counts over the attributes, with numbers in four bins; None without attributes."""
     bins = {
         name: "quantiles:4"
         for name, kind in looks.items()
@@ -249,7 +249,7 @@ def _supported(counts: Table, response: str | None) -> int:
 
 
 def _told(counts: Table, protected: tuple[str, ...]) -> dict[str, float]:
-    """Return the share of the entropy of the protected attributes that each other attribute tells: 1 is all of it."""
+    """Return the share of the entropy of the protected attributes that each other attribute explains; 1 is all."""
     names = list(counts.indexes[PROFILE].names)
     theirs = [name for name in protected if name in names]
     if not theirs:

@@ -271,7 +271,7 @@ def _masses(weights: nw.Series[Any], rows: int) -> FloatArray:
 
 
 def _as_numbers(values: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> npt.NDArray[Any]:
-    """Return numbers of Python as float64; text is none, and a whole number that float64 does not hold is refused."""
+    """Return Python numbers as float64; raise an error for text and for integers that float64 cannot represent."""
     numbers = values.tolist()
     if any(isinstance(value, str | bytes) for value in numbers):
         raise InvalidTableError("weights must be numbers, one per record, got text")

@@ -30,7 +30,7 @@ SPELLINGS: Mapping[str, str] = {
     "?": "the UCI repository's",
     ".": "SAS's and Stata's",
 }
-"""What stands for a missing value in files of others, and whose."""
+"""The spellings of missing values in files of other programs, and the programs."""
 
 OF_TEXT = " purtensor.records.files.open_records"
 """What takes the options of text in Python; on the command line they are the command's own."""
@@ -40,7 +40,7 @@ _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)", re.ASCII)
 
 
 def missing_among(texts: Sequence[str], options: TextOptions) -> list[bool]:
-    """Tell of each text whether it means that there is no value."""
+    """Return for each text whether it means a missing value."""
     given = {"", *(value.strip() for value in options.missing_values)}
     return [text.strip() in given for text in texts]
 

@@ -136,6 +136,6 @@ def _rounded(value: Fraction | int) -> float:
 
 
 def _above(value: Fraction | int) -> float:
-    """Return a float64 number that is no less."""
+    """Return a float64 number that is not less."""
     nearest = _rounded(value)
     return nearest if _whole(nearest) >= value else math.nextafter(nearest, math.inf)

@@ -1,4 +1,4 @@
-"""Line searches by the gain of the dual, told without cancellation: the two rules that solvers share.
+"""Line searches by the gain of the dual, computed without cancellation: the two rules that solvers share.
 
 `search` is Newton's: the gain of the dual as it is (notes/newton.md, equation 8). `search_at_total` keeps the total of
 the masses (notes/solvers.md, equation 6), for methods whose directions have no length of their own.

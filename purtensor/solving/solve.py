@@ -68,7 +68,7 @@ def solve(
 
 
 def interrupt(found: Run[P], while_what: str) -> Run[P]:
-    """Return a run that ended by itself, as what Ctrl-C left of the call."""
+    """Return a completed run as the result of a call that Ctrl-C interrupted."""
     notes = [*found.notes, f"{while_what}: {found.termination.value}"]
     return replace(found, termination=Termination.INTERRUPTED, notes=notes, hurried=True)
 

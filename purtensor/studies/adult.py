@@ -53,9 +53,9 @@ def study_adult(
     data_sets
         How many synthetic data sets are drawn from each distribution, a forest trained on each; none when 0.
     seed
-        Of all that is drawn; the same seed gives the same numbers, whatever the number of workers.
+        The seed of all random draws; the results do not depend on the number of workers.
     drawn_from
-        Simulated splits, which tell the noise, are drawn from the train split as it is ("empirical") or from f
+        Simulated splits, which estimate the noise, are drawn from the train split ("empirical") or from f
         ("regularized").
     unseen
         Test people whose predictor profile was not trained on are predicted by q(y) ("marginal", which keeps parity)

@@ -83,7 +83,7 @@ def learn(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """What simulated splits tell.
+    """The results of simulated splits.
 
     Attributes
     ----------

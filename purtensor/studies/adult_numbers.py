@@ -52,7 +52,7 @@ def data_of(study: AdultStudy) -> dict[str, Table]:
 
 
 def data_ratios(study: AdultStudy) -> pd.DataFrame:
-    """Return the disparity ratios of the data as they are, a row per group: of all people, and of each split."""
+    """Return the disparity ratios of the data, a row per group: of all people, and of each split."""
     found = {name: ratios(table) for name, table in data_of(study).items()}
     rows = [
         {"group": ", ".join(group), **{name: of_groups[group] for name, of_groups in found.items()}}

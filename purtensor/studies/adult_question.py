@@ -15,7 +15,7 @@ REFERENCE: Mapping[str, str] = MappingProxyType({"gender": "male", "race": "whit
 """The protected profile that the others are compared with."""
 
 POSITIVE = ">50K"
-"""The response whose disparities are told; the second of the two."""
+"""The response whose disparities are reported; the second of the two."""
 
 DATA = "f"
 MAX_ENT = "MaxEnt"

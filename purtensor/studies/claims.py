@@ -125,7 +125,7 @@ class Means:
 
     @property
     def rest(self) -> float:
-        """The largest distance that is no chance; 0 where there is none."""
+        """The largest significant distance; 0 if there is none."""
         systematic = self.off[self.widths > self.width]
         return float(systematic[np.abs(systematic).argmax()]) if len(systematic) else 0.0
 
@@ -135,7 +135,7 @@ class Means:
         return float(np.sqrt(np.mean(self.widths**2)))
 
     def sets_to_tell(self, tolerance: float) -> int | None:
-        """Return about how many sets would tell whether all are within a tolerance; None where none would."""
+        """Return about how many sets are needed to decide whether all are within a tolerance; None if none suffice."""
         room = np.abs(tolerance - np.abs(self.off))
         if not (self.averaged and np.isfinite(self.error).all()) or (room == 0).any():
             return None

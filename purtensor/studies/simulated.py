@@ -48,7 +48,7 @@ ENDINGS: tuple[str, ...] = tuple(ending.name.lower() for ending in Termination)
 CONVERGED = ENDINGS.index("converged")
 
 VERDICTS = ("", *(str(verdict) for verdict in Verdict))
-"""What is proved of a projection's conditions; empty where the solver's progress raised no doubt."""
+"""The verdict on the conditions of a projection; empty if feasibility was not checked."""
 
 METHOD = "by Newton's steps from Python; both rules for unseen people"
 """Part of what kept members depend on: another way leads to the same numbers within the tolerance, not to the bits."""

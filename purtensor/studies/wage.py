@@ -155,7 +155,7 @@ def study_wage(
     sets
         How many pairs of a training and a test set are simulated; three projections each.
     seed
-        Of the simulation; the same seed gives the same numbers, whatever the number of workers.
+        The seed of the simulation; the results do not depend on the number of workers.
     drawn_from
         Sets are drawn from the survey as it was observed ("empirical"), as in the paper, or from f ("regularized").
     unseen

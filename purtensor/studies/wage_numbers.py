@@ -21,7 +21,7 @@ from purtensor.tables.marginal import marginal
 
 
 def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
-    """Return every figure's and table's numbers by name, one observation a row."""
+    """Return the numbers of all figures and tables by name, one observation per row."""
     return {
         "prevalences": prevalences(study),
         "conditionals": own_conditionals(study),
@@ -198,7 +198,7 @@ def facts(study: WageStudy) -> dict[str, str]:
 
 
 def _drawn_from_in_words(study: WageStudy) -> str:
-    """Return what the sets are drawn from, and how often f would give one a profile that nobody in the survey has."""
+    """Describe the distribution of the sets, and how often f would give a profile without observations."""
     observed = study.population.counts > 0
     of_nobody = 1.0 - float(regularized(study.population.counts, study.strength)[observed].sum())
     share = -np.expm1(float(study.counts.sum()) * np.log1p(-of_nobody))

@@ -15,10 +15,10 @@ from purtensor.studies.wage import YEARS, WageStudy, pair_masses
 from purtensor.studies.wage_numbers import means_of, pairs_of
 
 LARGEST = 0.3
-"""The largest disparity of the data that the paper tells, to the nearest tenth."""
+"""The largest disparity of the data stated in the paper, to the nearest tenth."""
 
 REMOVED = 0.9
-"""The share of the data's disparity that PUR removes from predictions, more than which the paper tells."""
+"""The paper states that PUR removes more than this share of the disparity of the data from predictions."""
 
 
 def by_year(studies: Mapping[int, WageStudy]) -> pd.DataFrame:

@@ -28,7 +28,7 @@ def order_of_rows(codes: Sequence[IntArray], sizes: Sequence[int]) -> list[IntAr
 
 
 def _merge(steps: IntArray, size: int) -> IntArray:
-    """Return the codes 0 .. size - 1 in an order that every step (from, to) agrees with, or as they are."""
+    """Return the codes 0 .. size - 1 in an order consistent with all steps (from, to), else unchanged."""
     after: list[list[int]] = [[] for _ in range(size)]
     waits = [0] * size
     for before, later in steps.T.tolist():

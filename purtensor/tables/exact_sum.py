@@ -1,4 +1,4 @@
-"""Sums of float64 that are rounded once, whatever the order of their terms."""
+"""Sums of float64 that are rounded once, so that they do not depend on the order of the terms."""
 
 from __future__ import annotations
 

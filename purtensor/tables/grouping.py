@@ -55,7 +55,7 @@ def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
 
 
 def _begins(ordered: IntArray) -> npt.NDArray[np.bool_]:
-    """Tell where another key begins among keys in order."""
+    """Mark the positions at which a new key begins in sorted keys."""
     begins = np.ones(len(ordered), dtype=bool)
     begins[1:] = ordered[1:] != ordered[:-1]
     return begins

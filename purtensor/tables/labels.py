@@ -32,7 +32,7 @@ MISSING_CATEGORY = "missing"
 
 
 def label_text(label: Any) -> str:
-    """Return a label as the text that stands for it in files: true, 17, [30, 55), 2020-02-29T00:00:00."""
+    """Return the text of a label in files: true, 17, [30, 55), 2020-02-29T00:00:00."""
     if isinstance(label, str):
         return str(label)
     if is_boolean(label):

@@ -27,7 +27,7 @@ from purtensor.tables.memory import require_memory
 def to_dense(table: Table, fill_value: float = 0.0) -> Table:
     """Return the table in the dense layout: one dimension an attribute, `fill_value` where nothing is stored.
 
-    A table that is dense is returned as it is, in float64.
+    A dense table is returned unchanged, in float64.
 
     Raises
     ------

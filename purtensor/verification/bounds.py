@@ -26,7 +26,7 @@ _MOST_REFINEMENTS = 8
 _MOST_FITS = 3
 _SERIES_REACH = 0.1
 _LIGHT = 1e-40
-"""Profiles of a smaller share of the mass stay as they are: that misses nothing, and w there would be rounding."""
+"""Profiles with a smaller share of the mass are not changed: w would be dominated by rounding there."""
 
 DISAGREEMENT = 64 * 2.0**-52
 """By so much of the total mass, in one constraint, may targets that depend on others contradict them."""
@@ -218,7 +218,7 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
 def _tilted_onto(
     point: Point, rows: Rows, heavy: BoolArray, masses: LongArray, potentials: LongArray, solver: Solver
 ) -> LongArray:
-    """Return potentials m that bring p exp(C^T m) closer to these masses: what is left between them counts."""
+    """Return potentials m for which p exp(C^T m) is closer to these masses; the bound depends on the rest."""
     there = heavy & (masses > 0)
     wanted = np.log(np.where(there, masses, 1) / point.members)
 

@@ -26,7 +26,7 @@ _MOST_WORK = 20_000_000
 _DISAGREEMENT = Fraction(DISAGREEMENT)
 _ZERO = Fraction(0)
 _LARGEST_EXPONENT = 10_000
-"""Tilted masses beyond exp of it prove nothing, and are numbers of as many digits."""
+"""Tilted masses beyond exp of this limit prove nothing, and would have that many digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,7 +32,7 @@ class Solver(Protocol):
         ...
 
     def fitted(self, change: LongArray) -> LongArray:
-        """Return m of which C^T m is closest to a relative change of the masses, weighed by p."""
+        """Return m with C^T m closest to a relative change of the masses, weighted by p."""
         ...
 
 

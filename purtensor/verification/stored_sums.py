@@ -52,7 +52,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Sums:
-    """What the profiles of a projection add up to, in extended precision; the masses as they are.
+    """Sums over the profiles of a projection in extended precision.
 
     `weighed_logarithms` is the sum of p log(p / reference), of which the divergence is made, `reference` the order-free
     fingerprint of the reference; `strays` counts profiles with mass that a target of 0

@@ -188,7 +188,7 @@ def _underflows(evidence: Evidence, members: LongArray) -> BoolArray:
 
 
 def _spacing(evidence: Evidence) -> np.longdouble:
-    """Return by how much rounding may move masses that are almost nothing, whatever power of two scaled them."""
+    """Return how much rounding may change tiny masses, for any power of two that scaled them."""
     return np.longdouble(2.0) ** -1073 * max(1.0, evidence.total)
 
 

@@ -1,4 +1,4 @@
-"""humanleague: compiled iterative proportional fitting with limits of its own."""
+"""humanleague: compiled iterative proportional fitting with fixed limits."""
 
 from __future__ import annotations
 

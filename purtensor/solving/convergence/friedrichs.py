@@ -22,7 +22,7 @@ MOST_WORK = 4e9
 """Multiplications that the components of two constraints may take, by default."""
 
 _WORK_PER_PROFILE = 100.0
-"""Multiplications that take as long as what is done for a profile."""
+"""The number of multiplications that take as long as the work per profile."""
 
 _ENTRIES = 1 << 24
 """So many entries of small matrices are worked on at once."""

@@ -89,7 +89,7 @@ def _leaves_nothing(sweep: LinearSweep, start: FloatArray) -> bool:
 
 
 def _arnoldi(sweep: LinearSweep, start: FloatArray) -> tuple[Eigenvalues, Eigenvalues]:
-    """Return the leading eigenvalues and eigenvectors, asked for again more precisely where they are close to 1."""
+    """Return the leading eigenvalues and eigenvectors, recomputed more precisely if they are close to 1."""
     size = sweep.size
     operator = LinearOperator((size, size), matvec=sweep.apply, dtype=np.float64)
     tolerance = 1e-4
@@ -120,7 +120,7 @@ def distinct_rates(eigenvalues: Sequence[complex] | Eigenvalues) -> list[float]:
 
 
 def growth(sweep: LinearSweep) -> float:
-    """Return the factor by which late sweeps shrink an error, measured: the spectral radius, whatever the eigenvalues.
+    """Return the measured factor by which late sweeps shrink an error: the spectral radius, for any eigenvalues.
 
     Where over-relaxation is best, many eigenvalues have the same modulus, on which Arnoldi's method is slow.
     """

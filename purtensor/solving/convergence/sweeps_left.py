@@ -29,7 +29,7 @@ A step misses z^2 / 2 of e^z - 1 = z + z^2 / 2 + ..., and changes the size of wh
 """
 
 _FAR = 6.0
-"""Beyond this largest |log(p / q)| nothing is told by the sweep at the answer."""
+"""Beyond this largest |log(p / q)| the sweep at the answer gives no forecast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def sweeps_left_by_answer(problem: Problem, potentials: FloatArray, tolerance: f
 
 
 def _linear(problem: Problem, error: FloatArray, masses: FloatArray, tolerance: float) -> tuple[float, float, float]:
-    """Return the likely number of sweeps and its ends by the sweep at the answer; NaN where it tells nothing."""
+    """Return the likely number of sweeps and its range from the sweep at the answer; NaN if it gives no forecast."""
     nothing = math.nan, 0.0, math.inf
     sweep = GroupedSweep.at(problem, masses)
     if sweep is None:

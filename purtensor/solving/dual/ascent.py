@@ -103,7 +103,7 @@ def point_at(
 
 
 def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOptions, watch: Watch) -> Phase:
-    """Return the state where every row is met to the tolerance and every slack of linear cost stands still."""
+    """Return the state at which every row is met to the tolerance and every slack of linear cost has converged."""
     potentials = np.zeros(problem.rows) if start is None else start
     columns, own = problem.columns, problem.columns.linear_slice
     linear = columns.linear
@@ -144,7 +144,7 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
 
 
 def _rounding(point: DualPoint) -> float:
-    """Return below which residual a run that no longer falls counts as met: rounding of masses at these potentials."""
+    """Return the residual below which a stagnating run counts as converged: rounding of masses at these potentials."""
     return min(1e-8, 1e-13 * (1.0 + float(np.abs(point.z).max(initial=0.0))))
 
 

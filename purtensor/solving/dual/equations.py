@@ -15,7 +15,7 @@ from purtensor._typing import FloatArray
 _RIDGE = 1e-14
 _SPARSE_RIDGE = 1e-13
 _EIGENVALUES_UP_TO = 40
-"""Up to so many rows the eigenvalues tell exactly which directions the active cells leave without curvature."""
+"""Up to this many rows, eigenvalues determine exactly the directions without curvature from active cells."""
 
 
 Solve: TypeAlias = Callable[[FloatArray], FloatArray]

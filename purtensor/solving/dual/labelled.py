@@ -46,7 +46,7 @@ class LabelledQuestion:
 
 
 def build_question(reference: Table, constraints: Sequence[Any], options: GeneralOptions) -> LabelledQuestion:
-    """Return what is asked, in arrays; everything that does not fit is refused by name."""
+    """Return the problem in arrays; invalid input raises an error that names it."""
     coded, signs = coded_with_signs(reference, signed=options.signed)
     cells = cells_of(coded)
     if not (options.signed or options.may_be_negative):

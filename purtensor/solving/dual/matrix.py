@@ -60,7 +60,7 @@ Coefficients: TypeAlias = "sparse.csr_array | FloatArray"
 
 
 def handy(coefficients: Coefficients) -> Coefficients:
-    """Return coefficients of which many are not zero as a dense array, others as they are."""
+    """Return coefficients with many nonzeros as a dense array, others unchanged."""
     rows, cells = coefficients.shape
     if isinstance(coefficients, np.ndarray) or coefficients.nnz < _DENSE_SHARE * rows * cells:
         return coefficients

@@ -25,7 +25,7 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import smallest_unsigned
 
 _FEWEST_ROWS = 200
-"""Up to so many rows a dense matrix is as fast, and its eigenvalues tell what the active cells leave open."""
+"""Up to this many rows a dense matrix is as fast, and eigenvalues show what active cells leave open."""
 
 _RIDGE = 1e-13
 

@@ -146,7 +146,7 @@ def _require_support(question: Question, supported: BoolArray) -> None:
 
 
 def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple[sparse.csr_array, IntArray, RowCosts]:
-    """Return the combinations of the kept rows that the problem has, those that are centred, and what is asked."""
+    """Return the combinations of the kept rows that the problem has, the centred ones, and their conditions."""
     lower, upper = question.row_lower.copy(), question.row_upper.copy()
     centring = centring_of(question)
     white = [(question.block(k), cost.whitening) for k, cost in enumerate(costs) if cost.whitening is not None]

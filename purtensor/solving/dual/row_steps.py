@@ -67,7 +67,7 @@ class _Row:
     target: float
 
     def left(self, z: FloatArray, potential: float) -> tuple[float, float]:
-        """Return what is left for the slacks of linear cost, and how fast that falls with the potential.
+        """Return the remainder for the slacks of linear cost, and how fast it decreases with the potential.
 
         `z` is that of the cells at this potential.
         """
@@ -165,7 +165,7 @@ def _jumps(problem: DualProblem, row: int) -> _Jumps:
 
 
 def _met(row: _Row, z: FloatArray, start: float) -> float:
-    """Return the potential at which a row is met: what is left lies between what its slacks may take."""
+    """Return the potential at which a row is met: the remainder lies within the bounds of its slacks."""
     jumps = row.jumps
     below, above = jumps.lowest, jumps.highest
     for kink in jumps.at.tolist():

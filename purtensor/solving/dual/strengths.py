@@ -43,7 +43,7 @@ class AtStrength:
 
 
 class Priced:
-    """A question whose absolute penalties are asked at one strength after another; all have the same."""
+    """A problem with absolute penalties at a sequence of common strengths."""
 
     def __init__(self, question: Question, soft: int) -> None:
         self.question, self.soft = self._asked(question, soft, 1.0), soft

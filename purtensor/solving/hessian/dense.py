@@ -17,7 +17,7 @@ _PAIRS = 1 << 25
 """Twice the pairs that are added before the kernel comes back to Python, where interrupts are heard."""
 
 _LANES = 8
-"""So many chunks are added up side by side, each into a matrix of its own."""
+"""Up to this many chunks are assembled in parallel, each into a separate matrix."""
 
 _ENTRIES = 1 << 23
 """The entries of all those matrices together, where there is more than one."""

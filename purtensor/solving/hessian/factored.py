@@ -41,7 +41,7 @@ class Hessian(Protocol):
 
 
 class Eliminating(Protocol):
-    """A form that eliminates slab by slab; what is left couples the slabs."""
+    """A form that eliminates slab by slab; the remaining rows couple the slabs."""
 
     @property
     def coupling_rows(self) -> IntArray:

@@ -1,4 +1,4 @@
-"""Solutions with C diag(p) C^T that are refined until rounding, whatever form the matrix has."""
+"""Solutions with C diag(p) C^T that are refined to rounding, for every form of the matrix."""
 
 from __future__ import annotations
 

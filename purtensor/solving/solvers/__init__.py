@@ -12,4 +12,4 @@ SOLVERS: Mapping[str, str] = MappingProxyType(
         "lbfgs": "lbfgs.LBFGS",
     }
 )
-"""All solvers by the names that `compare` and the command line know: where they are, imported when asked for."""
+"""All solvers by their names in `compare` and on the command line, with their modules, imported on request."""

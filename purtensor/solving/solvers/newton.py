@@ -46,7 +46,7 @@ class Newton:
     Raises
     ------
     InvalidOptionError
-        A warm-up that is no such count.
+        `warm_up` is not a valid number of sweeps.
 
     Examples
     --------

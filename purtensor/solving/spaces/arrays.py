@@ -34,7 +34,7 @@ _LOST = 2.0**-980
 """The share of the total that a profile may have in the answer where its mass underflowed to 0."""
 
 _LITTLE = 2.0**-10
-"""What is left to the basis is no more than this share of the change itself, as a rule."""
+"""The correction on the basis is usually at most this share of the change."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +57,7 @@ class ArrayChange:
 
 
 def _is_little(rest: FloatArray, change: ArrayChange) -> bool:
-    """Return whether what is left to the basis makes no difference to what a change proves."""
+    """Return whether the correction on the basis does not affect the bound of a change."""
     total, square = sum_rest(rest, change.masses)
     return total <= _LITTLE * change.size and square <= _LITTLE**2 * change.square
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Point(Protocol):
-    """A point of the exponential family; `memory` is what the solver that reached it wants to find again."""
+    """A point of the exponential family; `memory` is the state of the solver that reached it."""
 
     memory: object
 

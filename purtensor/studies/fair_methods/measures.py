@@ -41,7 +41,7 @@ class Answer:
 
 
 def measured(answer: Answer, split: Split) -> dict[str, float]:
-    """Return the measures of an answer but its time; NaN for those of probabilities where there are none."""
+    """Return the measures of an answer except its time; NaN for measures of probabilities without probabilities."""
     people, test = split.judged.sum(axis=1), split.judged
     found = dict.fromkeys(MEASURES, float("nan"))
     chances = answer.probabilities

@@ -51,7 +51,7 @@ def fair_decisions(split: Split) -> Answer:
 
 
 def weighted_regression(name: str) -> Method:
-    """Return a logistic regression on the train people, weighed by a projection over f; as they are when ""."""
+    """Return a logistic regression on the training data, weighted by a projection over f, or unweighted for ""."""
 
     def learn(split: Split) -> Answer:
         return Answer(regression(split, split.learned * _ratio(split, name)))
@@ -60,7 +60,7 @@ def weighted_regression(name: str) -> Method:
 
 
 def weighted_forest(name: str) -> Method:
-    """Return a random forest on the train people, one by one, weighed in the same way."""
+    """Return a random forest on the individual training data, weighted in the same way."""
 
     def learn(split: Split) -> Answer:
         profile, response = split.rows(split.learned)

@@ -112,7 +112,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
 
 
 def require_room_for_rows(file: Any, path: str | os.PathLike[str], columns: int | None = None) -> None:
-    """Refuse a Parquet file whose rows memory would not take, before one is read: a few bytes may stand for very many.
+    """Raise an error if the rows of a Parquet file exceed the memory, before reading: few bytes may encode many rows.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def require_room_for_rows(file: Any, path: str | os.PathLike[str], columns: int 
 
 
 def _footer(path: Path) -> bytes:
-    """Return the metadata of the file as it stands there; its length comes before the last four bytes."""
+    """Return the raw metadata of the file; their length is stored before the last four bytes."""
     content = path.read_bytes()
     return content[-8 - int.from_bytes(content[-8:-4], "little") :]
 

@@ -38,7 +38,7 @@ def require_file(path: str | os.PathLike[str], what: str = "a table") -> None:
     Raises
     ------
     MissingFileError
-        There is nothing at this path; the message tells where was looked, and names like it.
+        The path does not exist; the message has the folder that was searched, and similar names.
     NotAFileError
         It is a folder.
     ForbiddenFileError
@@ -183,7 +183,7 @@ def _instead(name: str, folder: Path) -> str:
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """Return what is before the first dot, and what is behind it, whatever the case."""
+    """Return the parts before and after the first dot, in lower case."""
     stem, _, ending = name.rstrip("/").lower().partition(".")
     return stem, ending
 

@@ -26,7 +26,7 @@ _TRIES = 8
 def begun_beside(path: Path) -> Path:
     """Return a new name beside a path to write under; what killed writers to that path left there is removed.
 
-    The name tells the machine and the process, so that no writer takes the work of another for a leftover.
+    The name contains the machine and the process, so that no writer mistakes the work of another for a leftover.
     """
     for found in _others(path):
         if _is_left(found):
@@ -42,7 +42,7 @@ def moved_into(partial: Path, path: Path) -> None:
     Raises
     ------
     StoreError
-        Something came into being there meanwhile; it stays as it is.
+        The path was created by another writer in the meantime; it is not changed.
     """
     if is_there(path):
         raise _take(path)
@@ -61,7 +61,7 @@ def moved_over(partial: Path, path: Path) -> None:
     Raises
     ------
     StoreError
-        Others put something there as often as it is taken away.
+        Other writers recreate the path as often as it is removed.
     """
     for _ in range(_TRIES):
         aside = begun_beside(path)
@@ -103,7 +103,7 @@ def _take(path: Path) -> StoreError:
 
 
 def _others(path: Path) -> list[Path]:
-    """Return the folders beside a path that were written for it, by whatever process."""
+    """Return the temporary folders that any process wrote beside a path."""
     form = re.compile(re.escape(path.name[:_NAMED]) + r"\.[0-9a-f]{8}-[0-9]{1,9}-[0-9a-f]{8}\.partial")
     try:
         with os.scandir(path.parent) as entries:
@@ -113,7 +113,7 @@ def _others(path: Path) -> list[Path]:
 
 
 def _is_left(partial: Path) -> bool:
-    """Return whether nobody writes a folder any more: its process is gone, which only its own machine can tell."""
+    """Return whether the writing process of a folder has ended, which only its own machine can determine."""
     machine, process, _ = partial.name.removesuffix(".partial").rpartition(".")[2].split("-")
     if machine != _machine():
         return False

@@ -33,7 +33,7 @@ _CODECS = {"bytes", "crc32c", "zstd", "gzip", "blosc", "vlen-utf8"}
 """What a store may be encoded with: these decode numbers and text, and run no code of the store's own."""
 
 _LONGEST = 1 << 26
-"""Bytes of a zarr.json: beyond, it is none."""
+"""The largest accepted size of a zarr.json in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _plain(value: Any) -> Any:
 
 
 def labels_hash(labels: npt.NDArray[Any]) -> str:
-    """Return a hash of labels as they are stored."""
+    """Return a hash of labels in their stored form."""
     return content_hash(xr.Dataset({"labels": ("label", labels)}))
 
 

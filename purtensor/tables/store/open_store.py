@@ -96,7 +96,7 @@ def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *,
 class TableWriter:
     """Writes a stored table piece by piece; nothing is at its path before `close`, or what was there with `replaces`.
 
-    Until then it lies beside its path under a name of its own, so that two writers do not meet.
+    Until then it is written beside its path under a unique name, so that two writers do not conflict.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class TableWriter:
                 )
 
     def close(self) -> StoredTable:
-        """Write what is left, bring the store to its place, and return it.
+        """Write the remaining profiles, move the store to its path, and return it.
 
         Raises
         ------

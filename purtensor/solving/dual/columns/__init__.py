@@ -1,1 +1,1 @@
-"""Kinds of columns: what a cell or a slack costs, each kind in a file of its own."""
+"""Kinds of columns: the cost functions of cells and slacks, one file for each kind."""

@@ -110,7 +110,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> Merged | None:
 
 
 def _patterns(problem: Problem) -> list[IntArray] | None:
-    """Return for each constraint the rows of the eight profiles that each row begins; None where they are not told."""
+    """Return for each constraint the rows of the eight profiles that each row begins; None if unknown."""
     if len(problem.reference) % WIDTH:
         return None
     patterns = []
@@ -131,7 +131,7 @@ class _Group:
     rows: dict[int, IntArray]
 
     def take_in(self, k: int, code: IntArray, size: int, most: int, number: IntArray) -> bool:
-        """Add a constraint unless there would be more than `most` joint rows; tell whether it was added."""
+        """Add a constraint unless there would be more than `most` joint rows; return whether it was added."""
         if self.size * size > len(number):
             return False
         found = join_codes(self.joint, self.size, code, size, most, number)

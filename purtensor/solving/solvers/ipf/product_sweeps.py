@@ -31,11 +31,11 @@ _NEAR_ROUNDING = 1e-12
 """Before the L1 miss is so small a part of the total, a sweep gains more than rounding."""
 
 _EARLY = 64
-"""The trace of so many first sweeps is told when somebody asks: it would take longer than they do."""
+"""The trace of this many first sweeps is computed on request: it would take longer than the sweeps."""
 
 
 class NotOfProduct(Exception):  # noqa: N818 - no error: the general form takes over
-    """Something is asked that only the general form can do."""
+    """A request needs the general form."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +186,7 @@ class ProductSweeps(OnePass):
         return found
 
     def gain(self) -> float:
-        """Return what the dual gained by the last sweep; NaN early, where it is told later if somebody asks."""
+        """Return the gain of the dual in the last sweep; NaN in early sweeps, where it is computed later on request."""
         return math.nan if self._is_early else super(ProductSweeps, self).gain()
 
     def linear(self) -> float:

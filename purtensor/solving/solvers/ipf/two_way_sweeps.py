@@ -36,7 +36,7 @@ LARGEST_FACTOR = 2.0**300
 """The base takes factors in beyond this, or below its inverse."""
 
 _LOWEST_COLUMN = 2.0**-300
-"""Where all that a column has is less, next to the largest cells of its rows, only logarithms tell its sum."""
+"""If all cells of a column are smaller than this, relative to the largest of their rows, logarithms are needed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
