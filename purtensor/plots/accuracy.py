@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from purtensor.errors import InvalidTableError
 from purtensor.plots.line_styles import looks_of
-from purtensor.plots.style import GREY, finish, legend_beside, new_figure, verbatim
+from purtensor.plots.style import GREY, finish, label_decades, legend_beside, new_figure, verbatim
 
 _LEAST = 1e-17
 """Residuals below are drawn here: a logarithm has no place for 0."""
@@ -71,6 +71,7 @@ def plot_time_to_accuracy(
             zorder=3,
         )
     axes.set(xscale="log", yscale="log")
+    label_decades(axes)
     if tolerance is not None:
         axes.axhline(tolerance, color=GREY, linewidth=1, linestyle=(0, (1, 2)), zorder=0)
         axes.annotate(

@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 from purtensor.errors import InvalidTableError
 from purtensor.plots.line_styles import looks_of
-from purtensor.plots.style import GREY, finish, legend_beside, new_figure, verbatim
-
-_FEW_DECADES = 20.0
-"""Over a smaller factor the numbers between powers of ten have room."""
+from purtensor.plots.style import GREY, finish, label_decades, legend_beside, new_figure, verbatim
 
 
 def plot_time_ratios(ratios: pd.DataFrame, *, to: str = "the first", title: str = "") -> Axes:
@@ -67,9 +64,8 @@ def plot_time_ratios(ratios: pd.DataFrame, *, to: str = "the first", title: str 
         place = float(places[-1]) + 1.8
     axes.axvline(1.0, color=GREY, linewidth=1)
     axes.set(xscale="log", ylim=(place - 0.9, -0.9))
-    left, right = axes.get_xlim()
+    label_decades(axes)
     axes.xaxis.set_major_formatter(FuncFormatter(_factor))
-    axes.xaxis.set_minor_formatter(FuncFormatter(_factor) if right < _FEW_DECADES * left else NullFormatter())
     x = f"times the seconds of {to} (bars: all rounds; hollow: a tie)"
     finish(axes, title=title, x=x, y="", grid="x")
     axes.set_yticks(middles, [verbatim(problem) for problem in problems])

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 
 # Okabe and Ito's palette, which keeps its contrasts under colour blindness
 COLOURS: Mapping[str, str] = MappingProxyType(
@@ -21,6 +23,9 @@ OTHER_COLOURS = ("#D55E00", "#CC79A7", "#F0E442")
 INK = "#222222"
 GREY = "#5f5f5f"
 FAINT = "#dddddd"
+
+
+_FEW_DECADES = 100.0
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -73,6 +78,15 @@ def finish(axes: Axes, *, title: str, x: str, y: str, grid: Literal["both", "x",
     axes.set_xlabel(verbatim(x))
     axes.set_ylabel(verbatim(y))
     axes.set_title(verbatim(title), loc="left", fontsize="large", fontweight="bold")
+
+
+def label_decades(axes: Axes) -> None:
+    """Label powers of ten on the axis below, and 2 and 5 times them where these are few: more would overlap."""
+    left, right = axes.get_xlim()
+    few = right < _FEW_DECADES * left
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axes.xaxis.set_major_formatter(LogFormatterSciNotation(labelOnlyBase=False, minor_thresholds=(np.inf, np.inf)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def legend_beside(axes: Axes) -> None:

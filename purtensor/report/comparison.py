@@ -24,6 +24,9 @@ RATIOS = "time_ratios"
 MANY = 10
 """Problems: shares of fewer are too coarse for a performance profile."""
 
+_HARD_BLANK = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit, which stay on one line."""
+
 
 def comparison_report(compared: Comparison, figures: Mapping[str, Path], *, baseline: str) -> Report:
     """Return the report of a comparison: all problems together, then one part a problem.
@@ -102,7 +105,7 @@ def _part(compared: Comparison, problem: str, figure: Path | None) -> Part:
         {
             "solver": runs["solver"],
             "ending": runs["ending"],
-            compared.time_heading: shown[compared.time_heading],
+            compared.time_heading: shown[compared.time_heading].str.replace(" ", _HARD_BLANK),
             "iterations": runs["iterations"],
             "cell touches": runs["cell_touches"],
             "largest miss": runs["residual"],
@@ -111,7 +114,7 @@ def _part(compared: Comparison, problem: str, figure: Path | None) -> Part:
             "total variation": runs["tv"],
             "log ratio": runs["log_ratio"],
             "dual gap": runs["dual_gap"],
-            "memory": shown["memory"],
+            "memory": shown["memory"].str.replace(" ", _HARD_BLANK),
             "note": runs["note"],
         }
     )
