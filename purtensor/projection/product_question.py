@@ -33,7 +33,9 @@ def product_of(reference: Table, constraints: Sequence[Marginal], solver: Solver
     none, targets with the reference's categories in their order, and plain sweeps or the automatic choice.
     """
     order = order_of(solver, len(constraints))
-    if order is None or runs_in_numpy() or is_sparse(reference) or reference.size < SMALLEST:
+    if order is None or runs_in_numpy() or not isinstance(reference, Table):  # what is no table is refused later
+        return None
+    if is_sparse(reference) or reference.size < SMALLEST:
         return None
     if reference.dtype != np.float64:
         return None
