@@ -39,8 +39,13 @@ class Total:
         """Return the rows over cells; errors as `total` says."""
         chosen = None if self.selection is None else self.selection.on(cells)
         placed = place_rows(self.ends, cells, chosen, self.name)
-        counts = cells.over_cells(incidence(placed))
-        matrix = counts if self.values.counts else cells.over_cells(incidence(placed, self.values.on(cells)))
+        # a single total of members that are cells themselves is about all of them: that needs no counts
+        whole = not self.by and chosen is None and cells.aggregate is None and not self.values.counts
+        counts = None if whole else cells.over_cells(incidence(placed))
+        if counts is not None and self.values.counts:
+            matrix = counts
+        else:
+            matrix = cells.over_cells(incidence(placed, self.values.on(cells)))
         return RowBlock(
             name=self.name,
             labels=placed.labels,
