@@ -20,6 +20,7 @@ from purtensor.verification.evidence import Block, Evidence, LongArray
 from purtensor.verification.exact_sums import EPS, Rows
 from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.least_norm import MOST_DENSE, Solver, solvers
+from purtensor.verification.log_ratio import log_ratio_from, norm_of_projection
 from purtensor.verification.repair import Repair, Repaired, repair_of
 
 _MOST_REFINEMENTS = 8
@@ -45,6 +46,8 @@ class Proof:
         A table next to the one with these potentials, that meets the constraints; one number per profile with mass.
     potentials
         m, one per row of `rows`: the table is about p exp(C^T m).
+    log_ratio_bound
+        |log(q / table)| is no larger on any profile with mass; inf where nothing is proved.
     """
 
     bound: float
@@ -52,6 +55,7 @@ class Proof:
     masses: LongArray
     potentials: LongArray
     rows: Rows
+    log_ratio_bound: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +131,7 @@ class _Problem:
     heavy: BoolArray
     repair: Repair | None
     beside: _Beside
+    norm: float
 
     @classmethod
     def of(cls, evidence: Evidence, emptied: Emptied) -> _Problem:
@@ -134,7 +139,11 @@ class _Problem:
         rows, point = _stacked(evidence, on), Point.of(evidence)
         heavy = np.asarray(point.masses > _LIGHT * point.masses.sum())
         repair = repair_of(rows, evidence.masses[on]) if on.any() else None
-        return cls(point, rows, heavy, repair, _Beside.of(evidence, emptied, rows, repair))
+        norm = float("inf")
+        if repair is not None and not emptied.open.any():
+            members, rounding = point.members.astype(np.float64), float(point.rounding.max(initial=0))
+            norm = norm_of_projection(rows, repair.basis, members, rounding + 2.0**-53)
+        return cls(point, rows, heavy, repair, _Beside.of(evidence, emptied, rows, repair), norm)
 
     @property
     def nothing(self) -> Proof:
@@ -188,7 +197,8 @@ def _better(one: Proof, other: Proof) -> Proof:
         first = one.tv_bound <= other.tv_bound
     table = one if first else other
     bound, tv_bound = min(one.bound, other.bound), min(one.tv_bound, other.tv_bound)
-    return Proof(bound, tv_bound, table.masses, table.potentials, table.rows)
+    log_ratio = min(one.log_ratio_bound, other.log_ratio_bound)
+    return Proof(bound, tv_bound, table.masses, table.potentials, table.rows, log_ratio)
 
 
 def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> Proof:
@@ -212,7 +222,21 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
             point, near, rows.spread(tilt), rows.spread(np.abs(tilt)), (problem.beside, problem.beside.tilted(tilt))
         )
         best = _better(best, Proof(*distances, near.masses, tilt, rows))
-    return best
+    return replace(best, log_ratio_bound=_log_ratio(problem, near, potentials))
+
+
+def _log_ratio(problem: _Problem, near: Repaired, potentials: LongArray) -> float:
+    """Return no less than |log(q / table)| of any profile with mass; inf where none is proved."""
+    point, rows = problem.point, problem.rows
+    if problem.norm == float("inf"):
+        return problem.norm
+    change, sizes = rows.spread(potentials), rows.spread(np.abs(potentials))
+    w = (near.masses - point.members) / point.members
+    off = np.abs(w - change) + near.rest / point.members + 2 * point.rounding * (1 + np.abs(w))
+    off += 4 * EPS * (sizes + np.abs(w))
+    drift = float((np.abs(point.masses - point.members) / point.members + point.rounding).max(initial=0))
+    found = log_ratio_from(change.astype(np.float64), off.astype(np.float64) * _UPWARD, problem.norm)
+    return found + drift / (1 - drift) * _UPWARD if drift < 0.5 else float("inf")
 
 
 def _tilted_onto(

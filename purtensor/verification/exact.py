@@ -38,6 +38,7 @@ class Figures:
     membership: float
     bound: float
     tv_bound: float
+    log_ratio_bound: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +91,11 @@ def enclose(evidence: Evidence, emptied: Emptied) -> Figures:
     with np.errstate(all="ignore"):
         proof = prove(evidence, emptied)
     if not emptied.is_full:  # the divergence is infinite; the distance is bounded in extended precision
-        return Figures(residual, residual_l1, float_above(membership), proof.bound, proof.tv_bound)
+        return Figures(
+            residual, residual_l1, float_above(membership), proof.bound, proof.tv_bound, proof.log_ratio_bound
+        )
     bound, tv_bound = _distances(evidence, problem, proof, family, membership)
-    return Figures(residual, residual_l1, float_above(membership), bound, tv_bound)
+    return Figures(residual, residual_l1, float_above(membership), bound, tv_bound, proof.log_ratio_bound)
 
 
 def _misses(evidence: Evidence, total: Fraction) -> list[list[Fraction]]:

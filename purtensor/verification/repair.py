@@ -40,6 +40,11 @@ class Repaired:
 class Repair(Protocol):
     """Makes changed masses meet the constraints."""
 
+    @property
+    def basis(self) -> Spanning | None:
+        """Profiles on which any misses can be met, where they are known."""
+        ...
+
     def complete(self, masses: LongArray, change: LongArray) -> Repaired:
         """Return what meets the independent rows, next to masses + change."""
         ...
