@@ -190,16 +190,19 @@ if __name__ == "__main__":
 
 def test_compare__by_workers_ends_soon_and_writes_what_was_done(tmp_path):
     """Only the command hears the signal, not its workers, which go on for ten minutes if nobody ends them."""
-    child = started(COMPARING, tmp_path / "out", RUNNING=str(tmp_path / "running"))
-    until = time.monotonic() + 60
-    while not (tmp_path / "running").exists() and time.monotonic() < until:
+    running = tmp_path / "running"
+    running.mkdir()
+    child = started(COMPARING, tmp_path / "out", RUNNING=str(running))
+    until = time.monotonic() + 300  # a busy machine takes long to start workers
+    while len(list(running.iterdir())) < 2 and time.monotonic() < until:  # both do what does not end: the rest is done
         time.sleep(0.05)
-    time.sleep(1.0)  # what ended before is told
+    assert len(list(running.iterdir())) == 2
+    time.sleep(1.0)
     sent = time.monotonic()
     child.send_signal(signal.SIGINT)
     _, error = child.communicate(timeout=60)
     assert child.returncode == 130, error
     assert time.monotonic() - sent < 30  # pictures and report included
     runs = (tmp_path / "out" / "runs.csv").read_text()
-    assert "haberman,newton,converged" in runs
+    assert {"haberman,newton", "and_gate,newton"} <= {",".join(line.split(",")[:2]) for line in runs.splitlines()}
     assert "Unending" not in runs

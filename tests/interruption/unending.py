@@ -1,4 +1,4 @@
-"""A solver that tells that it runs, and never comes to an end."""
+"""A solver that shows that it runs, and never comes to an end."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 class Unending:
-    """It tells of its first step in the file that the environment names, and never moves."""
+    """Each process leaves a file of its number in the folder that the environment names; no step moves."""
 
     def step(self, problem, iterate, budget):
-        Path(os.environ["RUNNING"]).touch()
-        time.sleep(0.2)  # many steps that do not move would be told to stand still
+        (Path(os.environ["RUNNING"]) / str(os.getpid())).touch()
+        time.sleep(0.2)  # many steps that do not move would end the run as one that stands still
         return iterate
