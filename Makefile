@@ -7,13 +7,14 @@
 # make coverage    run the tests with coverage, kernels included
 # make dist-check  build a wheel and an sdist, install each elsewhere, run the tests on what was installed
 # make lint        run the linters and the type checker
-# make docs        build the documentation in out/docs
+# make docs        build the documentation in out/docs; DOCS=site/1.0 into a folder beside those of other versions
 # make bench       run the benchmarks (asv)
 # make clean       remove what these commands made
 #
 # Each target makes the environment that it needs in .venv; nothing has to be installed but Python, make and pip.
 
 PYTHON ?= python3
+DOCS ?= out/docs
 VENV ?= .venv
 PYTEST_ARGS ?= -n 2
 BENCH_ARGS ?=
@@ -64,7 +65,7 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/lint-imports --no-cache
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d out/doctrees notes out/docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -d out/doctrees notes $(DOCS)
 
 bench: $(VENV)/.installed-bench
 	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same \

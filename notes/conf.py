@@ -37,6 +37,12 @@ templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"purtensor {release}"
 html_copy_source = False
+html_sidebars = {
+    "**": [
+        f"sidebar/{part}.html" for part in ("brand", "search", "scroll-start", "navigation", "versions", "scroll-end")
+    ]
+    + ["sidebar/variant-selector.html"]
+}
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
@@ -98,8 +104,16 @@ def public_bases(app, name, thing, options, bases: list[type]) -> None:
         bases[at : at + 1] = base.__bases__
 
 
+def list_versions(app, page: str, template: str, context: dict, doctree) -> None:
+    """Link every page to the other versions: those that were built into folders beside this one."""
+    here = Path(app.outdir)
+    names = {here.name, *(found.parent.name for found in here.parent.glob("*/objects.inv"))}
+    context["versions"] = [(name, context["pathto"](f"../{name}/index.html", 1)) for name in sorted(names)]
+
+
 def setup(app) -> None:
     """Register the steps."""
+    app.connect("html-page-context", list_versions)
     app.connect("builder-inited", lambda app: write_pages(HERE / "commands"))
     app.connect("autodoc-process-docstring", without_substitutions)
     app.connect("autodoc-process-docstring", one_field_a_name)
