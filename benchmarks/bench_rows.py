@@ -1,13 +1,16 @@
-"""Rows of any kind with bounds: numeric totals on many cells, intervals, and households in zones."""
+"""Rows of any kind with bounds: numeric totals, intervals, households in zones; and the price of parity."""
 
 from __future__ import annotations
 
 import numpy as np
+import xarray as xr
 from scipy import sparse
 
+import purtensor as pt
 from benchmarks.runs import Brief, skip_unless_heavy
 from purtensor._typing import FloatArray
 from purtensor.constraints.rows import RowBlock
+from purtensor.fairness.parity_violation import parity_violation
 from purtensor.solving.dual.answer import answer
 from purtensor.solving.dual.question import Question
 
@@ -97,3 +100,23 @@ class Rows(Brief):
         return found.iterations
 
     track_steps.unit = "steps"
+
+
+class Curves(Brief):
+    """The price of parity at nine slacks: each search begins where the last one ended."""
+
+    params = ((30, 300),)
+    param_names = ("unprotected",)
+
+    def setup(self, unprotected: int) -> None:
+        """Make the counts and the slacks."""
+        rng = np.random.default_rng(0)
+        sizes = {"y": 2, "s": 4, "u": 5, "v": unprotected // 5}
+        counts = xr.DataArray(50.0 * rng.gamma(0.7, 1.0, tuple(sizes.values())) + 0.1, dims=tuple(sizes))
+        self.counts = counts.assign_coords({name: np.arange(size) for name, size in sizes.items()})
+        own = parity_violation(self.counts, response="y", protected="s")
+        self.slacks = own * np.linspace(0.95, 0.0, 9)
+
+    def time_nine_slacks(self, unprotected: int) -> None:
+        """Measure the curve."""
+        pt.parity_curve(self.counts, response="y", protected="s", slacks=self.slacks)
