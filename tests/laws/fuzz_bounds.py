@@ -108,7 +108,9 @@ def hold(
     logs = (oracles.log_of(problem.answer[profile] / mass) for profile, mass in table.items())
     log_ratio = max((abs(float(one)) for one in logs), default=0.0)
     kinds = [(problem.family, result)]
-    if problem.family != "contradicting":  # a second opinion takes other rows as independent
+    if problem.family == "contradicting":  # a second opinion takes other rows as independent
+        exactly = False
+    else:
         kinds.append(("verify", pt.verify(result)))
     if exactly:
         kinds.append(("verify, exact", pt.verify(result, exact=True)))

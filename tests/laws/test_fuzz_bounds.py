@@ -50,6 +50,18 @@ def test_bounds__of_tables_that_lack_a_profile_of_next_to_no_mass(seed):
     assert not counts.false, str(counts)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "family"), [(310002000, "nearly dependent"), (310016900, "PUR")])
+def test_bounds__on_disk_take_in_the_rounding_of_the_scale(seed, family, monkeypatch):
+    """The masses are scaled to the total before they are proved, and written as they were."""
+    pytest.importorskip("zarr")
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    counts = Counts()
+    attack_on_disk(seed, counts, family)
+    assert counts.tried
+    assert not counts.false, str(counts)
+
+
 def test_bounds__on_disk_where_a_part_has_no_row_to_sweep_in_logarithms(monkeypatch):
     pytest.importorskip("zarr")
     monkeypatch.setattr("os.fsync", lambda _: None)
