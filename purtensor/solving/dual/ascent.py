@@ -176,7 +176,7 @@ def _met(
         if moved is None:
             return point, Ending.STALLED, steps
         point = moved
-        if watch.refute and not options.softening and problem.refuted_by(point.potentials):
+        if watch.refute and not options.softening and problem.refuted_by(point.potentials, point.z):
             watch.end_refuted(point.potentials)
 
 

@@ -164,16 +164,19 @@ class DualProblem:
         both = np.bincount(self.slack_rows, np.isinf(self.columns.upper[slacks]), self.rows) > 1  # a penalty each way
         return np.flatnonzero((np.bincount(self.slack_rows, free, self.rows) > 0) | both)
 
-    def refuted_by(self, y: FloatArray) -> bool:
+    def refuted_by(self, y: FloatArray, z: FloatArray | None = None) -> bool:
         """Return whether y shows that no columns within their bounds meet the rows, beyond all doubt of rounding.
 
         It does where y.b is more than y.A x can be (notes/one_dual.md, 16). Cells without an upper bound hardly let it.
+        `z` is A^T y, where it is known.
         """
         if not np.isfinite(self.columns.upper[: self.cells]).all():
             return False
-        put = y.copy()
-        put[self._unlimited] = 0.0
-        z, low, high = self.back(put), self.columns.lower, self.columns.upper
+        put, low, high = y, self.columns.lower, self.columns.upper
+        if len(self._unlimited):
+            put, z = y.copy(), None
+            put[self._unlimited] = 0.0
+        z = self.back(put) if z is None else z
         with np.errstate(invalid="ignore"):
             most = np.where(z == 0.0, 0.0, np.where(z > 0.0, high, low) * z)
         needed = put * self.targets
