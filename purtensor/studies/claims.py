@@ -70,6 +70,11 @@ class Claim:
         return self.finding.is_met
 
     @property
+    def is_open(self) -> bool:
+        """Whether the numbers do not decide the claim; the page of a report asks."""
+        return self.finding in (Finding.UNTOLD, Finding.UNTOLD_SPLIT, Finding.UNTOLD_YEARS)
+
+    @property
     def verdict(self) -> str:
         """The verdict in words."""
         return self.finding.value.format(size=f"{self.size:.2g}", rest=f"{self.rest:+.2g}")

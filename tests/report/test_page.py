@@ -123,3 +123,9 @@ def test_data_uri__by_ending(tmp_path: Path) -> None:
 )
 def test_as_cell__as_printed(value: object, text: str) -> None:
     assert as_cell(value) == text
+
+
+@pytest.mark.parametrize(("finding", "mark"), [(Finding.HOLDS, "✓"), (Finding.FAILS, "✗"), (Finding.UNTOLD_YEARS, "?")])
+def test_render__marks_what_holds_what_does_not_and_what_the_numbers_leave_open(tmp_path, finding, mark):
+    page = render(report(tmp_path, parts=[Part("1994", {}, [Claim("it is so", finding, "seen")], [])]))
+    assert f"{mark} {finding.value}" in page
