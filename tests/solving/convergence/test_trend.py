@@ -95,7 +95,7 @@ def test_fall_per_sweep__begins_at_the_nearest_line_before():
 def test_text__says_what_is_likely_once_enough_was_seen():
     lines = [(n, 0.9**n) for n in (1, 2, 4, 8, 16, 32, 64)]
     assert told(SweepsToGo(tolerance=1e-8), lines[:4]).text == ""
-    assert told(SweepsToGo(tolerance=1e-8), lines).text == "some 110 to 550 more iterations are likely"
+    assert told(SweepsToGo(tolerance=1e-8), lines).text == "about 110 to 550 more iterations are likely"
     watch = SweepsToGo(tolerance=1e-8)
     watch.take([0, *(n for n, _ in lines)], [1.0, *(residual for _, residual in lines)])
     assert watch.likely == told(SweepsToGo(tolerance=1e-8), lines).likely
