@@ -53,7 +53,8 @@ class Projection(Shown, Generic[TableT]):
         Remarks on the run: choices of the solver, and categories excluded from the problem.
     table
         The projection, in the layout and with the profiles of the reference; its total is that of the targets. For a
-        stored reference it is a StoredTable, written at the first access.
+        stored reference, and one of chunks of dask, it is a StoredTable, written at the first access; its
+        `to_xarray()` has the values in chunks of dask.
     diagnosis
         The verdict on feasibility, if one was requested or needed.
     reference, constraints

@@ -7,6 +7,7 @@ from multiprocessing import get_context
 import dask
 import numpy as np
 import pytest
+import xarray as xr
 
 import purtensor as pt
 from purtensor.outofcore.project import project_stored
@@ -141,7 +142,11 @@ def test_project__any_chunks_and_parts_have_the_same_answer(tmp_path):
         stored = pt.store_table(table, tmp_path / f"{number}.zarr", chunk=chunk)
         assert_equal(project_stored(stored, constraints, part_profiles=part), expected)
     shuffled = table[np.random.default_rng(0).permutation(table.size)].chunk({"profile": 31})
-    assert_equal(pt.project(shuffled, constraints), expected)
+    found = pt.project(shuffled, constraints)
+    assert_equal(found, expected)
+    lazy = found.table.to_xarray()  # chunks in, chunks out
+    assert lazy.chunks is not None
+    xr.testing.assert_allclose(pt.to_dense(lazy.compute()), pt.to_dense(expected.table), atol=1e-12)
 
 
 def test_project__chunks_of_dask_stay_on_disk_as_long_as_somebody_can_read_what_came_of_them(tmp_path):
