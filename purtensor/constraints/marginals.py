@@ -64,7 +64,7 @@ class Marginal:
         ends = None
         if self.target is None or self.lower is not None or self.upper is not None:
             for given in (self.lower, self.upper):
-                _ = None if given is None else domain_of(given)  # which tells what is not a table
+                _ = None if given is None else domain_of(given)  # which refuses what is not a table
             ends = read_ends(
                 None, "a Marginal", target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
             )

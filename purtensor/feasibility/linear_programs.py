@@ -71,7 +71,7 @@ def _unit(targets: FloatArray) -> float:
 def sparse_weights(system: System) -> FloatArray | None:
     """Return weights with C^T t >= 0 and b.t = -1 whose absolute values sum to the least; None on failure.
 
-    They tell a contradiction in few rows, the largest one for their number.
+    They show a contradiction in few rows, the largest one for their number.
     """
     return _sparse(system, -1.0, np.zeros(system.profiles))
 

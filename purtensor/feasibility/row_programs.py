@@ -102,7 +102,7 @@ def implied_bounds(question: Question) -> IntArray:
     """Return -1 and 1 for the cells that are at their lower and upper bound in every solution, else 0.
 
     The program gives as many cells as it can some room to both bounds; where one cell can have room in a solution and
-    another in a second one, both have half of it in their mean. Cells that cannot move are told from the masses.
+    another in a second one, both have half of it in their mean. Cells that cannot move are recognized by their masses.
     """
     hard, total, cells = np.flatnonzero(question.hard), question.total, len(question.reference)
     free = np.flatnonzero(question.lower < question.upper)

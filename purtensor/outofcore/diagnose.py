@@ -89,7 +89,7 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
 
     Rows without profiles and targets of zero are found when the table is cut; then Newton's steps look for a positive
     solution, or for whole numbers that prove that there is none, or that profiles are empty. What refutes the
-    constraints is searched for in coarser questions, too, which tell it in few words.
+    constraints is searched for in coarser questions, too, which refute it in fewer words.
 
     Parameters
     ----------
@@ -218,8 +218,8 @@ def _with_solution(
         if by_target:
             sentences.append(f"{by_target} of them lie in rows whose target is 0.")
     arithmetic = "boundary to rounding" if zeros.profiles else "interval"
-    told = Explanation(tuple(sentences))
-    witness = StoredWitness(told, reference, zeros, found.steps, store=found.store, found=end)
+    explanation = Explanation(tuple(sentences))
+    witness = StoredWitness(explanation, reference, zeros, found.steps, store=found.store, found=end)
     return stored_diagnosis(verdict, arithmetic, constraints, witness, weights)
 
 

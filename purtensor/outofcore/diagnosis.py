@@ -185,11 +185,11 @@ def _is_solved(diagnosis: Diagnosis[StoredTable]) -> bool:
         [np.asarray(code)[values > 0] for code in codes] for codes, values in source_of(diagnosis.reference).profiles()
     )
     tables = [solution, diagnosis.implied_zeros]
-    told = (codes for table in tables for codes, _ in source_of(table).profiles())
+    listed = (codes for table in tables for codes, _ in source_of(table).profiles())
     allowed = float(ROUNDING)
     return (
         lowest > 0.0
-        and hash_profiles(told) == hash_profiles(with_mass)
+        and hash_profiles(listed) == hash_profiles(with_mass)
         and all(misses_of(solution, constraint)[0] <= allowed for constraint in diagnosis.constraints)
     )
 

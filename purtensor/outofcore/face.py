@@ -38,8 +38,8 @@ def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore
         return store
     folder = store.folder / "verdict" / "settled"
     make_folders(folder.parent, (folder.name,))
-    told = map_each(keep_settled, store.parts, store, domain, found.settled.certificate, folder)
-    return restricted(store, domain, folder, told)
+    kept = map_each(keep_settled, store.parts, store, domain, found.settled.certificate, folder)
+    return restricted(store, domain, folder, kept)
 
 
 def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Sequence[Table], folder: Path) -> int:
@@ -74,7 +74,7 @@ def begin_on(
 ) -> tuple[PartsSpace, State[PartsPoint]]:
     """Return the face as a space, and the state of a run that begins there; its checkpoint is that of the face.
 
-    What went before on the whole problem is told in its options.
+    Its options record what went before on the whole problem.
     """
     store = before.store
     facts = {
@@ -126,8 +126,8 @@ def is_on_face(options: dict[str, Any]) -> bool:
 
 def before_face(options: dict[str, Any]) -> tuple[int, float]:
     """Return how many iterations a run made before it went on a face, and how many seconds that took; else 0."""
-    told = _options_before(options)
-    return told.get("iterations", 0), told.get("seconds", 0.0)
+    before = _options_before(options)
+    return before.get("iterations", 0), before.get("seconds", 0.0)
 
 
 def _options_before(options: dict[str, Any]) -> dict[str, Any]:

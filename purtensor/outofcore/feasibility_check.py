@@ -22,7 +22,7 @@ def verdict_on_slabs(
 def verdict_on_rows(reference: StoredTable, constraints: tuple[Constraint, ...]) -> LazyVerdict[StoredTable]:
     """Return the verdict on a problem that is not cut: it is cut for the verdict, where that can be.
 
-    Where not, and no question that fits into memory refutes the constraints, the verdict is open and tells why.
+    Where not, and no question that fits into memory refutes the constraints, the verdict is open and says why.
     """
 
     def diagnose() -> Diagnosis[StoredTable]:

@@ -22,7 +22,7 @@ def make_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str,
     Raises
     ------
     StoreError
-        It cannot be written, or what tells of it is damaged.
+        It cannot be written, or its description is damaged.
     """
     if not (folder / _MADE).exists():
         partial = begun_beside(folder)

@@ -136,7 +136,7 @@ class PartsPoints:
         steps = tuple(range(len(store.scopes))) if order is None else order
         last_outside = max((n for n, k in enumerate(steps) if k not in store.inside), default=-1)
         waiting: list[int] = []
-        fresh = True  # whether `tally` tells the outer sums of the point that the steps so far have reached
+        fresh = True  # whether `tally` has the outer sums of the point that the steps so far have reached
         for n, k in enumerate([*steps, None]):
             if k in store.inside:
                 waiting.append(k)

@@ -102,8 +102,8 @@ def project_stored(
     with stored_problem(reference, constraints) as (stored, flat), locked(stored, flat) as waited:
         try:
             if isinstance(solver, LBFGS):
-                with progress_callback(progress, callback, stopping.residual) as told:
-                    found = project_by_rows(stored, flat, solver, stopping, start, told)
+                with progress_callback(progress, callback, stopping.residual) as report:
+                    found = project_by_rows(stored, flat, solver, stopping, start, report)
                 return deliver(found, on_failure)
             options = _options(solver, len(flat), stopping, certificate)
             store = slab_store_of(stored, flat, part_profiles)
@@ -232,8 +232,8 @@ def _carry_on(
     verdict = PartsVerdict(verdict_on_slabs(root, reference, constraints), root, reference.domain, space)
     before = before_face(space.options) if is_on_face(space.options) else None
     stopping = Stopping(**space.options["stopping"])
-    with progress_callback(progress, callback, stopping.residual) as told:
-        outcome = solve(_stage(space, state), stopping, verdict, told, before)
+    with progress_callback(progress, callback, stopping.residual) as report:
+        outcome = solve(_stage(space, state), stopping, verdict, report, before)
     ending, point, space = outcome.termination, outcome.iterate, verdict.space
     proof, divergence = UNPROVED, float("nan")
     if ending is not Termination.NOT_FINITE:

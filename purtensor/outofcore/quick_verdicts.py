@@ -28,13 +28,15 @@ def without_profile(
         values: Any = np.full(int(here), -1, dtype=np.int64)
         tables.append(sparse_table(reference.domain.select(constraint.scope), codes, values, name="certificate"))
     scope = ", ".join(constraints[bare.constraint].scope)
-    told = Explanation(
+    explanation = Explanation(
         (
             f"{Verdict.INFEASIBLE.sentence.capitalize()}.",
             f"{bare.row} has a positive target over ({scope}), and the support has no profile there.",
         )
     )
-    return stored_diagnosis(Verdict.INFEASIBLE, "rational", constraints, StoredWitness(told, reference), tuple(tables))
+    return stored_diagnosis(
+        Verdict.INFEASIBLE, "rational", constraints, StoredWitness(explanation, reference), tuple(tables)
+    )
 
 
 def open_for(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> Diagnosis[StoredTable]:

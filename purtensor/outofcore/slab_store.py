@@ -55,7 +55,7 @@ class SlabStore:
     proofs
         By how many proofs profiles were left out: 0 for the problem as it was given, else it is a face of that.
     smallest
-        The smallest mass or positive target, as scaled; 0 where an earlier version cut the table, which did not tell.
+        The smallest mass or positive target, as scaled; 0 where the version that cut the table did not record it.
     face_mass
         What the profiles left out may have, as scaled, where the float64 targets imply their zeros to rounding only.
     """

@@ -30,7 +30,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     The residuals are summed by label from its written table and the targets, and so are the whole numbers that prove
     zeros which the constraints force. The bound is proved from the witness that the run left, potentials m whose change
     C^T m makes the table all but feasible, by the code for tables in memory: this takes about a kilobyte a profile.
-    Where so much is not there, nothing is proved, and a bound that is claimed is told as not confirmed.
+    Where so much is not there, nothing is proved, and a bound that is claimed is reported as not confirmed.
 
     Raises
     ------

@@ -26,7 +26,7 @@ def deliver(
 ) -> AnyProjection:
     """Return a projection; raise or warn where it has not converged, as requested.
 
-    With the tolerance of a run that came to a limit, the message tells what may be left; of plain sweeps on a small
+    With the tolerance of a run that came to a limit, the message says what may be left; of plain sweeps on a small
     problem what they and Newton's method would take.
     """
     if result.converged or on_failure == "return":

@@ -64,10 +64,10 @@ def outcomes(
     elif callable(executor) and hasattr(executor, "n_jobs"):
         yield from _all_told(lambda: executor((_try, one, {}) for one in work), len(work))
     else:
-        told = executor if isinstance(executor, int) else type(executor).__qualname__
+        kind = executor if isinstance(executor, int) else type(executor).__qualname__
         raise InvalidOptionError(
             "executor must be None, a number of workers, a joblib.Parallel, or an object with a submit, such as those "
-            f"of concurrent.futures and a Client of dask, got {told}"
+            f"of concurrent.futures and a Client of dask, got {kind}"
         )
 
 

@@ -84,8 +84,8 @@ def save(table_or_result: Any, path: str | os.PathLike[str]) -> None:
         copy_store(table_or_result, path)
         return
     if not isinstance(table_or_result, xr.DataArray):
-        told = type(table_or_result).__qualname__
-        raise InvalidOptionError(f"save needs a table, a Projection, a Relaxation or a Calibration, got {told}")
+        kind = type(table_or_result).__qualname__
+        raise InvalidOptionError(f"save needs a table, a Projection, a Relaxation or a Calibration, got {kind}")
     save_table(table_or_result, path)
 
 

@@ -152,10 +152,10 @@ def project_many(
     failures: list[Failure] = []
     interrupted = False
     try:
-        with members_progress(progress, len(members)) as told:
+        with members_progress(progress, len(members)) as report:
             for number, outcome in _until_interrupted(members, executor, failures):
                 results[number] = outcome
-                told(failed=len(failures))
+                report(failed=len(failures))
     except KeyboardInterrupt:
         if not failures and all(result is None for result in results):
             raise

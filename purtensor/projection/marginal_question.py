@@ -65,7 +65,7 @@ class MarginalQuestion:
     def answer(
         self,
         start: Projection[Any] | Sequence[Table] | None,
-        told: Callable[[Progress], Any] | None,
+        report: Callable[[Progress], Any] | None,
         *,
         certificate: bool,
         on_failure: str,
@@ -74,7 +74,7 @@ class MarginalQuestion:
     ) -> Projection:
         """Return the projection with any ending; `note` is the first of its notes.
 
-        `points_seen` says that `told` looks at the points on the way.
+        `points_seen` says that `report` looks at the points on the way.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class MarginalQuestion:
             A target has no profile, and `on_failure` is "raise".
         """
         if start is None and not points_seen:
-            product = self._of_product(told, certificate=certificate)
+            product = self._of_product(report, certificate=certificate)
             if product is not None:
                 return product
         try:
@@ -93,7 +93,7 @@ class MarginalQuestion:
             return self._without_support()
         warm = None if start is None else _warm_start(labelled, start)
         verdict = _MarginalVerdict(self.lazily, labelled, self.solver, self.stopping.stop_on)
-        outcome = solve(_stage(labelled, self.solver, self.stopping.stop_on, warm), self.stopping, verdict, told)
+        outcome = solve(_stage(labelled, self.solver, self.stopping.stop_on, warm), self.stopping, verdict, report)
         forget_layouts(verdict.labelled.arrays)
         proof = None
         if certificate and not outcome.hurried:
@@ -115,7 +115,7 @@ class MarginalQuestion:
         outcome = replace(outcome, termination=Termination.INFEASIBLE)
         return self._labelled(labelled, outcome, None, self.lazily.diagnosed())
 
-    def _of_product(self, told: Callable[[Progress], Any] | None, *, certificate: bool) -> Projection | None:
+    def _of_product(self, report: Callable[[Progress], Any] | None, *, certificate: bool) -> Projection | None:
         """Return the projection of a dense table with mass in every cell; None where the general form is wanted."""
         is_plain = self.reference_in == IN_MASS and self.stopping.stop_on == "residual"
         product = product_of(self.reference, self.constraints, self.solver) if is_plain else None
@@ -123,7 +123,7 @@ class MarginalQuestion:
             return None
         try:
             return answer_product(
-                product, self.reference, self.constraints, self.solver, self.stopping, told, certificate=certificate
+                product, self.reference, self.constraints, self.solver, self.stopping, report, certificate=certificate
             )
         except NotOfProduct:
             return None

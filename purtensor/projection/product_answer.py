@@ -45,7 +45,7 @@ def answer_product(
     constraints: tuple[Marginal, ...],
     solver: Solver,
     stopping: Stopping,
-    told: Callable[[Progress], Any] | None,
+    report: Callable[[Progress], Any] | None,
     *,
     certificate: bool,
 ) -> Projection:
@@ -64,7 +64,7 @@ def answer_product(
     def is_hopeless() -> bool:
         raise NotOfProduct
 
-    found = run_stage(Stage(space, begin(space, space.start()), step), stopping, told, is_hopeless)
+    found = run_stage(Stage(space, begin(space, space.start()), step), stopping, report, is_hopeless)
     divergence = _divergence(space, found)
     evidence = ProductEvidence(reference, constraints, space, found, IPF(order_of(solver, len(constraints))))
     proof = None
@@ -160,8 +160,8 @@ class ProductEvidence(SolverEvidence):
             limits = Stopping(0.0, "residual", self.found.iterations, math.inf)
             again = {line.iteration: line for line in run(self.labelled.arrays, self.solver, limits).lines}
             for line in lines:
-                told = again[line.iteration].record
-                line.record = line.record._replace(kl_step=told.kl_step, dual=told.dual)
+                record = again[line.iteration].record
+                line.record = line.record._replace(kl_step=record.kl_step, dual=record.dual)
         return trace_of(lines, self.bound)
 
     def _potentials(self) -> FloatArray:

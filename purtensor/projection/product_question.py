@@ -110,7 +110,7 @@ def _fits(domain: Domain, target: Table) -> bool:
 
 
 def _agree(of_a: FloatArray, of_b: FloatArray, of_cells: FloatArray | None) -> bool:
-    """Return whether targets agree on what they share, as `check_consistency` has it; that tells where they do not."""
+    """Return whether targets agree on what they share, as `check_consistency` has it, which says where they do not."""
     pairs = [(of_a.sum(axis=0), of_b.sum(axis=0))]
     if of_cells is not None:
         pairs += [(of_a.sum(axis=1), of_cells.sum(axis=1)), (of_b.sum(axis=1), of_cells.sum(axis=0))]

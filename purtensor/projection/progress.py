@@ -31,13 +31,13 @@ def progress_callback(shown: bool, callback: Callback[P] | None, tolerance: floa
     with Status("starting", console=Console(stderr=True)) as status:
         watch = SweepsToGo(tolerance) if tolerance > 0.0 else None
 
-        def told(progress: Progress[P]) -> Any:
+        def report(progress: Progress[P]) -> Any:
             if watch is not None:
                 watch(progress)
             status.update(progress_line(progress, "" if watch is None else watch.text))
             return callback(progress) if callback is not None else None
 
-        yield told
+        yield report
 
 
 def progress_line(progress: Progress[Any], outlook: str) -> str:

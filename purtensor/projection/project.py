@@ -171,13 +171,13 @@ def project(
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     chosen = solver_of(solver)
     table, given = cast(Table, reference), general_constraints(constraints)
-    with progress_callback(progress, callback, stopping.residual) as told:
+    with progress_callback(progress, callback, stopping.residual) as report:
         if is_plain(given, options):
             question = MarginalQuestion(table, as_constraints(given), chosen, stopping, reference_in)
             with engine_for(table.size * len(question.constraints)) as note:
                 found = question.answer(
                     start,
-                    told,
+                    report,
                     certificate=bool(certificate),
                     on_failure=on_failure,
                     note=note,
@@ -195,7 +195,7 @@ def project(
                 stopping = replace(stopping, max_iterations=_MOST_STEPS[method])
             labelled = build_question(table, given, options)
             memory = solver.memory if isinstance(solver, LBFGS) else LBFGS().memory
-            found = _project_general(labelled, table, stopping, start, told, certificate, method, memory)
+            found = _project_general(labelled, table, stopping, start, report, certificate, method, memory)
     awaited = 0.0 if found.is_general else stopping.residual
     return cast("Projection[TableT]", deliver(found, on_failure, awaited, by_sweeps=chosen == IPF()))
 
@@ -205,7 +205,7 @@ def _project_general(
     reference: Table,
     stopping: Stopping,
     start: Projection[Any] | Sequence[Table] | None,
-    told: Callable[[Progress], Any] | None,
+    report: Callable[[Progress], Any] | None,
     certificate: bool,
     method: str,
     memory: int,
@@ -219,7 +219,7 @@ def _project_general(
         max_seconds=stopping.max_seconds,
         certificate=bool(certificate),
         start=None if start is None else potentials_of(start, labelled.question),
-        tell=None if told is None else _telling(told),
+        tell=None if report is None else _telling(report),
         method=method,
         memory=memory,
     )
@@ -245,7 +245,7 @@ def _method_of(solver: object) -> str:
     )
 
 
-def _telling(told: Callable[[Progress], Any]) -> Callable[[StepLine], bool]:
+def _telling(report: Callable[[Progress], Any]) -> Callable[[StepLine], bool]:
     """Return a callback of Progress as one of the dual's lines; there is no iterate of marginals to show."""
     nothing: Any = None
-    return lambda line: told(Progress(line.iteration, line.seconds, line.residual, line.residual, nothing)) is True
+    return lambda line: report(Progress(line.iteration, line.seconds, line.residual, line.residual, nothing)) is True

@@ -179,7 +179,7 @@ def bootstrap(
     failures: list[Failure] = []
     interrupted = False
     try:
-        with members_progress(progress, times) as told, closing(outcomes(_measure, members, executor)) as ended:
+        with members_progress(progress, times) as report, closing(outcomes(_measure, members, executor)) as ended:
             for number, outcome in ended:
                 if isinstance(outcome, Failure):
                     if on_failure == "raise":
@@ -187,7 +187,7 @@ def bootstrap(
                     failures.append(outcome)
                 else:
                     rows[number] = outcome
-                told(failed=len(failures))
+                report(failed=len(failures))
     except KeyboardInterrupt:
         if len(rows) < 2:
             raise

@@ -111,7 +111,7 @@ def _zone(attribute: str) -> InvalidTableError:
 def _declared_categories(column: nw.Series[Any]) -> list[Any] | None:
     if isinstance(column.dtype, nw.Enum):
         return list(column.dtype.categories)
-    # of no rows pyarrow cannot tell the categories
+    # of no rows pyarrow does not know the categories
     if isinstance(column.dtype, nw.Categorical) and not column.implementation.is_polars() and len(column):
         return list(column.cat.get_categories().to_list())
     return None

@@ -99,7 +99,7 @@ class Echelon:
 def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] | None:
     """Return whole numbers [m, c_1, ..., c_r] with m x = sum of c_l x_l, given the c_l / m modulo several primes.
 
-    Small numbers are tried first; m is positive. None where the moduli are too few to tell.
+    Small numbers are tried first; m is positive. None where the moduli are too few to decide.
     """
     simple = _small(residues[-1], moduli[-1])
     if simple is not None and len(moduli) == 1:

@@ -181,7 +181,7 @@ def _part(problem: Problem, group: Sequence[int], basis: sparse.csc_array) -> sp
 def _solve_on_range(matrix: FloatArray, plain: FloatArray) -> _Solve:
     """Return a solver for the matrix on the range of `plain`, its counterpart in whole numbers.
 
-    What is singular is told from whole numbers, whose eigenvalues are 0 or far from it, not from the masses.
+    What is singular is decided in whole numbers, whose eigenvalues are 0 or far from it, not from the masses.
     """
     eigenvalues, vectors = np.linalg.eigh(plain)
     moving = vectors[:, eigenvalues > 1e-9 * eigenvalues[-1]]

@@ -64,7 +64,7 @@ class Automatic:
     """IPF, its rate measured as it goes, and Newton from there when that is predicted to be cheaper.
 
     Predictions count operations, not seconds: the same problem is always solved in the same way. One iteration is
-    a sweep or a Newton step; the projection's notes tell when it switched, and why.
+    a sweep or a Newton step; the projection's notes say when it switched, and why.
     """
 
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:

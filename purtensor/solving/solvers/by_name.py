@@ -38,8 +38,8 @@ def solver_named(text: str) -> Solver:
     known = [field.name for field in fields(found)]  # type: ignore[arg-type]
     unknown = [option for option in options if option not in known]
     if unknown:
-        told = f"{name} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}"
-        raise InvalidOptionError.among("option", unknown[0], known, told)
+        message = f"{name} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}"
+        raise InvalidOptionError.among("option", unknown[0], known, message)
     try:
         return found(**options)
     except TypeError as error:

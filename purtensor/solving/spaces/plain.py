@@ -20,6 +20,7 @@ from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.basis import heaviest_basis
 from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding
 from purtensor.solving.problem import Problem
+from purtensor.solving.spaces.plain_terms import exponential_excess, gap_terms, relative_excess
 from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
 from purtensor.solving.stopping import away_from_total, has_emptied
 
@@ -279,28 +280,3 @@ class PlainSpace:
             coefficients = scipy.sparse.csr_array((np.ones(len(row)), (row, column)), (system.rows, profiles))
             self._independent = kept, coefficients[kept]
         return self._independent
-
-
-def exponential_excess(z: FloatArray) -> FloatArray:
-    """Return exp(z) - 1 - z, by a series where the difference would cancel."""
-    series = z * z * (0.5 + z * (1 / 6 + z * (1 / 24 + z / 120)))
-    return np.where(np.abs(z) < 1e-3, series, np.expm1(z) - z)
-
-
-def relative_excess(w: FloatArray) -> FloatArray:
-    """Return (1 + w) log(1 + w) - w, by a series where the difference would cancel."""
-    square = w * w
-    series = square * (0.5 - w / 6 + square / 12 - square * w / 20 + square * square / 30)
-    with np.errstate(all="ignore"):
-        closed = np.where(w == -1.0, 1.0, (1 + w) * np.log1p(w) - w)
-    return np.asarray(np.where(np.abs(w) < 1e-2, series, closed))
-
-
-def gap_terms(w: FloatArray, v: FloatArray, off: FloatArray) -> FloatArray:
-    """Return (1 + w) (x - 1 + exp(-x)) with x = log(1 + w) - v, the worse of x + off and x - off."""
-    if_empty = np.exp(v + off)
-    with np.errstate(all="ignore"):
-        apart = np.abs(v - w) + np.abs(np.log1p(w) - w) + off
-        apart = np.where(np.abs(w) < 1e-2, apart, np.abs(np.log1p(w) - v) + off)
-        found = (1 + w) * exponential_excess(apart)
-    return np.asarray(np.where(w == -1.0, if_empty, found))

@@ -196,6 +196,6 @@ def _entries(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as found:
             names = [e.name + "/" * e.is_dir() for e in islice(found, _NAMES) if not e.name.startswith(".")]
-    except OSError:  # a folder that may not be read tells nothing
+    except OSError:  # a folder that may not be read shows nothing
         return []
     return sorted(names)

@@ -141,7 +141,7 @@ def require_even_rows(
     Raises
     ------
     FileFormatError
-        There is such a row, which the message tells, or a quote that is never closed, or closed inside of a cell.
+        There is such a row, which the message names, or a quote that is never closed, or closed inside of a cell.
     """
     encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     with (

@@ -14,7 +14,8 @@ from purtensor.solving.loop import Stage, begin, run_stage
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.newton import newton_step
 from purtensor.solving.spaces.arrays import ArraySpace
-from purtensor.solving.spaces.plain import PlainSpace, exponential_excess, gap_terms, relative_excess
+from purtensor.solving.spaces.plain import PlainSpace
+from purtensor.solving.spaces.plain_terms import exponential_excess, gap_terms, relative_excess
 from purtensor.solving.stopping import Stopping
 from tests.solving.drawn import labelled_problem
 

@@ -39,7 +39,7 @@ def accelerated_step(
 ) -> Step:
     """Return the iterate after one sweep and the extrapolation from it, where the dual gains by that.
 
-    Where it does not, the sweep stands, and what earlier sweeps have told is forgotten.
+    Where it does not, the sweep stands, and what was learnt from earlier sweeps is dropped.
     """
     memory = iterate.memory if isinstance(iterate.memory, _Visits) else _Visits(deque(maxlen=depth + 1))
     swept = sweep(problem, Iterate(iterate.potentials, iterate.masses), Budget(1, 0.0, 0.0))
