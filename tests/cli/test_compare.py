@@ -136,7 +136,7 @@ def test_compare__an_interruption_writes_what_was_done(tmp_path: Path, capsys: p
 
 
 def test_compare__studies_are_those_that_there_are() -> None:
-    assert tuple(rate_study.STUDIES) == STUDIES
+    assert (*rate_study.STUDIES, "atlas") == STUDIES  # the atlas is read, not solved anew
 
 
 def test_compare__peers_are_those_that_there_are() -> None:

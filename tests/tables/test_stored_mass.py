@@ -71,7 +71,7 @@ def test_measures__a_table_without_mass_in_memory_is_refused(tmp_path, measure):
 def test_project__chunks_of_dask_without_mass(tmp_path):
     with (
         dask.config.set(temporary_directory=str(tmp_path)),
-        pytest.raises(pt.InvalidTableError, match="no profile has positive mass"),
+        pytest.raises(pt.InvalidTableError, match="at least one profile must have positive mass"),
     ):
         pt.project(COUNTS.chunk({"profile": 2}) * 0, TARGETS)
     assert not any(tmp_path.iterdir())
