@@ -1,7 +1,9 @@
 from .accuracy import plot_time_to_accuracy as plot_time_to_accuracy
+from .atlas import plot_atlas as plot_atlas
 from .boxes import plot_boxes as plot_boxes
 from .by_response import plot_by_response as plot_by_response
 from .disparity import plot_disparity_ratios as plot_disparity_ratios
+from .growth import plot_growth as plot_growth
 from .performance import plot_performance_profile as plot_performance_profile
 from .prediction import plot_prediction as plot_prediction
 from .prevalence import plot_prevalences as plot_prevalences
