@@ -146,3 +146,20 @@ def test_tables__that_are_none_are_sent_where_they_are_taken():
     for use in (lambda: pt.marginal(series, "age"), lambda: pt.Marginal(series), lambda: pt.empirical(series)):
         with pytest.raises(pt.InvalidTableError, match=r"with purtensor\.as_table"):
             use()
+
+
+def test_as_table__of_a_long_frame_of_regions_in_countries_is_a_target_of_a_calibration():
+    regions = [("fr", "north", 300.0), ("fr", "south", 250.0), ("de", "north", 410.0), ("be", "wallonia", 40.0)]
+    goal = pd.DataFrame(regions, columns=["country", "region", "people"])
+    sample = pd.DataFrame(
+        {
+            "country": ["fr"] * 5 + ["de"] * 3 + ["be"],
+            "region": ["north"] * 2 + ["south"] * 3 + ["north"] * 3 + ["wallonia"],
+        }
+    )
+    for frame in (goal, pl.from_pandas(goal), goal.set_index(["country", "region"])["people"]):
+        target = pt.as_table(frame)
+        assert target.size == 4  # no region of one country is asked for in another
+        weights = pt.calibrate(sample, pt.Marginal(target)).array
+        sums = sample.assign(w=weights).groupby(["country", "region"])["w"].sum()
+        assert sums.to_dict() == pytest.approx({(country, region): people for country, region, people in regions})
