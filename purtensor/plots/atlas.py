@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
+from purtensor.errors import InvalidTableError
 from purtensor.plots.style import COLOURS, FAINT, GREY, OTHER_COLOURS, finish, new_figure
 from purtensor.studies.atlas import GRID
 
@@ -29,6 +30,11 @@ def plot_atlas(told: pd.DataFrame, powers: pd.DataFrame, *, title: str = "") -> 
     title
         The heading.
 
+    Raises
+    ------
+    InvalidTableError
+        No problem with a rate.
+
     Examples
     --------
     >>> from purtensor.studies.atlas import atlas, powers
@@ -36,6 +42,8 @@ def plot_atlas(told: pd.DataFrame, powers: pd.DataFrame, *, title: str = "") -> 
     >>> plot_atlas(told, powers(told)).get_xscale()
     'log'
     """
+    if not told["rate"].notna().any():
+        raise InvalidTableError("there is no rate to draw: no problem has a projection inside")
     figure = new_figure(9.4, 3.8)
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
     made_of = [name for name in powers.columns if name != "power"]

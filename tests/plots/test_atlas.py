@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+import purtensor as pt
 from purtensor.plots.atlas import plot_atlas
 from purtensor.studies.atlas import GRID, atlas, powers
 
@@ -16,3 +19,9 @@ def test_plot_atlas__counts_every_problem_and_shows_the_shares():
     assert len(right.lines) == len(GRID["records"])
     known = told[told["rate"].notna() & (told["records"] == 100) & (told["strength"] == 1e-6)]
     assert right.lines[0].get_ydata()[0] == (known["rate"] > 2 * known["merged"]).mean()
+
+
+def test_plot_atlas__refuses_a_table_without_rates() -> None:
+    told = atlas().assign(rate=float("nan"))
+    with pytest.raises(pt.InvalidTableError, match="no rate to draw"):
+        plot_atlas(told, powers(atlas()))
