@@ -184,3 +184,15 @@ def test_project__saves_and_pickles(tmp_path):
     loaded = pt.load(tmp_path / "found.nc")
     assert loaded.table.identical(found.table)
     assert pt.verify(loaded).passed
+
+
+def test_project__switches_to_newton_where_the_general_form_does():
+    # slow enough that Newton's steps pay, by counts of operations, on a table of many slabs
+    values = np.exp(3.0 * np.random.default_rng(0).standard_normal((2, 3, 4000)))
+    reference = xr.DataArray(values, dims=list("ysx"), coords={"y": [0, 1], "s": range(3), "x": range(4000)})
+    constraints = pt.pur(reference, response="y", protected="s")
+    own = pt.project(reference, constraints, on_failure="return")
+    general = pt.project(reference, constraints, on_failure="return", callback=seen)
+    assert own.notes == general.notes
+    assert any("then Newton" in note for note in own.notes)
+    assert own.iterations == general.iterations

@@ -134,7 +134,7 @@ def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> st
         return None
     left_text = f"{left:.3g} more" if math.isfinite(left) else "no end of"
     return (
-        f"IPF for {history.sweeps} sweeps, then Newton: {left_text} more more sweeps were predicted, "
+        f"IPF for {history.sweeps} sweeps, then Newton: {left_text} sweeps were predicted, "
         f"{left * sweep / newton:.2g} times the cost of {_EXPECTED_STEPS} Newton steps"
     )
 

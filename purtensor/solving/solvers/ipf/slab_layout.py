@@ -59,7 +59,7 @@ class Crossing:
     @property
     def blocks(self) -> int:
         """The number of blocks of eight slabs."""
-        return int(self.layout.rows_a.shape[0])
+        return int(self.layout.targets_a.shape[0])
 
     @property
     def sweep_arithmetic(self) -> float:
