@@ -42,7 +42,7 @@ def test_packed__cut_off(tmp_path, length):
     path = tmp_path / "part"
     write_packed(path, ARRAYS, {})
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(StoreError, match=r"cut off|damaged"):
+    with pytest.raises(StoreError, match=r"truncated|damaged"):
         read_packed(path)
 
 
