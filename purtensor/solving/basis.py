@@ -21,6 +21,7 @@ from purtensor.kernels.rank.forest import cycle_vectors
 from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, reach, route, tree_parents
 from purtensor.solving.problem import Problem
 
+# the largest relative error of one rounding
 UNIT = 2.0**-53
 
 MOST_CLOSING = 1500
@@ -41,6 +42,7 @@ class Forest:
 
     def missed(self, rows: FloatArray) -> FloatArray:
         """Return what the forest's nodes miss, of what all rows miss; one that is not a row misses nothing."""
+        # the last entry is the node that is not a row, on which the rows of a single constraint hang
         return np.concatenate([*(rows[block] for block in self.blocks), np.zeros(1)])
 
 
@@ -82,9 +84,11 @@ class Basis:
         if self.closing is None:
             return found
         closing = self.closing
+        # what the rows beside the forest miss once the forest has met its own rows
         values = closing.inverse @ (missed[closing.rows] - self._sums(found)[closing.rows])
         found[:] = 0.0
         for ends in closing.nodes:
+            # .at, since several closing profiles may share a node: a plain -= would keep one of them
             np.subtract.at(nodes, ends, values)
         route(forest.edge, forest.leaf, forest.other, nodes, found)
         found[closing.profiles] = values
@@ -94,6 +98,7 @@ class Basis:
         """Return what the sizes of the exact changes cannot pass, shape (M,), where no miss passes these sizes."""
         found, forest = np.zeros(self.problem.system.profiles), self.forest
         nodes = forest.missed(missed)
+        # the passes of `change` with sizes in place of numbers: nothing cancels, so the bound holds for all signs
         reach(forest.edge, forest.leaf, forest.other, nodes.copy(), found)
         if self.closing is not None:
             closing = self.closing
@@ -132,6 +137,7 @@ def heaviest_basis(problem: Problem, masses: FloatArray) -> Basis | None:
         if others
         else np.empty(0, dtype=np.int64)
     )
+    # what all other constraints say follows from the first two
     if not len(rows):
         return Basis(problem, grown.forest, others, None)
     closing = _close(problem, masses, others, grown, rows) if len(rows) <= MOST_CLOSING else None
@@ -164,6 +170,7 @@ def _grow(problem: Problem, masses: FloatArray, order: tuple[int, ...], independ
     first_rows = blocks[0].stop - blocks[0].start
     second = np.zeros_like(system.index[order[0]]) if alone else system.index[order[1]]
     is_root = np.concatenate([~independent[block] for block in blocks] + [np.ones(1, dtype=bool)] * alone)
+    # then no tree leaves its slab, and the edges are sorted slab by slab
     within = slabs is not None and not alone and set(order[:2]) <= set(slabs.inside)
     part_ptr = slabs.slab_ptr if slabs is not None and within else np.array([0, system.profiles])
     inside, edges = np.zeros(system.profiles, dtype=bool), np.empty(system.profiles, dtype=np.int64)
@@ -181,9 +188,11 @@ def _close(problem: Problem, masses: FloatArray, others: list[int], grown: _Grow
     system, wanted = problem.system, len(rows)
     places = np.full(system.rows, -1, dtype=np.int64)
     places[rows] = np.arange(wanted)
+    # the forest's own edges close no cycle
     weight = np.where(grown.inside, 0.0, masses)
     left = int(np.count_nonzero(weight))
     parents = grown.parents()
+    # the heaviest few usually suffice; elimination costs tried * wanted^2
     tried = min(left, 4 * wanted + 64)
     while tried >= wanted:
         profiles = np.sort(np.argpartition(-weight, tried - 1)[:tried])
@@ -199,7 +208,9 @@ def _close(problem: Problem, masses: FloatArray, others: list[int], grown: _Grow
             system.offsets[others],
             vectors,
         )
+        # times the masses, so that pivoting prefers heavy profiles: they stay positive when they are changed
         chosen = pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
+        # without the masses: small whole numbers are exact in float64, so the proof is about A itself
         inverted = verified_inverse(vectors[chosen].T.astype(np.float64))
         if inverted is not None:
             taken = profiles[chosen]
@@ -214,6 +225,7 @@ def _close(problem: Problem, masses: FloatArray, others: list[int], grown: _Grow
 def pivots(matrix: FloatArray) -> IntArray:
     """Return as many rows of a tall matrix as it has columns, which elimination finds independent: large ones."""
     order = np.arange(len(matrix))
+    # LAPACK returns its interchanges one after another, not a permutation
     for place, other in enumerate(scipy.linalg.lapack.dgetrf(matrix)[1]):
         order[[place, other]] = order[[other, place]]
     return order[: matrix.shape[1]]
@@ -231,9 +243,11 @@ def verified_inverse(matrix: FloatArray) -> tuple[FloatArray, FloatArray] | None
             return None
         count = len(matrix)
         sizes = np.abs(inverse)
+        # a product of `count` terms is off by count * 2^-53 of their sizes; doubled to be safe
         error = np.abs(np.eye(count) - inverse @ matrix) + (2 * count + 4) * UNIT * (sizes @ np.abs(matrix))
         row_sums = error.sum(axis=1) * (1.0 + 2 * count * UNIT)
         largest = float(row_sums.max())
+        # also where it is NaN; any norm below 1 proves that A is regular, and 1/2 keeps the bound tight
         if not largest < 0.5:
             return None
         # A^-1 = (X A)^-1 X, and (X A)^-1 - I is at most E / (1 - |E|) in every row's sum

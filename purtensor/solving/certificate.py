@@ -23,6 +23,7 @@ from purtensor.solving.spaces.space import C, CertifiableSpace, P, Sums
 from purtensor.solving.stopping import away_from_total
 
 _MOST_REFINEMENTS = 20
+# covers the rounding of the few operations in `proved`; the sums come rounded up already
 _UPWARD = 1.0 + 2.0**-40
 
 _GOOD = 1e-6
@@ -83,8 +84,10 @@ def certify(
     mass = space.mass(point)
     if not 0.0 < mass < float("inf"):
         return UNPROVED
+    # equation 2 of the note uses sum p w = 0, which needs p to have the targets' total
     if away_from_total(mass, space.total):
         point = space.rebuild(point, quickly=True)[0]
+    # any change proves what its own p^ does: raised masses are tried where p^ would be negative
     for floor in (0.0, *floors):
         proof = _proof(space, point, floor, [] if kept is None else kept)
         if proof.certified:
@@ -107,6 +110,7 @@ def _proof(space: CertifiableSpace[P, C], point: P, floor: float, kept: list[C])
         if proof.tv_bound < best.tv_bound or not best.certified:
             kept.append(change)
         best = best.or_better(proof)
+        # in nats what is still missed counts by its square over the target (notes/certificate.md, equation 10)
         if proof.certified and least**2 <= max(_GOOD * sums.divergence, _ROUNDING) * space.total:
             break
         change = space.refine(change)
@@ -126,6 +130,7 @@ def changes(space: CertifiableSpace[P, C], point: P, floor: float) -> list[C]:
     for _ in range(_MOST_REFINEMENTS):
         if change is None or not np.isfinite(change.left + change.uneven):
             break
+        # not halved means that its square has not fallen to a quarter: what is left is rounding
         if found and change.uneven > 0.5 * found[-1].uneven:
             break
         found.append(change)
@@ -149,7 +154,9 @@ def proved(sums: Sums) -> Certificate:
     if not (sums.feasible and np.isfinite(sums.divergence + sums.gap + sums.distance)):
         return UNPROVED
     near = math.sqrt(0.5 * sums.gap)  # the total variation between the feasible point and the projection
+    # a relative error r of the masses changes the divergence from a nearby q to second order only, by 2 r sqrt(G / 2)
     bound = (sums.divergence + 2.0 * sums.rounding * near) * _UPWARD
+    # by way of the feasible point, or by Pinsker's inequality from p (notes/certificate.md, equation 5)
     tv_bound = min(1.0, (sums.distance + near) * _UPWARD, (math.sqrt(0.5 * bound) + sums.beside) * _UPWARD)
     # where a table that meets the targets may have mass and p has none, no divergence from p is finite
     return Certificate(bound if sums.full else float("inf"), tv_bound)

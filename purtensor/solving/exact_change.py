@@ -38,6 +38,7 @@ def exact_change(
     if problem.index.size > MOST_ENTRIES or (basis.closing is not None and len(basis.closing.rows) > _MOST_CLOSING):
         return None
     moved = [_whole(mass) + _whole(move) for mass, move in zip(masses.tolist(), moves.tolist(), strict=True)]
+    # in float64 these misses would be what rounding leaves of numbers near 1
     missed = [_whole(target) for target in problem.targets.tolist()]
     for k, rows in enumerate(problem.index):
         begin = problem.system.block(k).start
@@ -52,6 +53,7 @@ def exact_change(
             return None
         exact = _whole(float(moves[profile])) + change
         found[profile] = _rounded(exact)
+        # what rounding to float64 takes off; rounded up, because it enters a bound
         rest[profile] = _above(abs(exact - _whole(float(found[profile]))))
     return found, rest
 
@@ -59,6 +61,7 @@ def exact_change(
 def _added(problem: Problem, basis: Basis, missed: Sequence[int]) -> dict[int, Fraction] | None:
     """Return what each profile of the basis gets, in units of 2^-1074, so that its rows are met exactly."""
     closing = basis.closing
+    # routed twice: the forest alone shows what the rows beside it still miss, and that is what the cycles carry
     routed = _route(basis, missed, {})
     if closing is None:
         return routed
@@ -71,6 +74,7 @@ def _added(problem: Problem, basis: Basis, missed: Sequence[int]) -> dict[int, F
 def _route(basis: Basis, missed: Sequence[int], closing: dict[int, Fraction]) -> dict[int, Fraction]:
     """Return what meets the misses of the forest's nodes beside these changes of the profiles that close cycles."""
     nodes = [Fraction(missed[row]) for block in basis.forest.blocks for row in range(block.start, block.stop)]
+    # the node that is not a row, on which the rows of a single constraint hang
     nodes.append(Fraction(0))
     if basis.closing is not None:
         for column, profile in enumerate(basis.closing.profiles.tolist()):
@@ -79,6 +83,7 @@ def _route(basis: Basis, missed: Sequence[int], closing: dict[int, Fraction]) ->
     found = dict(closing)
     forest = basis.forest
     for edge, leaf, other in zip(forest.edge.tolist(), forest.leaf.tolist(), forest.other.tolist(), strict=True):
+        # leaves come before the nodes that they hang on, so what a leaf misses is final here
         found[edge] = nodes[leaf]
         nodes[other] -= nodes[leaf]
     return found
@@ -101,6 +106,7 @@ def _cycles(problem: Problem, basis: Basis) -> list[list[Fraction]]:
     """Return the sums in the rows that the forest leaves, a column for each profile that closes a cycle."""
     assert basis.closing is not None
     none = [0] * problem.system.rows
+    # the matrix A of notes/certificate.md, equation 7: unit changes, balanced by the forest
     columns = [
         _sums(problem, basis, _route(basis, none, {profile: Fraction(1)}))
         for profile in basis.closing.profiles.tolist()
@@ -115,6 +121,7 @@ def _solved(matrix: list[list[Fraction]], right: Sequence[Fraction]) -> list[Fra
         pivot = next((r for r in range(column, len(rows)) if rows[r][column]), None)
         if pivot is None:
             return None
+        # any pivot but 0 will do: fractions have no rounding to keep small
         rows[column], rows[pivot] = rows[pivot], rows[column]
         head = rows[column]
         rows[column] = [value / head[column] for value in head]
@@ -127,6 +134,7 @@ def _solved(matrix: list[list[Fraction]], right: Sequence[Fraction]) -> list[Fra
 def _whole(value: float) -> int:
     """Return a float64 number as a multiple of 2^-1074."""
     numerator, denominator = value.as_integer_ratio()
+    # exact, for the denominator is a power of two up to 2^1074
     return (numerator << _UNIT) // denominator
 
 
@@ -138,4 +146,5 @@ def _rounded(value: Fraction | int) -> float:
 def _above(value: Fraction | int) -> float:
     """Return a float64 number that is not less."""
     nearest = _rounded(value)
+    # float() rounds to nearest, which may be below
     return nearest if _whole(nearest) >= value else math.nextafter(nearest, math.inf)

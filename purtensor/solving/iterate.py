@@ -104,6 +104,7 @@ def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
 
 def shifted(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
     """Add a constant to potentials in place so that masses of this sum have the targets' total, and return them."""
+    # the rows of the first constraint: every profile lies in exactly one of them
     potentials[: problem.offsets[1]] += math.log(problem.total / mass)
     return potentials
 

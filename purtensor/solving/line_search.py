@@ -27,11 +27,14 @@ def search(space: SearchSpace[P, D], point: P, direction: D) -> tuple[P, float] 
     largest = tried.largest
     if not (np.isfinite(tried.slope) and tried.slope > 0.0 and np.isfinite(largest) and largest > 0.0):
         return None
+    # beyond exp(40) the quadratic model says nothing, and exp(z) may overflow
     if largest > LARGEST_CHANGE:
         step = LARGEST_CHANGE / largest
         tried = space.try_step(point, direction, step)
     while step * largest > SHORTEST_CHANGE:
+        # not the difference of two values of the dual, which would be all rounding near a miss of 1e-8
         gain = step * tried.slope - tried.loss
+        # Armijo's rule
         if gain >= SUFFICIENT * step * tried.slope:
             return tried.point(), gain
         step *= 0.5
@@ -43,12 +46,14 @@ def centre(space: RowSpace[P], point: P, potentials: FloatArray) -> Direction:
     """Return the direction of these potentials with a constant taken off, which the total of the masses forbids."""
     miss = space.miss(point)
     centred = potentials.copy()
+    # targets - miss is C p, so the product is sum p z: z = C^T d gets mean 0 under p
     centred[space.first_rows] -= inner_product(space.targets - miss, potentials) / space.total
     return Direction(centred, inner_product(miss, centred))
 
 
 def gain_at_total(total: float, slope: float, loss: float, step: float) -> float:
     """Return what the dual gains by a step if a constant then brings the masses back to their total."""
+    # notes/solvers.md, equation 6; log1p, for loss / total is tiny near the answer
     return step * slope - total * float(np.log1p(loss / total))
 
 
@@ -72,6 +77,7 @@ def search_at_total(space: RowSpace[P], point: P, direction: Direction) -> tuple
         gain = gain_at_total(space.total, slope, tried.loss, step)
         if gain >= SUFFICIENT * step * slope:
             return tried.point(), gain, step
+        # gain(s) = slope s - a s^2 peaks here; kept between a tenth and a half of the step, as the parabola may mislead
         peak = 0.5 * slope * step**2 / (slope * step - gain)
         step = min(max(peak, 0.1 * step), 0.5 * step)
         tried = space.try_step(point, direction, step)

@@ -69,7 +69,9 @@ def _bound_at(space: ArraySpace, point: Iterate) -> float:
     if not met.left <= NEGLIGIBLE * space.total:
         return _NOTHING
     constraints = len(problem.index)
+    # the share r by which masses may be off their family (notes/certificate.md, under "Rounding of the masses")
     own = UNIT * (5.0 + (constraints - 1.0) * _spread(problem, np.abs(point.potentials)))
+    # w is what the potentials say, v what the feasible point really moves
     w, v = _spread(problem, met.potentials), met.moves / p
     sizes = _spread(problem, np.abs(met.potentials))
     # what Newton's direction of the exact masses differs by from C^T m, m as it was computed, before Pi is applied
@@ -86,8 +88,10 @@ def _least_root(size: float, norm: float) -> float:
         return _NOTHING
 
     def reaches(z: float) -> bool:
+        # lowered by more than its rounding, so that the root is never too small
         return z * (1.0 - 1e-14 * (1.0 + norm)) - norm * (math.expm1(z) - z) >= size
 
+    # Z - norm (exp(Z) - 1 - Z) grows up to here and falls beyond, so the least root lies below
     low, high = 0.0, math.log1p(1.0 / norm)
     if not reaches(high):
         return _NOTHING
@@ -121,6 +125,7 @@ def projection_norm(problem: Problem, basis: Basis, masses: FloatArray, rounding
     others = _rows_of(problem, rows)
     with np.errstate(all="ignore"):
         more = _norm_beside(graph, others, basis, masses, rounding)
+    # notes/log_ratio.md, equation 4
     return float((graph.norm + (1.0 + graph.norm) * more) * UPWARD) if more < _NOTHING else _NOTHING
 
 
@@ -135,6 +140,7 @@ def _norm_beside(graph: _Graph, others: sp.csr_array, basis: Basis, p: FloatArra
         return _NOTHING
     right = np.asarray((own @ weighted @ others.T).toarray())
     solved = factor.solve(right)
+    # one refinement, as whatever H keeps of the graph's rows is paid for below
     solved += factor.solve(right - own @ (p[:, None] * (own.T @ solved)))
     h = np.asarray(others.T.toarray() - own.T @ solved)
     terms = np.asarray(others.T.toarray() + abs(own.T) @ np.abs(solved))
@@ -155,6 +161,7 @@ def _norm_beside(graph: _Graph, others: sp.csr_array, basis: Basis, p: FloatArra
         return _NOTHING
     sizes = np.abs(inverse)
     error = np.abs(np.eye(count) - s @ inverse) + (s_off + (2 * count + 4) * UNIT * np.abs(s)) @ sizes
+    # row sums weighted by D = diag(C_R p), the norm in which H S^-1 D is wanted
     worst = float(((error @ sums) / sums).max()) * UPWARD
     if not worst < 0.5:
         return _NOTHING
@@ -179,6 +186,7 @@ def _graph(problem: Problem, basis: Basis) -> _Graph:
     profiles = np.arange(system.profiles)
     if len(order) == 1:
         matrix = sp.csr_array((np.ones(len(first)), (first, profiles)), shape=(first_rows + 1, len(first)))
+        # a mean over each row: no larger than its largest entry
         return _Graph(matrix, basis.forest.leaf, 1.0)
     second = first_rows + system.index[order[1]].astype(np.int64)
     nodes = first_rows + system.block(order[1]).stop - system.block(order[1]).start
@@ -186,6 +194,7 @@ def _graph(problem: Problem, basis: Basis) -> _Graph:
     matrix = sp.csr_array((ones, (np.concatenate([first, second]), columns)), shape=(nodes, len(first)))
     links = sp.coo_array((np.ones(len(first)), (first, second)), shape=(nodes, nodes))
     component = csgraph.connected_components(links, directed=False)[1]
+    # L_N = 2 min(rows of either side) - 1 in the largest component (notes/log_ratio.md)
     sides = [np.bincount(component[part], minlength=nodes) for part in (slice(0, first_rows), slice(first_rows, nodes))]
     return _Graph(matrix, basis.forest.leaf, float(2 * np.minimum(*sides).max() - 1))
 

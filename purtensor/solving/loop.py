@@ -113,6 +113,7 @@ def run(
     point = space.start() if start is None else iterate_at(problem, start)
     stage = Stage(space, begin(space, point, at_reference=start is None), step_on_arrays(space, solver))
     if certifier is not None:
+        # proved of the masses that the potentials say, not of masses scaled in place, which drift
         stage.certify = lambda point: certifier.certify(iterate_at(problem, point.potentials))
     return run_stage(stage, stopping, callback, is_hopeless)
 
@@ -140,12 +141,15 @@ def run_stage(
     """
     space, state = stage.space, stage.state
     judge, is_new = Judge(space, stopping, stage.certify), state.chunk == 0
+    # dated back, so that the clock of a resumed run goes on from the seconds before
     started = wall_clock() - state.seconds
+    # chunks grow from 1 where a callback looks on, or where the time limit is shorter than a step
     state.chunk = space.first_chunk() if callback is None and stopping.max_seconds >= _SECONDS_PER_STEP else 1
     ending = Termination.CONVERGED if judge.is_met(state.point, state.lines.last) else None
     if is_new and ending is not None:  # without an iteration: the profiles of zero targets are empty all the same
         line = state.lines.last
         line.record = line.record._replace(dual=line.record.dual + state.emptying)
+    # a resumed run may have used up its time before; a new one makes a step whatever the limit
     if not is_new and ending is None and state.seconds > stopping.max_seconds:
         ending = Termination.TIME_LIMIT
     try:
@@ -166,6 +170,7 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
     if left <= 0:
         return Termination.ITERATION_LIMIT
     before = wall_clock()
+    # many sweeps a call: on small tables a call from Python costs more than a sweep
     step = stage.step(state.point, judge.budget(min(state.chunk, left)))
     after = wall_clock()
     if step.iterations == 0:  # a part of the next iteration: no line, no callback
@@ -178,8 +183,10 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
     state.chunk = _next_chunk(state.chunk, step.iterations, after - before)
     last = state.lines.last
     residual = Residual(last.record.residual, last.record.residual_l1)
+    # the order of these endings matters: a run that meets its targets and stalls in one step has converged
     if not residual.finite:
         return Termination.NOT_FINITE
+    # a solver may record few of its sweeps: the line of an earlier one says nothing of this point
     if last.iteration == state.iterations and judge.is_met(state.point, last):
         return Termination.CONVERGED
     if step.stalled or _stands_still(state, step, begun):
@@ -197,6 +204,7 @@ def _stands_still(state: State[P], step: Step[P], begun: int) -> bool:
         return False
     records = step.records or [state.lines.last.record._replace(iteration=state.iterations - begun)]
     watch = state.standstill.reached
+    # watched by iteration, not by step, so that the ending does not depend on how long steps are
     stands = any(watch(begun + record.iteration, record.residual_l1, record.dual) for record in records)
     if stands:
         state.notes.append(f"the residual in L1 stagnates near {state.standstill.before:.1e} because of rounding")
@@ -205,6 +213,7 @@ def _stands_still(state: State[P], step: Step[P], begun: int) -> bool:
 
 def step_on_arrays(space: ArraySpace, solver: Solver) -> Callable[[Iterate, Budget], Step[Iterate]]:
     """Return the step of a solver on arrays: one over spaces, or any object with a `step(problem, iterate, budget)`."""
+    # Newton's step is written over spaces; every other solver, also of a user's own, gets arrays
     if isinstance(solver, Newton):
         return partial(newton_step, space, solver.warm_up)
     problem = space.problem
@@ -230,8 +239,10 @@ def _as_step(problem: Problem, moved: object, before: Iterate) -> Step[Iterate]:
 
 def _absorb(space: Space[P], state: State[P], step: Step[P], before: float, after: float, started: float) -> None:
     """Take over the new point, and the records of the way to it with interpolated times."""
+    # records carry no times: those within a step are interpolated
     begun, pace = before - started, (after - before) / max(1, step.iterations)
     records = step.records
+    # the dual began lower by this much (see `begin`), which the first iteration gains
     if state.emptying and state.iterations == 0 and records and records[0].iteration == 1:
         records = (records[0]._replace(kl_step=records[0].kl_step + state.emptying), *records[1:])
     state.lines.add_call(records, state.iterations, begun, pace)
@@ -239,7 +250,9 @@ def _absorb(space: Space[P], state: State[P], step: Step[P], before: float, afte
     state.iterations += step.iterations
     state.touches = None if state.touches is None or step.touches is None else state.touches + step.touches
     last = state.lines.last
+    # neither measured nor compared by the solver: this costs a pass over the masses
     if last.iteration < state.iterations and not (step.judged or step.records):
+        # kl_step is the gain of one iteration: unknown where several lie between two lines
         dual_before = last.record.dual if last.iteration == state.iterations - 1 else float("nan")
         record = _measure(space, state.point, space.residual(state.point), dual_before)
         state.lines.add(TraceLine(record, state.iterations, after - started))
@@ -261,12 +274,14 @@ def _next_chunk(chunk: int, made: int, seconds: float) -> int:
 def _finish(stage: Stage[P], judge: Judge[P], started: float, ending: Termination) -> Run[P]:
     """Return the run, its last line being that of the point which is returned."""
     space, state = stage.space, stage.state
+    # returned is what the potentials make: masses scaled in place may have drifted off the family
     last = judge.rebuild(state.point, quickly=state.hurried)
     state.seconds = seconds = wall_clock() - started
     line = state.lines.last
     if line.iteration != state.iterations:
         record = _measure(space, last.point, last.residual, float("nan"))
         state.lines.add(TraceLine(record, state.iterations, seconds))
+    # the constant that brings the masses to their total gains something, too
     elif last.was_scaled:
         gained = gained_by_scaling(away_from_total(space.mass(state.point), space.total))
         line.record = line.record._replace(

@@ -17,6 +17,7 @@ LITTLE = 0.3
 WINDOW = 400
 """The best residuals of consecutive windows of this many iterations are compared to detect stagnation."""
 
+# eps of float64: the rounding of a dual of size 1
 _UNIT = 2.0**-52
 
 _NO_BETTER, _JUMPING = 0.99, 2.0
@@ -52,7 +53,10 @@ class Standstill:
         self.least, self.largest = min(self.least, residual_l1), max(self.largest, residual_l1)
         if iteration - self.begin < WINDOW:
             return False
+        # jumps come from rounding, whose least value falls by chance: only a gain of a percent is believed
         worst = _NO_BETTER * self.before if self.largest > _JUMPING * self.least else self.before
+        # one rounding an iteration; false in the first window, where the dual is NaN, but nothing reaches `before` =
+        # inf there
         grows = dual - self.dual > WINDOW * _UNIT * max(1.0, abs(dual))
         stands = self.least >= worst and not grows
         self.begin, self.least, self.largest, self.before = iteration, float("inf"), 0.0, self.least
@@ -111,4 +115,5 @@ class State(Generic[P]):
 
 
 def _octave(iterations: int) -> int:
+    # 0 below 1,000 iterations, 1 from there, 2 from 2,000, 3 from 4,000
     return (iterations // PATIENCE).bit_length()

@@ -44,6 +44,7 @@ def solve(
         found = run_stage(stage, stopping, callback, None if verdict is None else verdict.is_hopeless)
         if verdict is None:
             return found
+        # the verdict may take longer than the run did: Ctrl-C during it must not lose the run
         try:
             ending = _ask(stage.space, found, verdict)
             if ending is not Termination.HOPELESS:
@@ -56,6 +57,7 @@ def solve(
             f"the constraints force zeros, found after {found.iterations} iterations; solved again without them"
         )
         notes = [*found.notes, found_zeros]
+    # no verdict is asked on the face: with the zeros it was proved that the rest has a positive solution
     found = run_stage(stage, _subtract(stopping, before), callback)
     ending = found.termination
     return replace(
@@ -76,6 +78,7 @@ def interrupt(found: Run[P], while_what: str) -> Run[P]:
 def _ask(space: Space[P], found: Run[P], verdict: Verdict[P]) -> Termination:
     """Return how a run ended once its verdict is known; HOPELESS where there is a face to continue with."""
     ending = found.termination
+    # the loop asks only where progress is slow; a run may also end before it was ever doubted
     if _leaves_open(space, found) and verdict.is_hopeless():
         ending = Termination.HOPELESS
     if ending is Termination.HOPELESS and verdict.is_refuted():
@@ -86,6 +89,7 @@ def _ask(space: Space[P], found: Run[P], verdict: Verdict[P]) -> Termination:
 def _leaves_open(space: Space[P], found: Run[P]) -> bool:
     """Return whether an ending leaves open if there was anything to converge to."""
     if found.termination is Termination.CONVERGED:
+        # on the boundary any tolerance can be met, with small masses where the answer has zeros
         return space.has_emptied(found.iterate, found.residual.l1)
     return found.termination in (Termination.STALLED, Termination.NOT_FINITE)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 L1_FACTOR = 100
 """Met means: residual within the tolerance, and residual_l1 within this many tolerances."""
 
+# 256 eps
 _SAME_TOTAL = 2.0**-44
 """Totals that differ by no larger share are the same but for the rounding of their sums."""
 
@@ -93,6 +94,7 @@ class Judge(Generic[P]):
             return self._is_certified(point, line)
         if not self.stopping.is_met_by(line.record.residual, line.record.residual_l1):
             return False
+        # the point that would be returned costs another pass, so it is judged only once the trace says that it is met
         residual = self.rebuild(point).residual
         return self.stopping.is_met_by(residual.largest, residual.l1)
 
@@ -121,6 +123,8 @@ class Judge(Generic[P]):
             line.tv_bound = reached = self.certificate.tv_bound
         tolerance = self.stopping.tolerance
         if reached > tolerance:
+            # 5 % lower at least, or every iteration would ask; half at most, for the bound may fall faster than the
+            # residual
             self._awaited = residual_l1 * min(0.95, max(0.5, tolerance / reached))
         return reached <= tolerance
 
@@ -133,6 +137,7 @@ def away_from_total(mass: float, total: float) -> float:
 
 def gained_by_scaling(away: float) -> float:
     """Return what the dual gains, in nats, as masses that exceed a total by such a share are scaled to it."""
+    # the change of the dual by the constant -log(1 + away) in the potentials (notes/duality.md, equation 2), per mass
     return away - float(np.log1p(away))
 
 
@@ -142,6 +147,8 @@ def has_emptied(masses: FloatArray, reference: FloatArray, totals: tuple[float, 
     What the constraints force to be zero holds no more mass than some multiple of what they are missed by. `totals` are
     those of the masses and of the reference.
     """
+    # epsneg: even where every target is met to the last digit, sums know their profiles no better
     few = EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
     light = np.flatnonzero(masses <= few * totals[0])
+    # a profile that was light from the start says nothing: it must have lost its share
     return bool(np.any(masses[light] / totals[0] <= EMPTIED_SHARE / totals[1] * reference[light]))

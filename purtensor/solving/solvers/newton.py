@@ -79,11 +79,13 @@ def newton_step(space: NewtonSpace[P, D], warm_up: int, point: P, budget: Budget
         moved, made = space.warm_up(point, None, warm_up - memory.warmed)
         gain = memory.warm_gain + (space.dual(moved) - before)
         moved.memory = replace(memory, warmed=memory.warmed + made, warm_gain=gain)
+        # no iteration, so that on disk the loop keeps the state between two sweeps of the warm-up
         return Step(moved, 0)
     residual = space.residual(point)
     note = "" if memory.noted else space.newton_note
     if memory.sweeps:
         return _sweep(space, point, memory, budget)
+    # sweeps that were due are made first, whatever a step would gain now
     found = best_step(space, point, residual.l1)
     if found is None and not _is_met_to_rounding(space, residual.l1):
         return _sweep(space, point, replace(memory, sweeps=SWEEPS), budget)
@@ -93,6 +95,7 @@ def newton_step(space: NewtonSpace[P, D], warm_up: int, point: P, budget: Budget
     reached = space.residual(moved)
     slow = memory.slow + 1 if reached.l1 > SLOW * residual.l1 else 0
     moved.memory = replace(memory, slow=slow, warm_gain=0.0, noted=True)
+    # the search gains in units of the targets; records are of mass 1
     gain /= space.total
     record = Record(1, reached.largest, reached.l1, memory.warm_gain + gain, space.dual(moved))
     return Step(

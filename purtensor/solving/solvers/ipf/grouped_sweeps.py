@@ -110,6 +110,7 @@ class MergedSweeps:
             for g in range(self.merged.count):
                 fit_group(groups, g, problem.targets, problem.offsets, self.table, self.factors, self.factor, self.u)
                 self._pass_over(g)
+        # counted from the start of the run, so that iterates do not depend on how sweeps are batched
         if self.done % SWEEPS_PER_FOLD == 0:
             self.t += log_factors(self.u)
             self.u[:] = 1.0
@@ -118,6 +119,7 @@ class MergedSweeps:
     def may_be_met(self, goal: Goal) -> bool:
         """Return whether the constraints of the first group, whose sums are there, meet the goal or are not finite."""
         residual, residual_l1 = self._misses(0, self.table)
+        # in this form NaN counts as met, and so gets measured
         return not (residual > goal.tolerance or residual_l1 > goal.tolerance_l1)
 
     def measured(self, hopeful: bool) -> Measured:

@@ -100,6 +100,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> Merged | None:
         width,
         min(MOST_CELLS, units // PROFILES_PER_CELL) if patterns is None else min(MOST_OCTETS, units // OCTETS_PER_CELL),
     )
+    # every constraint alone: nothing is gained over plain sweeps
     if width == 1 and len(found) == len(order):
         return None
     smallest, per_chunk = IN_CHUNKS[width]

@@ -99,6 +99,7 @@ class SelfTuning:
         rate = _decay_at(problem, iterate, self.order)
         chosen = young(rate) if 0.0 < rate < _FAST else 1.0
         self._look_at = 2 * max(self.done, PLAIN_SWEEPS)
+        # the error shrinks by omega - 1 a sweep: near 2 it is the distance to 2 that counts
         if chosen == self.relaxation or abs(math.log((2.0 - chosen) / (2.0 - self.relaxation))) < _CLOSE:
             if self.relaxation == 1.0 or not self._are_slow(rate):
                 return iterate
@@ -113,6 +114,7 @@ class SelfTuning:
 
     def _are_slow(self, plain: float) -> bool:
         """Return whether sweeps of this relaxation have had time to show their rate, and it is below the plain one."""
+        # notes/rates.md, equation 5
         expected = -math.log(self.relaxation - 1.0)
         made = self._gains[-1][0] - self._gains[0][0] if self._gains else 0
         return made >= max(_FEWEST_LOOKED_AT, _DECADES * math.log(10.0) / expected) and self._decay_seen() < plain
@@ -138,12 +140,14 @@ def young(decay: float) -> float:
     >>> round(young(0.0004), 3), young(float("inf"))
     (1.961, 1.0)
     """
+    # 1 - rho with rho = exp(-decay), without cancellation where rho is near 1
     return 2.0 / (1.0 + math.sqrt(-math.expm1(-decay)))
 
 
 def _decay_at(problem: Problem, iterate: Iterate, order: tuple[int, ...]) -> float:
     """Return how much a plain sweep takes off the logarithm of the error near the masses of an iterate."""
     masses = iterate.masses
+    # masses that vanish leave nothing to linearise: plain sweeps go on
     if not (masses > 0.0).all():
         return 0.0
     sweep = GroupedSweep.at(problem, masses, [(k,) for k in order])

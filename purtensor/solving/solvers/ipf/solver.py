@@ -158,6 +158,7 @@ class IPF:
                 with engine(plain=False):
                     return self._step(problem, iterate.with_memory(None), budget, few=few)
             budget = replace(budget, iterations=min(budget.iterations, most))
+        # profiles of zero targets still count in the sums of earlier constraints (notes/ipf.md, under "Zero targets")
         if problem.emptied is not None and is_first(problem, iterate):
             return first_sweep(problem, problem.emptied, iterate, order_of(self.order, len(problem.index)))
         if self.acceleration is None:
@@ -186,6 +187,7 @@ class IPF:
             return None
         checked = order_of(self.order, len(problem.index))
         order = tuple(checked.tolist())
+        # comes before the logarithms: such a layout divides rows by their largest mass and needs none
         two_way = None if few or self._exponent != 1.0 or runs_in_numpy() else two_way_of(problem, order)
         found = None if two_way is None else TwoWaySweeps.at(problem, two_way, iterate.potentials)
         if found is not None:
@@ -234,6 +236,7 @@ class IPF:
         else:
             sweeps, written = run_relaxed_sweeps(*arguments, self._exponent)
         made = records_of(problem, records[:written], state.done)
+        # counted from the start of the run: folds and records do not depend on how sweeps are batched
         state.done += sweeps
         moved = Iterate(lambda: state.t + log_factors(state.u), state.masses, state)
         stalled = bool(made) and is_rounding(made[-1].kl_step, len(problem.index))

@@ -98,6 +98,7 @@ def make_sweeps(sweeper: Sweeper, goal: Goal, limit: int, records: FloatArray) -
         sweeper.sweep_once()
         due = is_recorded(sweeper.done, goal.dense)
         hopeful = sweeper.may_be_met(goal)
+        # the sums of all constraints cost a pass: only where they are recorded or can end the run
         if not (due or hopeful):
             continue
         residual, residual_l1, mass = sweeper.measured(hopeful)
@@ -107,6 +108,7 @@ def make_sweeps(sweeper: Sweeper, goal: Goal, limit: int, records: FloatArray) -
             dual = sweeper.linear() / sweeper.total - np.log(mass / goal.start)
             records[written] = sweeper.done, residual, residual_l1, sweeper.gain(), dual, mass
             written += 1
+        # without room for another record Python has to take them over
         if ended or written == len(records):
             return n, written
     return limit, written

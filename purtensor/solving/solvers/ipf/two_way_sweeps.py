@@ -97,6 +97,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
     place = problem.index[order[0]].astype(np.int64) * width + problem.index[order[1]]
     taken = np.zeros(count * width, dtype=bool)
     taken[place] = True
+    # two profiles would share a cell
     if np.count_nonzero(taken) < profiles:
         return None
     return TwoWay(rows, columns, (count, width), place, chunks_of(count, max(1, CELLS_PER_CHUNK // width)))
@@ -137,6 +138,7 @@ class TwoWaySweeps:
         t, u = potentials.copy(), np.ones(layout.shape[0])
         if spans_the_range(problem):
             largest = _largest_of_rows(problem, layout, t)
+            # each row divided by its largest mass, which u keeps: otherwise whole rows might underflow
             t[layout.rows] -= largest
             u = np.exp(largest)
         base = _base(problem, layout, t)
@@ -197,6 +199,7 @@ class TwoWaySweeps:
         found = np.empty(1)
         row_sums(self.base[one], self.v, 0, 1, found)
         missed = abs(float(found[0] * self.u[self.witness] - self.problem.targets[self.layout.rows][self.witness]))
+        # in this form NaN counts as met, and so gets measured
         return not missed > goal.tolerance
 
     def measured(self, hopeful: bool) -> Measured:
