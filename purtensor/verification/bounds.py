@@ -25,6 +25,7 @@ from purtensor.verification.repair import Repair, Repaired, repair_of
 
 _MOST_REFINEMENTS = 8
 _MOST_FITS = 3
+# up to here the series below are exact to extended precision; beyond, their closed forms lose few digits
 _SERIES_REACH = 0.1
 _LIGHT = 1e-40
 """Profiles with a smaller share of the mass are not changed: w would be dominated by rounding there."""
@@ -81,6 +82,7 @@ class Point:
     def of(cls, evidence: Evidence) -> Point:
         """Return the point of the evidence."""
         on = evidence.masses > 0
+        # exp makes a relative error of the absolute one of its argument, a sum of K potentials
         sizes = np.sum([np.abs(block.potentials[block.row[on]]) for block in evidence.blocks], axis=0)
         if evidence.logarithms is not None:
             sizes = sizes + np.abs(evidence.logarithms[on])
@@ -100,6 +102,7 @@ def prove(evidence: Evidence, emptied: Emptied) -> Proof:
     problem = _Problem.of(evidence, emptied)
     best = problem.nothing
     if problem.repair is not None:
+        # which rank is right cannot be told in float64, and need not be: every proof is valid, the best is kept
         for solver in solvers(problem.rows, problem.point.masses, problem.heavy):
             potentials = _least_change(problem.rows, problem.point.masses, problem.heavy, solver)
             best = _better(best, _proved(problem, potentials, solver))
@@ -113,6 +116,7 @@ def prove_with(evidence: Evidence, emptied: Emptied, witness: Sequence[FloatArra
     """
     problem = _Problem.of(evidence, emptied)
     on = evidence.masses > 0
+    # rows without a profile and without a target are no rows of the problem, here as in `_stacked`
     given = [own[_kept(block, on)] for block, own in zip(evidence.blocks, witness, strict=True)]
     potentials = np.nan_to_num(np.concatenate(given).astype(np.longdouble), nan=0.0)
     if problem.repair is None:
@@ -140,6 +144,7 @@ class _Problem:
         heavy = np.asarray(point.masses > _LIGHT * point.masses.sum())
         repair = repair_of(rows, evidence.masses[on]) if on.any() else None
         norm = float("inf")
+        # where the projection may have mass and the table has none, the log ratio is infinite: no norm is needed
         if repair is not None and not emptied.open.any():
             members, rounding = point.members.astype(np.float64), float(point.rounding.max(initial=0))
             norm = norm_of_projection(rows, repair.basis, members, rounding + 2.0**-53)
@@ -192,6 +197,7 @@ class _Beside:
 
 def _better(one: Proof, other: Proof) -> Proof:
     """Return both proofs in one: the smaller bounds, with the table that proves more."""
+    # one scale for both bounds: by Pinsker's inequality the root of a divergence is a distance
     first = one.tv_bound + math.sqrt(one.bound) <= other.tv_bound + math.sqrt(other.bound)
     if math.isinf(one.bound) and math.isinf(other.bound):
         first = one.tv_bound <= other.tv_bound
@@ -205,10 +211,12 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
     """Return what the change p C^T potentials proves, what that misses being met too."""
     point, rows, heavy, repair = problem.point, problem.rows, problem.heavy, problem.repair
     assert repair is not None
+    # no mass may become negative; what the clipping takes is met by the repair that follows
     change = np.where(heavy, np.maximum(point.masses * rows.spread(potentials), -point.masses), 0)
     near = repair.complete(point.masses, change)
     near = replace(near, rest=near.rest + problem.beside.rest)
     best = Proof(float("inf"), 1.0, near.masses, potentials, rows)
+    # dependent rows may keep an ulp of their targets: q is the projection onto the independent ones
     agree = near.left <= DISAGREEMENT * float(point.total)
     if not (agree and bool((near.masses >= near.rest * (1 + 4 * EPS)).all()) and point.is_member):
         return best
@@ -218,6 +226,7 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
         # where a mass vanishes next to another that appears, the dual is largest half way
         tilts += [fitted, np.asarray((potentials + fitted) / 2, dtype=np.longdouble)]
     for tilt in tilts:
+        # equation 8 holds for any m: the smallest of the gaps counts
         distances = _distances(
             point, near, rows.spread(tilt), rows.spread(np.abs(tilt)), (problem.beside, problem.beside.tilted(tilt))
         )
@@ -231,9 +240,11 @@ def _log_ratio(problem: _Problem, near: Repaired, potentials: LongArray) -> floa
     if problem.norm == float("inf"):
         return problem.norm
     change, sizes = rows.spread(potentials), rows.spread(np.abs(potentials))
+    # relative to p* = q0 exp(C^T t), not to the float64 table: only p* is exactly in the family
     w = (near.masses - point.members) / point.members
     off = np.abs(w - change) + near.rest / point.members + 2 * point.rounding * (1 + np.abs(w))
     off += 4 * EPS * (sizes + np.abs(w))
+    # |log(p* / p)| <= x / (1 - x) for a relative difference x brings the bound from p* to the table
     drift = float((np.abs(point.masses - point.members) / point.members + point.rounding).max(initial=0))
     found = log_ratio_from(change.astype(np.float64), off.astype(np.float64) * _UPWARD, problem.norm)
     return found + drift / (1 - drift) * _UPWARD if drift < 0.5 else float("inf")
@@ -243,6 +254,7 @@ def _tilted_onto(
     point: Point, rows: Rows, heavy: BoolArray, masses: LongArray, potentials: LongArray, solver: Solver
 ) -> LongArray:
     """Return potentials m for which p exp(C^T m) is closer to these masses; the bound depends on the rest."""
+    # where the repaired mass is 0 its logarithm is -inf and would take over the least squares
     there = heavy & (masses > 0)
     wanted = np.log(np.where(there, masses, 1) / point.members)
 
@@ -251,6 +263,7 @@ def _tilted_onto(
 
     for _ in range(_MOST_FITS):
         moved = potentials + solver.fitted(apart(potentials)[heavy])
+        # `not <` also ends at NaN
         if not (point.masses * apart(moved) ** 2).sum() < (point.masses * apart(potentials) ** 2).sum():
             break
         potentials = moved
@@ -267,27 +280,34 @@ def _distances(
     masses, members, (beside, underflowed) = point.masses, point.members, lost
     w = (near.masses - members) / members
     off = near.rest / members + point.rounding * (1 + np.abs(w)) + 4 * EPS * np.abs(w)
+    # both terms are convex in w, so each is largest at an end of what w may be
     ends = [np.maximum(w - off, -1), w + off]
+    # `size` is C^T |m|: large potentials that cancel in C^T m leave the rounding of their sizes
     blur = 4 * EPS * (size + np.abs(w))
     divergence = (members * np.maximum(*(excess(end) for end in ends))).sum()
     gap = (members * np.maximum(*(gap_terms(end, tilt, blur) for end in ends))).sum() + underflowed * _UPWARD
+    # TV compares both divided by their totals, so a change in proportion to the masses counts for nothing
     change = near.masses - masses
     moved = np.abs(change - masses * (change.sum() / masses.sum())).sum() / 2
     apart = moved + near.rest.sum() + 4 * EPS * masses.sum() + beside.mass
     tv_bound = min(1.0, float(apart / point.total + np.sqrt(max(gap, 0) / (2 * point.total))) * _UPWARD)
     if not beside.is_full:  # where the table has no mass and the projection may have some, it diverges
         return float("inf"), tv_bound if math.isfinite(tv_bound) else 1.0
+    # p* and the targets are in units of the total, the bounds in those of a total of 1
     bound = float(divergence / point.total) * _UPWARD
     bound += _off_family(point, tv_bound, bound)
     if not math.isfinite(bound):
         return float("inf"), 1.0
+    # Pinsker's inequality
     return bound, min(tv_bound, math.sqrt(bound / 2) * _UPWARD)
 
 
 def _off_family(point: Point, tv_bound: float, bound: float) -> float:
     """Return what the table's distance from its family may add to a divergence (notes/verification.md, equation 9)."""
+    # bounds |log(p* / p)|: x / (1 - x) for small x, else the logarithm itself, with 1 for its rounding
     apart = np.abs(point.masses - point.members) / point.members + point.rounding
     logs = np.where(apart < 0.5, apart / (1 - np.minimum(apart, 0.5)), np.abs(np.log(point.masses / point.members)) + 1)
+    # below 2^-900 the masses lose digits, but q has next to nothing there: counted by D(q || p*) instead
     light = np.maximum(point.masses, point.members) <= np.longdouble(2) ** -900 * point.masses.sum()
     most = float(logs[~light].max(initial=0)), float(logs[light].max(initial=0))
     return 2 * tv_bound * most[0] * _UPWARD + most[1] * (max(bound, 2.0**-400) + 2.0**-800)
@@ -298,6 +318,7 @@ def excess(w: LongArray) -> LongArray:
     small = np.abs(w) <= _SERIES_REACH
     inner, outer = np.where(small, w, 0), np.where(small, 1, w)
     series = np.zeros_like(inner)
+    # sum over k >= 2 of (-w)^k / (k (k - 1)), by Horner's rule
     for k in range(22, 1, -1):
         series = series * inner + np.longdouble((-1) ** k) / (k * (k - 1))
     closed = (1 + outer) * np.log1p(np.where(outer > -1, outer, 0)) - outer  # 0 log 0 = 0 at w = -1
@@ -307,9 +328,12 @@ def excess(w: LongArray) -> LongArray:
 def gap_terms(w: LongArray, v: LongArray, blur: LongArray) -> LongArray:
     """Return (1 + w) (log(1 + w) - v) - (1 + w) + exp(v), the most that it is where v may be off by `blur`."""
     there = w > -1
+    # the term is (1 + w) (x - 1 + exp(-x)) with x = log(1 + w) - v, so that nothing cancels
     x = np.log1p(np.where(there, w, 0)) - v
     with np.errstate(over="ignore"):  # then nothing is proved
+        # convex in v: the most is at an end
         beside = (1 + w) * np.maximum(_slack(x + blur), _slack(x - blur))
+        # at w = -1 only exp(v) is left
         return np.asarray(np.where(there, beside, np.exp(v + blur)))
 
 
@@ -358,6 +382,7 @@ def _least_change(rows: Rows, masses: LongArray, heavy: BoolArray, solver: Solve
     potentials = np.zeros_like(rows.targets)
     best, best_miss = potentials, np.inf
     for _ in range(_MOST_REFINEMENTS):
+        # a miss in extended precision is what lets a float64 solver gain digits in each round
         left = rows.misses(masses, np.where(heavy, masses * rows.spread(potentials), 0))[0]
         miss = float(np.abs(left).sum())
         if not miss < best_miss / 2:

@@ -45,14 +45,17 @@ def correct(rows: Sequence[Sequence[int]], misses: Sequence[Fraction], weight: S
     disagreement = Fraction(0)
     for i, profiles in enumerate(rows):
         row, miss = dict.fromkeys(profiles, Fraction(1)), misses[i]
+        # in the order of their making: an earlier row may bring in the pivot of a later one, never the reverse
         for pivot, other, other_miss in reduced:
             factor = row.get(pivot)
             if factor:
                 miss -= factor * other_miss
                 _subtract(row, other, factor)
+        # 0 = miss: the row follows from those before, and keeps what it contradicts them by
         if not row:
             disagreement = max(disagreement, abs(miss))
             continue
+        # not the largest entry, as floats would need: fractions do not round, and a heavy profile stays positive
         pivot = max(row, key=lambda profile: weight[profile])
         lead = row[pivot]
         reduced.append((pivot, {profile: value / lead for profile, value in row.items()}, miss / lead))
@@ -74,6 +77,7 @@ def _substitute(reduced: Sequence[tuple[int, Row, Fraction]]) -> dict[int, Fract
     """Return the pivots' values, the last row first: a row knows only the pivots of later rows."""
     added: dict[int, Fraction] = {}
     for pivot, row, miss in reversed(reduced):
+        # profiles that are no pivot of any row are left alone, which sets the free variables to 0
         known = (value * added[profile] for profile, value in row.items() if profile != pivot and profile in added)
         added[pivot] = miss - sum(known, Fraction(0))
     return added

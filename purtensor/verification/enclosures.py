@@ -39,6 +39,7 @@ def log_enclosure(number: Fraction) -> Interval:
     """Return an interval of width below 2^-BITS times the size of the exponent around log(number), number > 0."""
     power = number.numerator.bit_length() - number.denominator.bit_length()
     mantissa = number / Fraction(2) ** power  # in (1/2, 2)
+    # |m - 1| <= 1/3 keeps |z| <= 1/5, where each term of the series gains 4.6 bits
     if mantissa > Fraction(4, 3):
         power, mantissa = power + 1, mantissa / 2
     elif mantissa < Fraction(2, 3):
@@ -49,8 +50,10 @@ def log_enclosure(number: Fraction) -> Interval:
 def exp_enclosure(number: Fraction) -> Interval:
     """Return an interval of relative width below 2^-BITS around exp(number)."""
     two = _log_two()
+    # log 2 is only enclosed, but any whole power will do: the nearest one keeps the rest small
     power = math.floor(number / two.low + Fraction(1, 2))
     reduced = two.times(Fraction(-power)).plus(number)
+    # exp increases, so the enclosures of the two ends enclose all between
     low, high = _exp_of_reduced(reduced.low).low, _exp_of_reduced(reduced.high).high
     return Interval(low * Fraction(2) ** power, high * Fraction(2) ** power)
 
@@ -70,6 +73,7 @@ def _nearest(number: Fraction) -> float:
 
 def root_above(number: Fraction) -> Fraction:
     """Return a fraction that is not less than the square root of a number >= 0, and close to it."""
+    # the ceiling, since the root must not be too small
     scaled = -(-(number.numerator << (2 * BITS)) // number.denominator)
     root = math.isqrt(scaled)
     return Fraction(root if root * root == scaled else root + 1, 1 << BITS)
@@ -92,6 +96,7 @@ def _log_of_mantissa(mantissa: Fraction) -> Interval:
 
 @lru_cache(maxsize=1)
 def _log_two() -> Interval:
+    # log 2 = log(4/3) - log(2/3), both within reach of the series
     return _log_of_mantissa(Fraction(4, 3)) + _log_of_mantissa(Fraction(2, 3)).times(Fraction(-1))
 
 
@@ -103,6 +108,7 @@ def _exp_of_reduced(number: Fraction) -> Interval:
         term = (term * x >> (BITS + _GUARD)) // k
         total += term
         k += 1
+    # the shift and the division round down by a unit each, and carry on the errors of the terms before
     return _around(Fraction(total, _ONE), 4 * k + 4)
 
 

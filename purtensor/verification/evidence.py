@@ -83,6 +83,7 @@ class Block:
         rows, starts = np.unique(self.row[order], return_index=True)
         sums = np.zeros(len(self.targets), dtype=np.longdouble)
         if len(rows):
+            # unlike bincount, reduceat sums in extended precision
             sums[rows] = np.add.reduceat(masses[order], starts)
         return sums
 
@@ -112,6 +113,7 @@ class Evidence:
     @property
     def total(self) -> float:
         """The mass of the targets of the first constraint."""
+        # the totals of the constraints agree to rounding: the first is the unit of all figures
         return float(np.sum(self.blocks[0].targets.astype(np.longdouble)))
 
     @property
@@ -157,6 +159,7 @@ def gather(claims: Claims) -> Evidence:
         reference = encode(claims.reference)
     else:
         given = np.asarray(claims.reference.values, dtype=np.float64)
+        # logarithms may underflow as masses: the reference becomes ones, and they join the exponents
         reference = encode(claims.reference.copy(data=np.where(np.isneginf(given), 0.0, 1.0)))
         logarithms = given.reshape(-1)[reference.positions]
     masses, stray = _masses_on(reference, encode(claims.table, allow_empty=True))
@@ -194,6 +197,7 @@ def _block(reference: CodedTable, target: CodedTable, potentials: Table) -> Bloc
     potential_codes = [column[listed] for column in columns]
     group = _groups([reference.columns(domain.attributes), target_codes, potential_codes], domain)
     profiles, targets = len(reference.values), len(target.values)
+    # a row that the target does not list has the target 0; one without a potential is NaN, never 0
     values, found = np.zeros(int(group.max()) + 1), np.full(int(group.max()) + 1, np.nan)
     values[group[profiles : profiles + targets]] = target.values
     found[group[profiles + targets :]] = np.asarray(potentials.values, dtype=np.float64).reshape(-1)[listed]

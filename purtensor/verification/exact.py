@@ -22,6 +22,7 @@ from purtensor.verification.enclosures import Interval, exp_enclosure, float_abo
 from purtensor.verification.evidence import Evidence
 from purtensor.verification.implied_zeros import Emptied
 
+# elimination of rows squared times profiles, as in `repair`
 _MOST_WORK = 20_000_000
 _DISAGREEMENT = Fraction(DISAGREEMENT)
 _ZERO = Fraction(0)
@@ -83,11 +84,14 @@ def enclose(evidence: Evidence, emptied: Emptied) -> Figures:
     if not on.any() or not np.isfinite(evidence.exponents[on]).all():
         return Figures(residual, residual_l1, float("inf"), float("inf"), 1.0)
     problem = _exact_problem(evidence, total)
+    # the point p* of equations 10 to 12, enclosed: its exponents are sums of float64 numbers, thus exact
     family = [exp_enclosure(e).times(r) for e, r in zip(problem.exponents, problem.reference, strict=True)]
+    # |p / x - 1| is convex in 1/x, so it is largest at an end of the interval of x
     membership = max(
         max(abs(mass / point.low - 1), abs(mass / point.high - 1))
         for mass, point in zip(problem.masses, family, strict=True)
     )
+    # floats propose a point and tilts; of what they prove the log ratio is kept, and all where p^ proves no more
     with np.errstate(all="ignore"):
         proof = prove(evidence, emptied)
     if not emptied.is_full:  # the divergence is infinite; the distance is bounded in extended precision
@@ -121,6 +125,7 @@ def _exact_problem(evidence: Evidence, total: Fraction) -> _Exact:
             members[row].append(profile)
             exponents[profile] += Fraction(potentials[row])
         for profiles, target in zip(members, block.targets.tolist(), strict=True):
+            # a row without profiles but with a target cannot be met, and must show up as a disagreement
             if profiles or target > 0:
                 rows.append(profiles)
                 targets.append(Fraction(target) / total)
@@ -136,6 +141,7 @@ def _distances(
 ) -> tuple[float, float]:
     """Return the bounds in divergence and in total variation; inf and 1 where nothing is proved."""
     feasible = _feasible(evidence, problem, proof)
+    # the last term of equation 12 divides by 1 - membership
     if not feasible or membership >= 1:
         return float("inf"), 1.0
     logs = [
@@ -152,6 +158,7 @@ def _distances(
     gap = _divergence(feasible, [log.plus(-tilt) for log, tilt in zip(logs, tilts, strict=True)], tilted)
     size = _sum(problem.masses)
     table = [mass / size for mass in problem.masses]
+    # TV(q, table) <= TV(p^, table) + TV(p^, q), the second by Pinsker's inequality from G
     by_gap = _distance(feasible, table) + root_above(gap / 2)
     by_divergence = root_above(upper / 2) + _drift(table, family)
     tv = min(by_gap, by_divergence, Fraction(1))
@@ -164,11 +171,13 @@ def _feasible(evidence: Evidence, problem: _Exact, proof: Proof) -> list[Fractio
     total = _sum(_fractions(evidence.blocks[0].targets))
     if not np.isfinite(proof.masses).all():
         return []
+    # what clipping takes is met by the elimination that follows
     near = [max(mass / total, _ZERO) for mass in _fractions(proof.masses)]
     misses = [target - _sum(near[i] for i in row) for row, target in zip(problem.rows, problem.targets, strict=True)]
     correction = correct(problem.rows, misses, near)
     for profile, value in correction.added.items():
         near[profile] += value
+    # a negative mass is no table; targets that disagree by more than rounding have no projection
     if min(near) < 0 or correction.disagreement > _DISAGREEMENT:
         return []
     return near

@@ -64,12 +64,14 @@ class Rows:
             terms += [-part for part in parts]
             unsure += lost
         high, low, sizes = np.zeros_like(self.targets), np.zeros_like(self.targets), np.zeros_like(self.targets)
+        # sums with what each addition loses kept (Knuth's two-sum): the miss is what cancellation leaves
         for term in terms:
             total = high + term
             back = total - high
             low += (high - (total - back)) + (term - back)  # what rounding took from the sum, exactly
             high, sizes = total, sizes + np.abs(term)
         missed = high + low
+        # the second-order term is that of a sum in twice the digits (Ogita, Rump and Oishi, 2005)
         return missed, unsure + 2 * EPS * np.abs(missed) + (len(terms) * EPS) ** 2 * sizes
 
     def by_constraint(self, values: LongArray) -> LongArray:
@@ -84,6 +86,7 @@ class Rows:
         lost = np.zeros_like(self.targets)
         for order, rows, starts in self._orders:
             left, counts = table[order], np.diff(np.append(starts, len(order)))
+            # each split takes leading digits whose sums are exact; only the last remainder is summed with rounding
             for part in parts[:-1]:
                 leading = _leading(left, starts, counts)
                 part[rows] = np.add.reduceat(leading, starts)
@@ -96,6 +99,7 @@ class Rows:
 def _leading(values: LongArray, starts: IntArray, counts: IntArray) -> LongArray:
     """Return the leading digits of the values, of which the sums over the rows are exact."""
     largest = np.maximum.reduceat(np.abs(values), starts)
+    # above the largest times the count, so that no partial sum of the leading digits needs a bit more
     exponents = np.frexp(largest)[1] + np.frexp(counts + 2.0)[1] + 1
     power = np.repeat(np.ldexp(np.longdouble(1), exponents), counts)
     return np.asarray((values + power) - power)

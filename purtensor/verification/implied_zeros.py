@@ -13,7 +13,9 @@ from purtensor._interrupts import apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.verification.evidence import Evidence
 
+# proofs of marginals have small whole numbers; larger denominators would fit rounding
 _LARGEST_DENOMINATOR = 64
+# some hundred ulps: what sums of float64 targets may disagree by
 _ROUNDING = Fraction(1, 10**13)
 _SHARPLY = 1e9
 """What b.t costs, total mass 1: a row b.t <= 0 would be met to 1e-7 only, and such a t proves nothing."""
@@ -50,6 +52,7 @@ def emptied(evidence: Evidence, underflowed: BoolArray) -> Emptied:
     """Return the status of the profiles without mass; `underflowed` marks those whose mass underflows."""
     lost = np.asarray((evidence.masses == 0) & ~evidence.excluded)
     sought = lost & ~underflowed
+    # only masses that underflowed are left: were they proved empty, the bound would be finite
     if not sought.any() and lost.size * len(evidence.blocks) <= _MOST_ENTRIES:
         sought = lost
     if not sought.any():
@@ -80,6 +83,7 @@ def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empt
     proposed = _proposal(np.array(rows), right / evidence.total, np.flatnonzero(sought[allowed]))
     if proposed is None:
         return nothing
+    # the solver's rounding is no proof; a small fraction next to it can be checked exactly
     t = [Fraction(value).limit_denominator(_LARGEST_DENOMINATOR) for value in proposed.tolist()]
     sums = [sum((t[row] for row in column), Fraction(0)) for column in np.array(rows).T.tolist()]
     value = sum((a * Fraction(b) for a, b in zip(t, right.tolist(), strict=True)), Fraction(0))
@@ -88,6 +92,7 @@ def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empt
     proved = np.zeros_like(lost)
     proved[allowed] = [cost > 0 for cost in sums]
     proved &= lost
+    # p . (C^T t) = b.t, so together they have at most b.t / min (C^T t)
     least = min((cost for cost, on in zip(sums, proved[allowed].tolist(), strict=True) if on), default=Fraction(1))
     return Emptied(proved, float(abs(value) / least) * (1 + 2.0**-50), lost & ~proved)
 
@@ -104,6 +109,7 @@ def _proposal(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArra
             np.concatenate([_SHARPLY * targets, -np.ones(extra)]),
             A_ub=sp.hstack([-transposed, capped]),
             b_ub=np.zeros(profiles),
+            # without bounds t could be scaled up without end
             bounds=[(-100, 100)] * count + [(0, 1)] * extra,
             method="highs",
         )

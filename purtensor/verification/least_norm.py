@@ -21,6 +21,7 @@ from purtensor.verification.evidence import LongArray
 from purtensor.verification.exact_sums import Rows
 
 MOST_DENSE = 500_000
+# with rounding's own cut these give up to four ranks (notes/verification.md, The bound)
 _CUTS = (1e-11, 1e-8, 1e-5)
 
 
@@ -39,8 +40,10 @@ class Solver(Protocol):
 def solvers(rows: Rows, masses: LongArray, heavy: BoolArray) -> Iterator[Solver]:
     """Yield solvers that leave out ever more rows as rounding."""
     root = np.sqrt(masses[heavy]).astype(np.float64)
+    # a row without a target but with mass would divide by 0
     weight = 1.0 / np.sqrt(np.maximum(rows.targets, np.finfo(np.float64).tiny).astype(np.float64))
     scaled = sp.csr_array(sp.diags_array(weight) @ rows.matrix(heavy) @ sp.diags_array(root))
+    # the time of QR is the product of the sizes times the smaller one; a Lanczos step costs the nonzeros only
     if math.prod(scaled.shape) > MOST_DENSE:
         yield _Scaled(_Lanczos(scaled, scaled.T.tocsr()), weight, root)
         return
@@ -71,6 +74,7 @@ class _Scaled:
     def least(self, missed: LongArray) -> LongArray:
         right = missed * self.weight
         size = np.abs(right).max()
+        # y is scaled back by diag(b)^(-1/2), so that C^T of it is w without a division by the root of a mass
         return np.asarray(self.solver.least((right / size).astype(np.float64)) * (size * self.weight))
 
     def fitted(self, change: LongArray) -> LongArray:
@@ -91,6 +95,7 @@ class _Triangle:
     rows: int
 
     def least(self, right: FloatArray) -> FloatArray:
+        # A A^T = R^T R on the pivots, so y = R^-1 R^-T right, and A^T y has the least norm
         inner = scipy.linalg.solve_triangular(self.r, right[self.pivots], trans="T")
         return self._on_rows(scipy.linalg.solve_triangular(self.r, inner))
 
@@ -111,6 +116,7 @@ def _triangles(matrix: FloatArray) -> Iterator[_Triangle]:
     q, r, pivots = scipy.linalg.qr(matrix.T, mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(r))
     cuts = (max(matrix.shape) * np.finfo(np.float64).eps, *_CUTS)
+    # equal ranks are tried once, in the order of the cuts
     for rank in dict.fromkeys(int(np.sum(diagonal > diagonal[0] * cut)) for cut in cuts):
         yield _Triangle(q[:, :rank], r[:rank, :rank], pivots[:rank], len(matrix))
 
@@ -123,11 +129,13 @@ class _Lanczos:
     transposed: sp.csr_array
 
     def least(self, right: FloatArray) -> FloatArray:
+        # A x = right first, then A^T y = x, which has a solution as x has no part outside the row space
         return self.fitted(self._solved(self.matrix, right))
 
     def fitted(self, x: FloatArray) -> FloatArray:
         return self._solved(self.transposed, x)
 
     def _solved(self, matrix: sp.csr_array, right: FloatArray) -> FloatArray:
+        # conlim=0: by default lsqr stops at condition numbers that are common here
         limit = 20 * min(matrix.shape)
         return np.asarray(spla.lsqr(matrix, right, atol=1e-12, btol=1e-12, conlim=0, iter_lim=limit)[0])

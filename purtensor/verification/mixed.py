@@ -17,6 +17,7 @@ from purtensor.errors import TooLargeError
 
 _MOST_ROWS = 4000
 _UNIT = float(np.finfo(np.float64).eps)
+# rounds of least squares in float64 on misses in extended precision
 _REFINEMENTS = 6
 LongArray = np.ndarray[Any, np.dtype[np.longdouble]]
 
@@ -90,6 +91,7 @@ def measure_mixed(stated: MixedStatement) -> MixedFigures:
 def _measured(stated: MixedStatement) -> MixedFigures:
     masses = np.asarray(stated.masses, dtype=np.longdouble)
     low, high = (np.asarray(end, dtype=np.longdouble) for end in (stated.cell_lower, stated.cell_upper))
+    # the unit of a residual: a row's largest coefficient, as the solver divides by it
     sizes = np.asarray(abs(stated.coefficients).max(axis=1).todense()).reshape(-1)
     sums = _times(stated.coefficients, masses)
     hard = np.array([word == "hard" for word in stated.penalty])
@@ -98,18 +100,23 @@ def _measured(stated: MixedStatement) -> MixedFigures:
     outside = float(np.maximum(low - masses, masses - high).max(initial=0) / stated.total)
     objective = float((_cell_costs(stated, masses).sum() + _row_costs(stated, sums).sum()) / stated.total)
     potentials = np.asarray(stated.potentials, dtype=np.longdouble)
+    # a potential of -inf says that its row, and every cell with a coefficient in it, is empty
     empty = np.isneginf(potentials)
     kept = ~np.asarray(abs(stated.coefficients[np.flatnonzero(empty)]).sum(axis=0) > 0).reshape(-1) & (high > 0)
     potentials = np.where(empty, 0, potentials)
     z = _times(stated.coefficients.T.tocsr(), potentials)
+    # potentials come as float64: their rounding moves the exponent of a cell by this at most
     blur = _UNIT * float(_times(abs(stated.coefficients).T.tocsr(), np.abs(potentials))[kept].max(initial=0))
     feasible, left = _feasible(stated, masses, potentials, kept, hard & ~empty)
+    # weak duality needs a feasible point: without one nothing is proved
     if left > 64 * _UNIT:
         return MixedFigures(residual, outside, objective, np.inf, 1.0, blur)
     there = _times(stated.coefficients, feasible)
     gap = float(_cell_gaps(stated, feasible, z)[kept].sum() + _row_gaps(stated, there, potentials)[~empty].sum())
+    # |masses - x*| <= |masses - x^| + |x^ - x*|, in the L1 norm
     apart = float(np.abs(feasible - masses).sum()) + _distance(stated, max(gap, 0.0), feasible, kept)
     mass = float(masses.sum())
+    # the total variation of equal totals is half the L1 distance; a free total keeps all of it
     if stated.fixed_total:
         apart = 0.5 * (apart + abs(mass - stated.total))
     return MixedFigures(residual, outside, objective, max(gap, 0.0) / stated.total, min(1.0, apart / mass), blur)
@@ -132,6 +139,7 @@ def _missed(stated: MixedStatement, sums: LongArray) -> LongArray:
 def _entropy(p: Any, q: Any) -> Any:
     """Return p log(p / q) - p + q."""
     w = np.where(q > 0, (p - q) / np.where(q > 0, q, 1), 0)
+    # the series of (1 + w) log(1 + w) - w, whose closed form cancels for small w
     near = w * w * (0.5 - w * (1 / np.longdouble(6) - w * (1 / np.longdouble(12) - w / 20)))
     exact = np.where(w > -1, (1 + w) * np.log1p(np.maximum(w, -1)), 0) - w
     return np.where(q > 0, q * np.where(np.abs(w) < 1e-4, near, exact), np.where(p > 0, np.inf, 0))
@@ -176,8 +184,10 @@ def _cell_gaps(stated: MixedStatement, feasible: LongArray, z: LongArray) -> Lon
     """Return h(x) + h*(z) - z x of every cell: never negative."""
     response = _response(stated, z)
     gap = _between(stated, feasible, response)
+    # the response never reaches a bound there
     if stated.distance == "logit":
         return gap
+    # a cell held at a bound adds (h'(x) - z)(x^ - x), both factors of one sign (notes/one_dual.md, equation 10)
     slope = _slope(stated, response)
     held = (response == stated.cell_lower) | (response == stated.cell_upper)
     return gap + np.where(held & (feasible != response), (slope - z) * (feasible - response), 0)
@@ -205,8 +215,10 @@ def _row_gaps(stated: MixedStatement, sums: LongArray, potentials: LongArray) ->
     found = np.zeros(len(sums), dtype=np.longdouble)
     for r, word in enumerate(stated.penalty):
         if word == "kl":
+            # the sum that the row's price would choose at this potential: the slope of the cost is -t there
             asked = stated.upper[r] * np.exp(-potentials[r] / stated.price[r])
             found[r] = stated.price[r] * _entropy(sums[r], asked)
+        # an equality that holds has no gap, whatever its potential
         elif word != "hard" or stated.lower[r] != stated.upper[r]:
             found[r] = _gap_beside(stated, r, word, sums[r], potentials[r])
     return found
@@ -214,10 +226,12 @@ def _row_gaps(stated: MixedStatement, sums: LongArray, potentials: LongArray) ->
 
 def _gap_beside(stated: MixedStatement, r: int, word: str, v: Any, t: Any) -> Any:
     """Return the gap of a row with an interval, possibly of one point; `size` is how far v lies beyond t's end."""
+    # a positive potential pushes the sum up, towards its lower end
     end = stated.lower[r] if t > 0 else stated.upper[r]
     push = abs(t)
     off = (end - v if t > 0 else v - end) if np.isfinite(end) else np.longdouble(-np.inf)
     price, variance = stated.price[r], stated.variance[r]
+    # beyond the price the conjugate of the cost is infinite: such a potential proves nothing
     if word in ("l1", "huber") and push > price * (1 + 4 * _UNIT):
         return np.inf
     if push == 0:
@@ -244,12 +258,15 @@ def _feasible(
     A row with a potential belongs to the end that this pushes to, unless it pays its full price for missing it.
     """
     f = np.asarray(stated.reference, dtype=np.longdouble)
+    # cells give about as their x' says (notes/one_dual.md, equations 3 to 5); any weights lead to a feasible point
     give = masses if stated.distance == "kl" else f
     if stated.distance == "logit":
         give = _logit_rate(stated) * (masses - stated.cell_lower) * (stated.cell_upper - masses)
+    # cells at a bound stay there
     inside = kept & (masses > stated.cell_lower) & (masses < stated.cell_upper)
     weight = np.where(inside, give, 0).astype(np.float64)
     absolute = np.array([word == "l1" for word in stated.penalty])
+    # an l1 row is missed only at its full price: below it the answer meets it
     tied = hard | (absolute & (np.abs(potentials) < np.asarray(stated.price) * (1 - 4 * _UNIT)))
     end = np.where(potentials > 0, stated.lower, stated.upper)
     exact = tied & (np.asarray(stated.lower == stated.upper) | ((potentials != 0) & np.isfinite(end)))
@@ -265,8 +282,10 @@ def _feasible(
         active = np.flatnonzero(exact | (miss != 0))
         own = stated.coefficients[active]
         system = (own @ sparse.diags_array(weight) @ own.T).toarray()
+        # a unit diagonal, as rows of any units may stand side by side
         scale = 1 / np.sqrt(np.where(system.diagonal() > 0, system.diagonal(), 1))
         wanted = scale * -miss[active].astype(np.float64)
+        # rows may depend on each other: the least-norm solution does not mind
         solved = np.linalg.lstsq(system * scale[:, None] * scale, wanted, rcond=1e-13)[0]
         feasible = feasible + weight * _times(own.T.tocsr(), (scale * solved).astype(np.longdouble))
         feasible = np.clip(feasible, stated.cell_lower, stated.cell_upper)

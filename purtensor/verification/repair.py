@@ -17,6 +17,7 @@ from purtensor.verification.spanning import Spanning, spanning_profiles
 _MOST_WORK = 20_000_000
 """Rows squared times profiles up to which elimination in fractions takes tenths of a second."""
 
+# each round gains the digits of float64 less those that the condition of the basis costs
 _MOST_ROUTED = 6
 
 
@@ -56,6 +57,7 @@ class Repair(Protocol):
 
 def repair_of(rows: Rows, masses: FloatArray) -> Repair | None:
     """Return what repairs tables like this one; None where it is large and no basis is found."""
+    # also for elimination: it names the profiles, and bounds how far changed targets can move each mass
     basis = spanning_profiles(rows.index, len(rows.targets), masses)
     if len(rows.targets) ** 2 * len(masses) > _MOST_WORK:
         return None if basis is None else OnBasis(rows, basis)
@@ -76,6 +78,7 @@ class InFractions:
 
     def complete(self, masses: LongArray, change: LongArray) -> Repaired:
         """Return what meets the independent rows, next to masses + change."""
+        # extended precision numbers are binary fractions, so this loses nothing
         exact = [_fraction(mass) + _fraction(move) for mass, move in zip(masses, change, strict=True)]
         targets = [_fraction(target) for target in self.rows.targets]
         missed = list(targets)
@@ -86,6 +89,7 @@ class InFractions:
         for profile, added in found.added.items():
             exact[profile] += added
         near = np.array([_nearest(mass) for mass in exact], dtype=np.longdouble)
+        # rounding to extended precision is all that separates `near` from the exact masses
         rest = [0.0 if _fraction(there) == mass else EPS * there for there, mass in zip(near, exact, strict=True)]
         negative = np.array([mass < 0 for mass in exact])
         return Repaired(
@@ -118,6 +122,7 @@ class OnBasis:
         for _ in range(_MOST_ROUTED):
             moved = np.maximum(change + self.basis.change(missed.astype(np.float64)), -masses)
             missed_then, rest_then = self._missed(masses, moved)
+            # rounding is reached: a further round would only stir it
             if not rest_then.sum() < 0.5 * rest.sum():
                 break
             change, missed, rest = moved, missed_then, rest_then
@@ -137,5 +142,6 @@ def _nearest(value: Fraction) -> np.longdouble:
     """Return a number of extended precision within one rounding of a fraction, however small."""
     shift = value.numerator.bit_length() - value.denominator.bit_length()
     scaled = value / Fraction(2) ** shift
+    # two float64 parts hold 106 bits of the mantissa, more than the 64 that are kept
     high = float(scaled)
     return np.longdouble(np.ldexp(np.longdouble(high) + np.longdouble(float(scaled - Fraction(high))), shift))

@@ -16,6 +16,7 @@ import scipy.linalg
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.verification.spanning_tree import Tree, pair_of, tree_of
 
+# the inverse is dense, and its time grows with the cube of the rows
 _MOST_ROWS = 1500
 _MOST_LONG = 400
 _MOST_ONE_BY_ONE = 64
@@ -23,7 +24,9 @@ _RANDOM_SUMS = 4
 _CUTS = (1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14)
 """Ever lower: what was taken for rounding, and left out, was found to be none."""
 
+# a larger error would make equation 6 loose: the inverse is refined once in extended precision
 _GOOD = 1e-3
+# relations between rows of marginals are expected to be ratios of small whole numbers
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 12, 60)
 
 UPWARD = 1.0 + 1e-8
@@ -69,12 +72,15 @@ class Spanning:
 
     def _carried(self, missed: FloatArray, inverse: FloatArray, sign: float) -> FloatArray:
         found, missed = np.zeros(self.index.shape[1]), np.append(missed, 0.0)  # for the node above all trees
+        # first along the forest alone, to see what that flow leaves in the rows of the other constraints
         self.tree.route(missed.copy(), found, sign)
         if not len(self.rows):
             return found
         sums = np.zeros(len(missed))
         for k in set(range(len(self.index))) - set(self.pair):
+            # bincount sums in float64: the miss that this rounding leaves is measured and routed again
             sums += np.bincount(self.index[k], found, minlength=len(missed))
+        # then the closing profiles take what is left, and the flow makes up for their own rows of the forest
         values = inverse @ (missed[self.rows] + sign * sums[self.rows]) * (UPWARD if sign > 0 else 1.0)
         nodes = missed.copy()
         for k in self.pair:
@@ -105,6 +111,7 @@ def spanning_profiles(index: IntArray, count: int, masses: FloatArray) -> Spanni
     border = np.unique(index[others])
     if len(border) > _MOST_ROWS:
         return None
+    # heavy first: a correction of a heavy profile leaves it positive
     closing = order[~np.isin(order, tree.via[tree.via >= 0])]
     return _closed(Cycles(index, pair, others, tree, border, count), closing)
 
@@ -130,12 +137,15 @@ class Cycles:
             found[cycle, place[self.index[k][profiles]]] += 1.0
         tree = self.tree
         ends = [self.index[k][profiles].copy() for k in self.pair]
+        # of one constraint alone the other end is the node above all trees
         ends += [np.full(len(profiles), self.count)] * (2 - len(ends))
+        # signs alternate along the cycle, so that the rows of the forest's two constraints cancel
         signs = [np.full(len(profiles), -1.0) for _ in ends]
         while True:
             apart = ends[0] != ends[1]
             if not apart.any():
                 return found
+            # the deeper end climbs until both meet in their common ancestor
             deeper = tree.depth[ends[0]] >= tree.depth[ends[1]]
             for n, moves in enumerate((apart & deeper, apart & ~deeper)):
                 edges = tree.via[ends[n][moves]]
@@ -149,11 +159,13 @@ class Cycles:
         place = np.zeros(self.count + 1)
         place[self.border] = weights
         weighed = np.sum([place[self.index[k]] for k in self.others], axis=0)
+        # potentials of the nodes that explain the weights on the forest; a cycle's sum is what they leave elsewhere
         potentials = np.zeros(self.count + 1)
         for nodes in self.tree.levels:
             potentials[nodes] = weighed[self.tree.via[nodes]] - potentials[self.tree.parent[nodes]]
         for k in self.pair:
             weighed = weighed - potentials[self.index[k]]
+        # float64 adds whole numbers up to 2^53 exactly
         most = 2.0**50 / len(self.index)
         if np.abs(potentials).max(initial=0.0) >= most or np.abs(weights).max(initial=0.0) >= most:
             return np.ones(len(weighed), dtype=bool)  # beyond exact whole numbers
@@ -162,6 +174,7 @@ class Cycles:
 
 def _closed(cycles: Cycles, closing: IntArray) -> Spanning | None:
     """Return the profiles that close cycles enough, heavy ones first, with the proof that no further row is free."""
+    # far more cycles than the rank can be, so that the first round mostly suffices
     size = 4 * len(cycles.border) + 64
     tried = closing[:size]
     for cut in _CUTS:
@@ -191,7 +204,9 @@ def _independent(vectors: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
     diagonal = np.abs(np.diag(r))
     rows = np.sort(pivots[: int(np.sum(diagonal > cut * max(1.0, diagonal[0])))])
     # of the cycles the heaviest are to be taken: each but for a fraction of the one before
+    # no more than a factor of 2^20 in all, or rounding would decide on the rank
     weights = 2.0 ** -(np.arange(len(vectors)) * min(1.0, 20.0 / len(vectors)))
+    # partial pivoting takes the largest entry of a column, hence about the heaviest profile that will do
     lu = scipy.linalg.lapack.dgetrf(vectors[:, rows] * weights[:, None])[1]
     order = np.arange(len(vectors))
     for place, other in enumerate(lu[: len(rows)]):
@@ -210,8 +225,10 @@ def _inverted(matrix: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     errors = _errors(inverse, matrix)
     if not errors.max() < _GOOD and len(matrix) <= _MOST_LONG:
         long, kind = matrix.astype(np.longdouble), np.longdouble
+        # one step of Newton's iteration for the inverse (Schulz, 1933): X + (I - X A) X
         inverse = np.asarray(inverse + (np.eye(len(matrix)) - inverse.astype(kind) @ long) @ inverse, dtype=np.float64)
         errors = _errors(inverse, matrix, kind)
+    # equation 6 needs ||I - X A|| < 1/2 for a proof that A has an inverse
     if not errors.max() < 0.5:
         return None
     sizes = np.abs(inverse)
@@ -220,6 +237,7 @@ def _inverted(matrix: FloatArray) -> tuple[FloatArray, FloatArray] | None:
 
 def _errors(inverse: FloatArray, matrix: FloatArray, kind: type[Any] = np.float64) -> FloatArray:
     """Return the sum over each row of |1 - inverse matrix|, and of what rounding can make of it at most."""
+    # of a dot product of that length, by the sum of its terms' sizes
     rounding = float(np.finfo(kind).eps) * (len(matrix) + 4) * (np.abs(inverse) @ np.abs(matrix))
     off: Any = np.eye(len(matrix), dtype=kind) - inverse.astype(kind) @ matrix.astype(kind)
     return np.asarray((np.abs(off).astype(np.float64) + rounding).sum(axis=1) * UPWARD)
@@ -236,6 +254,7 @@ def _first_broken(cycles: Cycles, chosen: FloatArray, rows: IntArray, inverse: F
     relations = inverse.T @ chosen[:, left]  # row left = sum of relations times rows, on the chosen cycles
     weights = np.zeros((len(left), len(cycles.border)))
     for n, row in enumerate(left):
+        # the smallest denominator that makes all of them whole, to be proved below
         scaled = (d * relations[:, n] for d in _DENOMINATORS)
         scale, whole = next(
             ((d, np.rint(one)) for d, one in zip(_DENOMINATORS, scaled, strict=True) if _is_whole(one)), (0, None)

@@ -11,6 +11,7 @@ from scipy.sparse import csgraph
 
 from purtensor._typing import FloatArray, IntArray
 
+# each try is a pass over all profiles
 _PAIRS_TRIED = 6
 
 
@@ -35,6 +36,7 @@ class Tree:
 
     def route(self, missed: FloatArray, change: FloatArray, sign: float) -> None:
         """Add to `change` what meets the misses; with sign 1.0 the largest sizes of it, for misses of these sizes."""
+        # leaves first: a node passes on to its parent what its own edge took
         for nodes in reversed(self.levels):
             change[self.via[nodes]] += missed[nodes]
             np.add.at(missed, self.parent[nodes], sign * missed[nodes])
@@ -51,6 +53,7 @@ def pair_of(index: IntArray, count: int) -> tuple[int, ...]:
     def rank(k: int) -> int:
         graph = sp.coo_array((np.ones(index.shape[1]), (index[first], index[k])), shape=(count, count))
         lone = count - len(np.unique(index[[first, k]]))
+        # the rank of a bipartite graph's rows: nodes less connected components
         return rows[first] + rows[k] - int(csgraph.connected_components(graph, directed=False)[0] - lone)
 
     return first, max(by_size[1 : 1 + _PAIRS_TRIED], key=rank)
@@ -60,10 +63,13 @@ def tree_of(pair: Sequence[IntArray], count: int, order: IntArray) -> Tree:
     """Return the forest that takes profiles in this order; each tree hangs on its last row of the second constraint."""
     top = count  # a node above all trees
     one, two = pair[0][order], pair[1][order] if len(pair) > 1 else np.full(len(order), top)
+    # parallel profiles join the same two rows: the first in this order, the heaviest, stands for them
     _, heaviest = np.unique(one * np.int64(count + 1) + two, return_index=True)
+    # places in the order as weights, from 1 as a weight of 0 is no edge: the least tree is the heaviest
     graph = sp.coo_array((heaviest + 1.0, (one[heaviest], two[heaviest])), shape=(count + 1, count + 1)).tocsr()
     forest = csgraph.minimum_spanning_tree(graph).tocoo()
     chosen = order[forest.data.astype(np.int64) - 1]
+    # profile numbers as weights, from 2 on, as 1 marks the links to the top below and 0 would be no link
     links = sp.coo_array((chosen + 2.0, (forest.row, forest.col)), shape=(count + 1, count + 1))
     component = csgraph.connected_components(links, directed=False)[1]
     nodes = np.unique(np.concatenate(pair))

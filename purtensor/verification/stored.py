@@ -41,6 +41,7 @@ class Source:
 ROWS_AT_ONCE = 1 << 22
 """Rows of a marginal that are held at once; of more, each pass takes a share."""
 
+# an odd multiplier with well mixed bits, as in the mixers of 64-bit hashes
 _FACTOR = np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -52,6 +53,7 @@ def misses(found: Source, wanted: Source, scope: Sequence[str]) -> tuple[float, 
     labels, maps = _united(found.domain.select(scope), wanted.domain.select(scope))
     sizes = [len(index) for index in labels]
     where = [[source.domain.position(name) for name in scope] for source in (found, wanted)]
+    # rows are at most the cells of the marginal, and at most the profiles of both sides
     passes = -(-min(Domain(tuple(scope), tuple(labels)).size, found.count() + wanted.count()) // ROWS_AT_ONCE)
     largest, l1, total = np.longdouble(0), np.longdouble(0), np.longdouble(0)
     for share in range(passes):
@@ -59,10 +61,12 @@ def misses(found: Source, wanted: Source, scope: Sequence[str]) -> tuple[float, 
         for sign, source, places, onto in ((1, found, where[0], maps[0]), (-1, wanted, where[1], maps[1])):
             for codes, masses in source.profiles():
                 columns = [m[np.asarray(codes[k], dtype=np.int64)] for k, m in zip(places, onto, strict=True)]
+                # shares by hash, which both sides compute alike, so that each row falls into one pass whole
                 taken = slice(None) if passes == 1 else hashed(columns) % np.uint64(passes) == share
                 own = np.asarray(masses, dtype=np.longdouble)[taken]
                 rows.add([column[taken] for column in columns], sign * own)
                 total += own.sum() if sign < 0 else 0
+        # the wanted masses were added with the sign -1
         gaps = np.abs(rows.sums)
         largest, l1 = max(largest, gaps.max(initial=0)), l1 + gaps.sum()
     return float(largest / total), float(l1 / total)

@@ -76,6 +76,7 @@ def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequenc
     with np.errstate(over="ignore", under="ignore"):
         members = piece.reference.astype(np.longdouble) * np.exp(exponents)
     sums.strays += int(np.count_nonzero(~listed & (masses > 0)))
+    # 2^-1075 is half the least float64: a member below it rounds to 0 and is no loss
     sums.lost += int(np.count_nonzero(listed & (masses == 0) & (members > np.longdouble(2.0) ** -1075)))
     on = listed & (masses > 0)
     p, f = masses[on], members[on]
@@ -83,8 +84,10 @@ def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequenc
     given = piece.reference.astype(np.longdouble)
     sums.reference_mass += given.sum()
     with np.errstate(divide="ignore"):
+        # not divided by the totals, which are known only after the last piece
         sums.weighed_logarithms += (p * np.log(p / given[on])).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
+        # NaN would get lost in Python's max
         farthest = float(np.abs(p / f - 1).max(initial=0))
     sums.membership = max(sums.membership, farthest) if np.isfinite(farthest) else np.inf
     finite = [np.abs(rows.potentials[np.isfinite(rows.potentials)]).max(initial=0) for rows in piece.rows]
@@ -105,7 +108,9 @@ def fingerprint(codes: Sequence[IntArray], values: FloatArray) -> Fingerprint:
     if not on.any():
         return 0, 0
     columns = [np.asarray(code, dtype=np.int64)[on] for code in codes]
+    # the very bits of the masses: any change of one shows
     bits = np.ascontiguousarray(values[on], dtype=np.float64).view(np.int64)
+    # hashes are added, which no order of the pieces changes
     return int(on.sum()), int(hashed([*columns, bits]).sum(dtype=np.uint64))
 
 
@@ -124,9 +129,11 @@ def _spread(piece: Piece, domain: Domain, scopes: Sequence[Sequence[str]]) -> tu
             np.concatenate([code, np.asarray(row, dtype=np.int64)]) for code, row in zip(own, rows.codes, strict=True)
         ]
         group, distinct = group_profiles(joint, domain.select(scope).sizes)
+        # -1 stays where no row of the constraint has these labels
         place = np.full(len(distinct[0]), -1, dtype=np.int64)
         place[group[count:]] = np.arange(len(rows.potentials))
         row = place[group[:count]]
         listed &= row >= 0
+        # row -1 picks the 0 at the end
         exponents += np.append(rows.potentials, 0.0).astype(np.longdouble)[row]
     return exponents, listed

@@ -89,6 +89,7 @@ class Verification(Shown):
 def verify_tables(result: Claims, *, exact: bool = False) -> Verification:
     """Return a recomputation of what a projection in memory claims, from its labelled tables alone."""
     evidence = gather(result)
+    # read from labelled tables alone, so that a fault of the solver's arrays cannot hide
     members = _family(evidence)
     underflowed = _underflows(evidence, members)
     lost = emptied(evidence, underflowed)
@@ -119,6 +120,7 @@ def verify_rows(result: Any) -> Verification:
         failures.append(f"the table is outside of its bounds by {found.outside:.3g} of the total")
     if not found.residual <= result.residual * _FACTOR + slack:
         failures.append(f"residual is {found.residual:.3g}, but {result.residual:.3g} is claimed")
+    # `not <=` fails at NaN, here and below
     if not abs(found.objective - result.objective) <= _RELATIVE * abs(found.objective) + slack:
         failures.append(f"objective is {found.objective:.12g} nats, but {result.objective:.12g} is claimed")
     if result.certified and not found.tv_bound <= result.tv_bound * _FACTOR + 4 * slack:
@@ -196,6 +198,7 @@ def _underflows(evidence: Evidence, members: LongArray) -> BoolArray:
 
 def _spacing(evidence: Evidence) -> np.longdouble:
     """Return how much rounding may change tiny masses, for any power of two that scaled them."""
+    # twice float64's least spacing, 2^-1074, or what that became when the masses were scaled back
     return np.longdouble(2.0) ** -1073 * max(1.0, evidence.total)
 
 
@@ -206,6 +209,7 @@ def unconfirmed(result: Claims, largest_potential: float, found: Figures, diverg
         own, claimed = getattr(found, name), getattr(result, name)
         if not own <= claimed * _FACTOR + _SLACK:
             failures.append(f"{name} is {own:.3g}, but {claimed:.3g} is claimed")
+    # rounding of t itself moves the family by that order (notes/verification.md, equation 1)
     allowed = 1e-14 * (1 + largest_potential)
     if not found.membership <= allowed:
         failures.append(
