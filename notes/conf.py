@@ -14,7 +14,7 @@ for made in ("reference/names", "gallery", "commands"):
     shutil.rmtree(HERE / made, ignore_errors=True)  # pages of names, examples and commands that are gone
 sys.path.insert(0, str(HERE))
 
-from command_pages import write_pages  # noqa: E402
+from generated_pages import write_codes, write_pages  # noqa: E402
 
 project = "purtensor"
 author = "The purtensor maintainers"
@@ -115,6 +115,7 @@ def setup(app) -> None:
     """Register the steps."""
     app.connect("html-page-context", list_versions)
     app.connect("builder-inited", lambda app: write_pages(HERE / "commands"))
+    app.connect("builder-inited", lambda app: write_codes(HERE / "reference" / "error_codes.md"))
     app.connect("autodoc-process-docstring", without_substitutions)
     app.connect("autodoc-process-docstring", one_field_a_name)
     app.connect("autodoc-process-docstring", no_type_of_a_property)
