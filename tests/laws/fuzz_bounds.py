@@ -105,7 +105,9 @@ def hold(
     table = oracles.normalised(masses)
     distance = float(oracles.total_variation(problem.answer, table))
     divergence = oracles.kl(problem.answer, table)
-    logs = (oracles.log_of(problem.answer[profile] / mass) for profile, mass in table.items())
+    # of the masses as they are: totals may differ by 2^-44, which log ratios of shares would take in
+    total = sum(map(Fraction, problem.constraints[0].target.values.reshape(-1).tolist()))
+    logs = (oracles.log_of(problem.answer[profile] * total / masses[profile]) for profile in table)
     log_ratio = max((abs(float(one)) for one in logs), default=0.0)
     kinds = [(problem.family, result)]
     if problem.family == "contradicting":  # a second opinion takes other rows as independent
