@@ -119,6 +119,7 @@ def domain_of(table: Table) -> Domain:
     InvalidTableError
         Not a DataArray, an attribute without labels or with repeated ones, or a name that is not a plain string.
     """
+    # a StoredTable, known by its method: its module imports this one
     if hasattr(table, "to_table"):
         raise InvalidTableError(
             "this function needs a table in memory, got a table on disk; if it fits into memory, give its to_table()"
@@ -131,6 +132,7 @@ def domain_of(table: Table) -> Domain:
         )
     if is_sparse(table):
         index = table.indexes[PROFILE]
+        # levels keep the categories that no stored profile has
         names, categories = tuple(index.names), tuple(index.levels)
     else:
         if not table.dims:
@@ -190,6 +192,7 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
         raise InvalidTableError(f"profile ({described(domain, codes)}) {what}")
 
     values = as_masses(np.asarray(table.values).reshape(-1), fail)
+    # None spares full tables, the usual case, an index as long as the table
     where = None if np.count_nonzero(values) == len(values) else np.flatnonzero(values).astype(place_type(len(values)))
     if not allow_empty and len(values if where is None else where) == 0:
         raise InvalidTableError("the table is empty: at least one profile must have positive mass")
@@ -197,6 +200,7 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
         values = values[where]
     elif copy and np.may_share_memory(values, table.values):
         values = values.copy()
+    # every mass is finite, their sum need not be
     with np.errstate(over="ignore"):
         total = values.sum()
     if not np.isfinite(total):
@@ -206,6 +210,7 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
 
 def _dense_codes(shape: tuple[int, ...], positions: IntArray) -> tuple[IntArray, ...]:
     """Return the codes of positions in a dense table, in the types that pandas takes for codes."""
+    # for few positions divisions are cheaper than laying out the codes of every cell
     if len(positions) < np.prod(shape, dtype=object) // 4:
         unravelled = np.unravel_index(positions, shape)
         return tuple(code.astype(code_type(size)) for code, size in zip(unravelled, shape, strict=True))
@@ -232,6 +237,7 @@ def stored_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
     """
     codes: tuple[IntArray, ...] = tuple(np.asarray(code) for code in table.indexes[PROFILE].codes)
     for name, code in zip(domain.attributes, codes, strict=True):
+        # pandas codes a missing label as -1
         if len(code) and code.min() < 0:
             raise InvalidTableError(f"attribute {name!r} is missing in profile number {int(np.argmin(code))}")
     again = first_repeated(codes, domain.sizes)
@@ -254,6 +260,7 @@ def sparse_table(
     """Return a sparse table from codes; the profiles are taken as distinct and valid."""
     levels: list[Any] = list(domain.categories)
     columns: list[Any] = list(codes)
+    # verifying would cost a pass over all codes, which the callers have checked
     index = pd.MultiIndex(levels=levels, codes=columns, names=list(domain.attributes), verify_integrity=False)
     coords = xr.Coordinates.from_pandas_multiindex(index, PROFILE)
     return _assemble((PROFILE,), values, dict(coords.variables), coords.xindexes, name, attrs)

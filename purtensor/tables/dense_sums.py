@@ -46,6 +46,7 @@ def _combine(levels: dict[Axes, FloatArray], scope: Axes) -> FloatArray:
     gone = tuple(1 + place for place, axis in enumerate(wide) if axis not in scope)
     high, low, rest = levels[wide].sum(axis=gone) if gone else levels[wide]
     total = high + low
+    # what high + low lost is recovered (Dekker 1971), as low is the smaller
     return np.asarray(total + (((high - total) + low) + rest))
 
 
@@ -54,6 +55,7 @@ def _level_sums(values: FloatArray, scopes: Sequence[Axes]) -> list[FloatArray]:
     largest = float(values.max())
     if largest == 0.0:
         return [np.zeros((_LEVELS, *(values.shape[axis] for axis in scope))) for scope in scopes]
+    # 2^bits terms below 2^(power - bits), all multiples of 2^(power - 52), add up without rounding
     bits = max(24, values.size.bit_length())
     power = math.frexp(largest)[1] + bits
     beyond = max(0, power - _LARGEST_POWER)

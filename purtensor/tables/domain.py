@@ -49,6 +49,7 @@ class Domain:
         """Return the code of a category, or raise UnknownCategoryError."""
         index = self.categories[self.position(attribute)]
         label = category.item() if getattr(category, "shape", None) == () else category  # a number of numpy, or xarray
+        # not get_loc: to pandas True and 1 are the same label
         found = [code for code, known in enumerate(index) if is_same_category(known, label)]
         if not found:
             raise UnknownCategoryError.among(category, attribute, index.tolist())
@@ -57,6 +58,7 @@ class Domain:
 
 def is_same_category(one: Any, other: Any) -> bool:
     """Return whether two labels are one category: True and 1 are not, 1 and numpy's 1 are."""
+    # arrays and pd.NA compare to something that is no boolean
     equal = one == other
     return is_boolean(equal) and bool(equal) and is_boolean(one) == is_boolean(other)
 

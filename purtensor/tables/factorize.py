@@ -53,6 +53,7 @@ def factorize(column: nw.Series[Any], attribute: str, numbers: IntArray | None =
         if isinstance(column.dtype, nw.Categorical) and not isinstance(values.dtype, pd.CategoricalDtype):
             values = pd.Series(values.array.__arrow_array__().to_pandas())  # a dictionary of Arrow in pandas
         if isinstance(values.dtype, pd.CategoricalDtype):
+            # pandas, too, has -1 for a missing value
             codes = np.asarray(values.cat.codes, dtype=np.int64)
             return Factor(codes, _plain(values.cat.categories, attribute))
         return _sort(values, attribute, numbers)
@@ -129,6 +130,7 @@ def _sort(values: pd.Series[Any], attribute: str, rows: IntArray | None = None) 
     elif kind == "empty":
         return Factor(np.full(len(values), -1, dtype=np.int64), pd.Index([], dtype=object))
     elif kind not in _KEPT:
+        # a part of a long column is enough for examples
         examples = {type(value).__name__: value for value in values.dropna().head(100_000)}
         types = sorted(examples)
         parts = [f"{examples[name]!r} ({name})" for name in types]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from purtensor._interrupts import MANY, apart
 from purtensor._typing import IntArray
 
+# int64 ends at 2^63 - 1; a factor of two is to spare
 _LARGEST_KEY = 2**62
 
 
@@ -35,6 +36,7 @@ def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
     """Return the position of the first profile of each distinct key, keys ascending, and each profile's group."""
     if bound <= _most_listed(len(keys)):
         first = np.full(bound, -1, dtype=np.int64)
+        # backwards: of several assignments to one place the last stays, that of the first profile
         first[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)
         present = np.flatnonzero(first >= 0)
         group = np.zeros(bound, dtype=np.int64)
@@ -69,6 +71,7 @@ def group_profiles(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[Int
         return group, tuple(code[first] for code in codes)
     present = np.zeros(bound, dtype=bool)
     present[keys] = True
+    # so few combinations never made profile_keys fall back on ranks: keys can be divided into codes
     distinct = np.flatnonzero(present)
     group = keys if len(distinct) == bound else (np.cumsum(present) - 1)[keys]
     unravelled = codes_of_keys(distinct, sizes)
@@ -86,6 +89,7 @@ def codes_of_keys(keys: IntArray, sizes: Sequence[int]) -> tuple[IntArray, ...]:
 
 def _most_listed(count: int) -> int:
     """Return up to how many possible keys of so many profiles are listed rather than sorted."""
+    # flags for all possible keys beat sorting while they fit the cache or are about as many as the profiles
     return max(1 << 16, 4 * count)
 
 

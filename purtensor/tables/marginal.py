@@ -63,6 +63,7 @@ class Marginals:
             places = [[coded.domain.position(name) for name in scope] for scope in scopes]
             sums = dense_sums(coded.values.reshape(coded.domain.sizes), [tuple(sorted(place)) for place in places])
             for scope, place, one in zip(scopes, places, sums, strict=True):
+                # sums have the axes in the table's order; argsort twice ranks them as the scope has them
                 self._dense[tuple(scope)] = np.ascontiguousarray(one.transpose(np.argsort(np.argsort(place))))
 
     def coded(self, scope: Sequence[str]) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:

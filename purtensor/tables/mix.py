@@ -57,6 +57,7 @@ def mix(tables: Iterable[Table], weights: Iterable[float]) -> Table:
     domain = _union(coded)
     columns = [translated(table, domain) for table in coded]
     group, codes = group_profiles([np.concatenate(parts) for parts in zip(*columns, strict=True)], domain.sizes)
+    # an overflow is refused below, in words
     with np.errstate(over="ignore"):
         masses = np.concatenate([factor * table.values for factor, table in zip(factors, coded, strict=True)])
         values = group_sums(masses, group, len(codes[0]))
@@ -107,6 +108,7 @@ def _categories(name: str, domains: Sequence[Domain]) -> pd.Index[Any]:
                 f"attribute {name!r} has labels of type {kind} in one table ({union[0]!r}) and {found} in another "
                 f"({other[0]!r}); convert one of them, so that equal categories have equal labels"
             )
+        # labels of one type: True and 1, which pandas takes for equal, cannot meet in an index
         new = other[category_map(other, union) < 0]
         union = union.append(new) if len(new) else union
     return union

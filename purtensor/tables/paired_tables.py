@@ -90,8 +90,10 @@ class SharedProfiles:
 
     def log_ratio(self) -> FloatArray:
         """Return the log of (p/P) / (q/Q) for positive p and q, beyond the range of float64 too."""
+        # near 1 by log1p of the difference (notes/information.md, equation 3): a rounded ratio would lose its digits
         near = self.relative_difference()
         close = np.abs(near) <= 0.5
+        # elsewhere by mantissas and powers of two: p / q itself may overflow
         (p, p_power), (q, q_power) = np.frexp(self.p), np.frexp(self.q)
         power = (p_power - float(self.p_total.exponent)) - (q_power - float(self.q_total.exponent))
         far = np.log((p * self.q_total.high) / (q * self.p_total.high)) + power * math.log(2.0)
@@ -114,6 +116,7 @@ def share_profiles(p: CodedTable, q: CodedTable) -> SharedProfiles:
     joint = [np.concatenate([own, other]) for own, other in zip(p.codes, q_codes, strict=True)]
     group, _ = group_profiles(joint, p.domain.sizes)
     count = len(p.values)
+    # where a group stands in p; -1 for the profiles of q alone
     at = np.full(int(group.max()) + 1, -1, dtype=np.int64)
     at[group[:count]] = np.arange(count)
     where = at[group[count:]]

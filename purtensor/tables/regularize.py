@@ -185,6 +185,7 @@ def _sample_size(coded: CodedTable, total: float | None) -> tuple[float, float]:
     if not (is_number(total) and 0 < total < math.inf):
         raise InvalidOptionError(f"total must be a positive sample size, got {total!r}")
     total = float(total)
+    # 1e-9: sums of many weights differ in their last digits
     if not is_one(mass) and abs(mass - total) > 1e-9 * total:
         raise InvalidOptionError(f"the table has total {mass:g}, which is neither 1 nor total={total:g}")
     return total, mass

@@ -48,6 +48,7 @@ def crossed_support(
         "give a table of the profiles that can occur" if support == "observed" else "use support='observed'",
     )
     columns: dict[str, IntArray] = {}
+    # the number of each observed profile in the product, in which the kept attributes vary fastest
     place, repeats = group, profiles
     for name, codes, column in zip(crossed, present, coded.columns(crossed), strict=True):
         repeats //= len(codes)
@@ -55,6 +56,7 @@ def crossed_support(
         place = place + np.searchsorted(codes, column) * repeats
     for name, codes in zip(kept, kept_codes, strict=True):
         columns[name] = np.tile(codes, profiles // count)
+    # all crossed profiles differ, so that their group is their rank in category order
     order, sorted_codes = group_profiles([columns[name] for name in names], coded.domain.sizes)
     values = np.zeros(profiles)
     values[order[place]] = coded.values
@@ -91,6 +93,7 @@ def declared_support(coded: CodedTable, support: Any) -> tuple[Domain, tuple[Int
             f"profile ({profile}) has {coded.values[row]:g}, but the support does not have it ({len(outside)} such "
             "profiles in all); an observed profile cannot be a structural zero: correct the counts or the support"
         )
+    # none lies outside, so that the groups are the declared profiles, in category order
     values = np.zeros(profiles)
     values[ours] = coded.values
     return domain, codes, values

@@ -16,6 +16,7 @@ def category_map(source: pd.Index[Any], onto: pd.Index[Any]) -> IntArray:
     """Return for each category of `source` its code in `onto`, -1 where it is unknown there."""
     if source is onto or (_is_plain(source) and source.dtype == onto.dtype and source.equals(onto)):
         return np.arange(len(source))
+    # of one plain type, equal labels are one category, and pandas' own look-up is right
     if _is_plain(source) and source.dtype == onto.dtype:
         return np.asarray(onto.get_indexer(source))
     found: IntArray = np.asarray(onto.astype(object).get_indexer(source.astype(object)))

@@ -25,6 +25,7 @@ def look_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatArr
     known = np.all([column >= 0 for column in columns], axis=0)
     joint = [np.concatenate([wanted, column[known]]) for wanted, column in zip(codes, columns, strict=True)]
     group, _ = group_profiles(joint, domain.sizes)
+    # in the joint groups the wanted profiles come first, the table's own after them
     count = len(codes[0])
     by_group = np.zeros(int(group.max()) + 1)
     by_group[group[count:]] = flat[known]

@@ -92,6 +92,7 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     if _written is not None:
         require_other_file(path, _written.kept)
     is_new = not target.exists()
+    # in the same folder, hence on the same file system: only there a move is atomic
     temporary = target.with_name(f".purtensor-{secrets.token_hex(8)}.tmp")
     try:
         yield temporary

@@ -23,6 +23,7 @@ def content_hash(dataset: xr.Dataset, ignored: tuple[str, ...] = ()) -> str:
     digest = hashlib.sha256()
     attributes = {name: value for name, value in dataset.attrs.items() if name not in ignored}
     digest.update(_as_text(attributes))
+    # sorted: a file may return its variables in another order
     for name in sorted(map(str, dataset.variables)):
         variable = dataset.variables[name]
         values = np.asarray(variable.values)
@@ -35,6 +36,7 @@ def content_hash(dataset: xr.Dataset, ignored: tuple[str, ...] = ()) -> str:
 def _as_bytes(values: npt.NDArray[Any]) -> tuple[str, bytes]:
     if values.dtype.kind in "OUT":  # strings come back from a file in another of these types
         return "text", _as_text([str(value) for value in values.ravel().tolist()])
+    # one byte order, so that the hash is the same on every machine
     ordered = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
     return ordered.dtype.str, ordered.tobytes()
 

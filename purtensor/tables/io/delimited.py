@@ -28,6 +28,7 @@ from purtensor.tables.io.table_dataset import storable_values, value_column
 from purtensor.tables.labels import ascending, check_text, label_text, recognised_labels
 
 VALUE_COLUMNS = ("count", "probability", "value")
+# what OWASP's page on CSV injection lists, but for the carriage return, which no cell may have
 _FORMULA = ("=", "+", "-", "@", "\t")
 _CHUNK = 1 << 13
 
@@ -55,6 +56,7 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
         for start in range(0, len(values), _CHUNK):
             part = slice(start, start + _CHUNK)
             columns = [text[code[part]].tolist() for text, code in zip(texts, codes, strict=True)]
+            # repr: the fewest digits that are read as the same float64
             writer.writerows(zip(*columns, map(repr, numbers[part].tolist()), strict=True))
 
 
@@ -89,6 +91,7 @@ def _as_float(raw: npt.NDArray[Any]) -> FloatArray:
 
 def _is_whole(values: FloatArray) -> bool:
     """Return whether integers can stand for the values without a change of any bit."""
+    # an integer has no sign for -0.0
     if not np.isfinite(values).all() or np.signbit(values).any():
         return False
     return bool(values.max() < 2.0**63) and np.array_equal(values, np.rint(values))
@@ -184,9 +187,12 @@ def _parse(content: bytes) -> Table:
         io.BytesIO(content),
         encoding="utf-8-sig",
         header=0,
+        # numbers for names: pandas would rename some of the header's
         names=list(range(len(header))),
         dtype=str,
+        # else a row with one cell too many turns the first column into an index
         index_col=False,
+        # NA and null are labels here
         na_filter=False,
     )
     found, codes = [], []
@@ -255,6 +261,7 @@ def _numbers(cells: list[str], column: str) -> FloatArray:
         numbers[["_" in cell for cell in cells]] = math.nan
     bad = np.isnan(numbers) if column == "value" else ~(np.isfinite(numbers) & (numbers >= 0))
     for row in np.flatnonzero(bad).tolist():
+        # NaN either stands there as nan, or is what became of text that is no number
         if column != "value" or cells[row].strip("+-").lower() != "nan":
             wanted = "number" if column == "value" else "finite number from 0 on"
             raise FileFormatError(f"row {row + 1} has the {column} {cells[row]!r}, which is not a {wanted}")
@@ -279,6 +286,7 @@ def _in_order(
     for labels in found:
         is_text = all(isinstance(label, str) for label in labels)
         natural.append(np.arange(len(labels)) if is_text else ascending(labels))
+    # argsort of a permutation is its inverse: from codes to ranks
     ranked = [np.argsort(order)[code] for order, code in zip(natural, codes, strict=True)]
     orders = order_of_rows(ranked, [len(labels) for labels in found])
     categories = tuple(labels[first[then]] for labels, first, then in zip(found, natural, orders, strict=True))

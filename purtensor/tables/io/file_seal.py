@@ -13,6 +13,7 @@ from pathlib import Path
 
 from purtensor.errors import FileFormatError
 
+# 17 bytes before the hash, 64 of it, and the line end
 _LENGTH = 82
 _CHUNK = 1 << 20
 _PATTERN = re.compile(rb"purtensor sha256 ([0-9a-f]{64})\n")

@@ -19,6 +19,7 @@ from purtensor.tables.memory import require_memory
 
 FORMAT = "purtensor"
 FORMAT_VERSION = 1
+# NC_MAX_NAME of the library
 _LONGEST_NAME = 256
 _TO_OPEN = 16 << 20
 """Bytes that the NetCDF library may take: it ends the process where it gets none."""
@@ -44,6 +45,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     encoding: dict[str, dict[str, Any]] = {}
     for name, variable in sealed.variables.items():
         if variable.dtype.kind in "iuf":
+            # no fill value: xarray would add one, and here no number stands for a missing one
             encoding[str(name)] = {"_FillValue": None, "zlib": True, "complevel": 1}
     long = [str(name) for name in sealed.variables if len(str(name).encode()) > _LONGEST_NAME]
     if long:

@@ -54,6 +54,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
             f"an attribute of a Parquet file cannot be called {taken[0]!r}, a name of the column of values; "
             "rename it, or save as NetCDF (.nc)"
         )
+    # of the dataset, which has all that a reader must get back, types of labels included
     sealed = content_hash(table_to_dataset(table))
     layout = "sparse" if is_sparse(table) else "dense"
     codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), table.shape)
@@ -104,6 +105,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
         try:
             if _KEY in metadata:
                 return _restore(stored, json.loads(metadata[_KEY]))
+            # where only our key is damaged, the file would pass for another program's
             if b"content_hash" in _footer(Path(path)):
                 raise FileFormatError("it is damaged: its metadata are not where they should be")
             return _foreign(stored)

@@ -20,6 +20,7 @@ from purtensor.tables.grouping import first_repeated, smallest_unsigned
 from purtensor.tables.labels import check_text, decode_labels, encode_labels
 from purtensor.tables.probabilities import are_probabilities
 
+# numpy's kinds: booleans, integers without and with a sign, floats
 _NUMBERS = "buif"
 
 
@@ -87,6 +88,7 @@ def storable_values(table: Table) -> npt.NDArray[Any]:
         raise InvalidTableError(f"the values of a table must be integers or floats, got {values.dtype}")
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         raise InvalidTableError(f"values of {values.dtype} cannot be saved; convert them to float64 with astype")
+    # NetCDF has no floats of 16 bits; 32 hold them exactly
     return values.astype(np.float32 if values.dtype == np.float16 else values.dtype.newbyteorder("="), copy=False)
 
 
@@ -125,6 +127,7 @@ def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
         check_attribute(attribute, categories)
     rest = {"name": json.loads(told["table_name"]), "attrs": json.loads(told["table_attrs"])}
     if told["layout"] == "dense":
+        # other programs may have transposed the values
         order = [values[0].dims.index(v.dims[0]) for v in tables]
         return dense_table(domain, np.asarray(values[0].values).transpose(order), **rest)
     coded = {str(v.attrs["attribute"]): v for v in ours if v.attrs.get("role") == "codes"}

@@ -38,6 +38,7 @@ class TextStream(io.RawIOBase):
         self._recoded = codec not in ("utf-8", "utf-8-sig", "ascii")
         self._ended = np.zeros(256, dtype=bool)
         self._ended[[_RETURN, _LINE, ord(dialect.delimiter) & 255]] = True
+        # the beginning counts as a line end: a quote may open there
         self._before, self._inside = bytes([_LINE]), False
         self._offset, self._rows = 0, 0
         self._waiting = b""
@@ -77,6 +78,7 @@ class TextStream(io.RawIOBase):
         if b"\0" in text:
             raise null_character(self._path)
         if b'"' not in text and b'"' not in self._before and not last:
+            # a quote that begins the next bytes asks for what stands before it
             self._before = text[-1:]
             return
         if not self.doubtful:
@@ -91,6 +93,7 @@ class TextStream(io.RawIOBase):
         values = np.frombuffer(known, dtype=np.uint8)
         places = np.flatnonzero(values == _QUOTE)
         places = places[(places > 0) & (places < len(values) - 1)]
+        # they take turns; a doubled quote within a cell counts as closing it and opening it again
         opening, closing = places[int(self._inside) :: 2], places[1 - int(self._inside) :: 2]
         outside = self._ended.copy()
         outside[_QUOTE] = True  # two in a row inside of a cell stand for one

@@ -44,6 +44,7 @@ def moved_into(partial: Path, path: Path) -> None:
     StoreError
         The path was created by another writer in the meantime; it is not changed.
     """
+    # POSIX would let the rename replace an empty folder without a word
     if is_there(path):
         raise _take(path)
     try:
@@ -64,6 +65,7 @@ def moved_over(partial: Path, path: Path) -> None:
         Other writers recreate the path as often as it is removed.
     """
     for _ in range(_TRIES):
+        # a folder that is not empty cannot be renamed over: it is moved out of the way first
         aside = begun_beside(path)
         with contextlib.suppress(FileNotFoundError):
             os.rename(path, aside)
@@ -127,6 +129,7 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
+    # not allowed to signal it: it runs, as another user's
     except OSError:
         return True
     return True

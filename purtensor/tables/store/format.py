@@ -106,6 +106,7 @@ def _is_sound(facts: Facts) -> bool:
     return (
         count == len(set(facts.attributes)) == len(facts.sizes) == len(facts.kinds) == len(facts.labels) > 0
         and all(isinstance(text, str) for text in texts)
+        # not isinstance: JSON's true would pass for 1; a chunk has at least one profile
         and all(type(number) is int and number >= 0 for number in (*facts.sizes, facts.profiles, facts.chunk - 1))
         and isinstance(facts.total, float)
         and 0.0 <= facts.total < float("inf")
@@ -122,9 +123,11 @@ def read_labels(folder: Path, facts: Facts) -> tuple[pd.Index[Any], ...]:
     """
     found = []
     for k, (name, size, kind) in enumerate(zip(facts.attributes, facts.sizes, facts.kinds, strict=True)):
+        # the types in which encode_labels lays down each kind
         data_type = "int64" if kind.startswith("timedelta64") else "string"
         if kind.startswith(("int", "uint", "float")) and not kind.startswith("interval"):
             data_type = kind
+        # 64 bytes: about a short Python string and the pointer to it
         require_memory(size * 64, f"reading the {size} categories of {name!r} in {folder}")
         labels = _read(folder, f"categories_{k}", (0, size), (size, max(1, size), data_type))
         try:
@@ -176,6 +179,7 @@ def _read(folder: Path, name: str, bounds: tuple[int, int], form: tuple[int, int
     begin, end = bounds
     if end <= begin:
         return np.empty(0, dtype=object if data_type == "string" else data_type)
+    # zarr would fill in a missing chunk and say nothing
     for number in range(begin // chunk, -(-end // chunk)):
         _require_plain(folder, folder / name / "c" / str(number), f"chunk {number} of array {name}")
     import zarr  # optional, and slow to import
@@ -224,6 +228,7 @@ def _metadata(folder: Path, path: Path) -> dict[str, Any]:
     _require_plain(folder, path, where)
     try:
         with path.open("rb") as file:
+            # one byte more than is allowed shows that there is more
             content = file.read(_LONGEST + 1)
         facts = json.loads(content) if len(content) <= _LONGEST else None
     except OSError as error:

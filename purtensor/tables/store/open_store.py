@@ -153,6 +153,7 @@ class TableWriter:
             "shape": (0,),
             "chunks": (self.chunk,),
             "dimension_names": [PROFILE],
+            # no compression, but a checksum that zarr compares whenever it reads a chunk
             "compressors": [Crc32cCodec()],
             "config": _WHOLE,
         }
@@ -168,6 +169,7 @@ class TableWriter:
         for k, (name, size) in enumerate(zip(self.domain.attributes, self.domain.sizes, strict=True)):
             kind = code_dtype(size)
             facts = {"table": "", "role": "codes", "attribute": name}
+            # filled in where nothing was written, and no code (see code_dtype), as NaN is no mass
             fill = int(np.iinfo(kind).max)
             arrays.append(create(f"codes_{k}", dtype=kind, fill_value=fill, attributes=facts, **settings))
         return arrays

@@ -24,6 +24,7 @@ from purtensor.tables.translate import category_map
 ROWS_AT_ONCE = 1 << 22
 """Profiles that are matched at once; of more, each pass over the tables takes a share."""
 
+# 2^64 over the golden ratio, odd: multiplicative hashing (Knuth, The Art of Computer Programming 3, 6.4)
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -69,10 +70,12 @@ class Read:
         sums: list[float] = []
         for _, values in self.pieces():
             high = exact_sum(values)
+            # the second is what rounding took from the first
             sums += [high, exact_sum(np.append(values, -high))]
         whole = math.fsum(sums)
         if not whole > 0.0:
             raise InvalidTableError("the table is empty: at least one profile must have positive mass")
+        # scaled by a power of two, which is exact, so that later products stay within float64
         exponent = math.frexp(whole)[1]
         low = math.fsum([*sums, -whole])
         return Total(math.ldexp(whole, -exponent), math.ldexp(low, -exponent), exponent)
@@ -120,6 +123,7 @@ def matched(
     scope = tuple(domains[0].attributes if attributes is None else attributes)
     domain = domains[0].select(scope)
     maps = [_maps(own, domains, names, at, scope) for at, own in enumerate(domains)]
+    # rounded up
     passes = max(1, -(-sum(read.profiles for read in reads) // ROWS_AT_ONCE))
     for share in range(passes):
         columns: list[list[IntArray]] = [[] for _ in scope]
@@ -128,6 +132,7 @@ def matched(
         for read, own, ways in zip(reads, domains, maps, strict=True):
             count = 0
             for codes, masses in read.pieces():
+                # all tables hash the first one's codes, and so put a profile into the same share
                 here = [way.of(codes[own.position(name)]) for name, way in zip(scope, ways, strict=True)]
                 taken = slice(None) if passes == 1 else hashed(here) % np.uint64(passes) == share
                 for column, code in zip(columns, here, strict=True):
@@ -150,6 +155,7 @@ def hashed(columns: Iterable[IntArray]) -> IntArray:
         for column in columns:
             own = np.asarray(column).astype(np.uint64)
             mixed = own * _FACTOR if mixed is None else (mixed ^ own) * _FACTOR
+            # a product mixes its high bits best; the share is taken from the low ones
             mixed ^= mixed >> np.uint64(29)
     if mixed is None:
         raise AssertionError("unreachable: a profile has an attribute")

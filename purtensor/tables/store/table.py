@@ -97,6 +97,7 @@ class StoredTable:
         if find_spec("dask") is None:
             raise ImportError("lazy tables need the package dask: pip install 'purtensor[distributed]'", name="dask")
         array, delayed = import_module("dask.array"), import_module("dask").delayed
+        # the values stay on disk, the labels cannot: xarray's indexes live in memory
         codes = [read_profiles(self.path, *bounds)[0] for bounds in self.bounds]
         joined = tuple(np.concatenate(parts) for parts in zip(*codes, strict=True))
         again = first_repeated(joined, self.domain.sizes)
@@ -177,6 +178,7 @@ def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
     sums = np.empty(0)
     for begin, end in stored.bounds:
         read, values = read_profiles(stored.path, begin, end)
+        # the sums so far stand first, as if they were rows of this chunk: memory for the marginal only
         joint = [np.concatenate([old, read[k].astype(np.int64)]) for old, k in zip(codes, where, strict=True)]
         group, codes = group_profiles(joint, domain.sizes)
         sums = group_sums(np.concatenate([sums, values]), group, len(codes[0]))
@@ -195,6 +197,7 @@ def stored_matches(stored: StoredTable, table: Table, attributes: Sequence[str])
             next(n for n in attributes if n not in known), coded.domain.attributes, "the table to match"
         )
     wanted = translated(coded, domain)
+    # -1: a category that the stored table does not list, and so no profile of it has
     asked = np.all([code >= 0 for code in wanted], axis=0)
     wanted = tuple(code[asked] for code in wanted)
     where = [stored.domain.position(name) for name in attributes]
@@ -203,6 +206,7 @@ def stored_matches(stored: StoredTable, table: Table, attributes: Sequence[str])
         codes, values = read_profiles(stored.path, begin, end)
         joint = [np.concatenate([own, codes[k].astype(np.int64)]) for own, k in zip(wanted, where, strict=True)]
         group, distinct = group_profiles(joint, domain.sizes)
+        # the wanted profiles come first in the joint groups, then those of the chunk
         is_wanted = np.zeros(len(distinct[0]) if distinct else 1, dtype=bool)
         is_wanted[group[: len(wanted[0])]] = True
         here = is_wanted[group[len(wanted[0]) :]]
