@@ -61,12 +61,15 @@ class Coefficients:
         system = self.system
         rows, profiles = self.shape
         count = len(system.scopes)
+        # 32 bits halve the index arrays wherever all positions fit
         kind = np.dtype(np.int32 if count * profiles < 2**31 and rows < 2**31 else np.int64)
+        # twice: the matrix by columns stays until that by rows is made
         require_memory(2 * self.nbytes, "the matrix of these coefficients")
         places = np.empty((profiles, count), dtype=kind)
         for k in range(count):
             np.add(system.index[k], system.offsets[k], out=places[:, k], casting="unsafe")
         begins = np.arange(profiles + 1, dtype=kind) * kind.type(count)
+        # by columns, which all have one 1 a constraint: nothing to sort
         columns = sparse.csc_array((np.ones(places.size), places.reshape(-1), begins), shape=self.shape)
         return columns.tocsr()
 
@@ -145,6 +148,7 @@ class Coefficients:
         rows, profiles = self.shape
         sizes = np.diff(self.system.offsets)
         blocks = (f"{' x '.join(scope)}: {size}" for scope, size in zip(self.system.scopes, sizes, strict=True))
+        # a repr does not start an elimination
         known = f"rank {self.rank}" if "independence" in self.__dict__ else "rank not computed yet"
         return (
             f"Coefficients({rows} rows of {len(sizes)} constraints ({listed(blocks, 6)}) on {profiles} {PROFILE}s, "

@@ -54,6 +54,7 @@ def decomposable(scopes: Sequence[Sequence[str]]) -> tuple[Clique, ...] | None:
     left = _maximal(scopes)
     line: list[Clique] = []
     while left:
+        # from the end, because the line is turned round below: scopes stay in the given order if they can
         taken = next((k for k in reversed(left) if _is_ear(k, left)), None)
         if taken is None:
             return None
@@ -103,12 +104,14 @@ def closed_form(masses: FloatArray, system: System) -> FloatArray | None:
     if joint is None:
         return None
     total = system.targets[system.block(line[0].number)].sum()
+    # notes/independence.md, equation 5, spread over the profiles of each group as the reference is
     answer = total * masses / group_sums(masses, joint, int(joint.max()) + 1)[joint]
     for clique in line:
         block = system.block(clique.number)
         targets = system.targets[block]
         separator = _separator_of_rows(system, clique)
         of_separator = group_sums(targets, separator, int(separator.max()) + 1)[separator]
+        # 0 / 0, a separator without mass, is a share of 0
         share = np.divide(targets, of_separator, out=np.zeros_like(targets), where=targets > 0)
         answer *= share[system.index[clique.number]]
     return answer if _meets_targets(answer, system) else None
@@ -118,6 +121,7 @@ def _whole_weights(masses: FloatArray) -> FloatArray | IntArray:
     """Return masses up to a factor: as int64 without overflow of products if possible, otherwise unchanged."""
     if masses.min() == masses.max():
         return np.ones(len(masses), dtype=np.int64)
+    # the products of two sums stay below 2^62
     if np.all(masses == np.floor(masses)) and masses.sum() < 2**31:
         return masses.astype(np.int64)
     return masses
@@ -157,6 +161,7 @@ def _sums(weights: FloatArray | IntArray, group: IntArray, count: int | None = N
     size = int(group.max()) + 1 if count is None else count
     if weights.dtype.kind == "f":
         return group_sums(weights, group, size)
+    # not bincount, whose weights are float64
     sums = np.zeros(size, dtype=np.int64)
     np.add.at(sums, group, weights)
     return sums

@@ -224,6 +224,7 @@ def place_rows(
         )
     if len(lost) and unlisted is not None:
         group, more = group_profiles([column[lost] for column in columns], domain.sizes)
+        # after the listed rows
         place[lost] = len(lower) + group
         codes = tuple(np.concatenate([own, new]) for own, new in zip(codes, more, strict=True))
         lower = np.concatenate([lower, np.full(len(more[0]), unlisted[0])])

@@ -136,6 +136,7 @@ class Linear:
         compact = sparse.csr_array((own.values[used], (row, group)), shape=(shape[0], len(distinct[0])))
         place = lookup(distinct, columns)
         there = np.flatnonzero(place >= 0)
+        # members that agree on the attributes share one column of compact
         spread = sparse.csr_array((np.ones(len(there)), (place[there], there)), shape=(len(distinct[0]), shape[1]))
         return cells.over_cells(sparse.csr_array(compact @ spread))
 

@@ -69,6 +69,7 @@ class Marginal:
                 None, "a Marginal", target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
             )
         scope = ends.attributes if ends is not None else domain_of(self.target).attributes
+        # derived fields of a frozen dataclass
         object.__setattr__(self, "scope", scope)
         object.__setattr__(self, "coded_target", None if self.target is None else _coded_if_masses(self.target))
 
@@ -277,6 +278,7 @@ def flattened(constraints: Any, kinds: Any) -> tuple[Any, ...]:
 
 
 def _iterate(item: Any) -> list[Any]:
+    # iterable, but never a list of constraints
     found = None if isinstance(item, (str, bytes, Table)) else items_of(item)
     if found is None:
         raise _not_a_constraint(item)

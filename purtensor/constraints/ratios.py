@@ -87,6 +87,7 @@ class Ratio:
         everything = np.ones(cells.members, dtype=bool) if base is None else base
         columns = cells.columns(self.groups)
         of_rows = [placed.codes[k] for k in positions]
+        # members and rows in one grouping, by which a row finds the members of its denominator
         together = [np.concatenate([own, row]) for own, row in zip(columns, of_rows, strict=True)]
         profiles = len(everything)
         if not together:
@@ -105,6 +106,7 @@ class Ratio:
             zeros = np.zeros(placed.count)
             parts, lower, upper, labels, rows = [matrix], zeros, zeros, placed.labels, np.arange(placed.count)
         else:
+            # N - l B >= 0 and N - u B <= 0 have different coefficients: a row for either end
             low, high = np.flatnonzero(np.isfinite(placed.lower)), np.flatnonzero(np.isfinite(placed.upper))
             parts = [
                 numerators[chosen] - sparse.diags_array(ends[chosen]) @ denominators[chosen]
@@ -119,6 +121,7 @@ class Ratio:
             )
             rows = np.concatenate([low, high])
         matrix = sparse.csr_array(sparse.vstack(parts, format="csr"))
+        # at a ratio of 0 or 1 entries cancel exactly
         matrix.eliminate_zeros()
         index: pd.MultiIndex | None = None if placed.index is None else placed.index[rows]
         return RowBlock(

@@ -69,6 +69,7 @@ def cells_of(coded: CodedTable) -> Cells:
 def row_sizes(coefficients: sparse.csr_array) -> FloatArray:
     """Return the largest absolute coefficient of each row, 0 where it has none."""
     starts, found = coefficients.indptr[:-1], np.zeros(coefficients.shape[0])
+    # reduceat would give an empty row an entry of the next one
     filled = np.diff(coefficients.indptr) > 0
     if filled.any():
         highest = np.maximum.reduceat(coefficients.data, starts[filled])

@@ -57,9 +57,11 @@ def choose_key(system: System) -> tuple[str, ...] | None:
     """
     rows = np.diff(system.offsets)
     scopes = [frozenset(scope) for scope in system.scopes]
+    # sorted, as sets have another order in every process, and the first of equals is taken
     candidates = sorted({one & other for one in scopes for other in scopes} - {frozenset()}, key=sorted)
     if not candidates:
         return None
+    # rows outside end in the dense coupling matrix (notes/newton.md, equation 5)
     outside = [int(rows[[not key <= scope for scope in scopes]].sum()) for key in candidates]
     fewest = [key for key, count in zip(candidates, outside, strict=True) if count == min(outside)]
     best = fewest[0] if len(fewest) == 1 else max(fewest, key=lambda key: _slab_bound(system, key))
@@ -89,6 +91,7 @@ def arrange(system: System, key: tuple[str, ...], *, in_place: bool = False) -> 
     rows = np.diff(system.offsets)
     inside = [k for k, scope in enumerate(system.scopes) if set(key) <= set(scope)]
     outside = tuple(k for k in range(len(rows)) if k not in inside)
+    # the primary rows are eliminated by a diagonal (notes/newton.md, equation 3): best the most
     inside.sort(key=lambda k: -int(rows[k]))
     main = inside[0]
     names = [name for name in system.scopes[main] if name in key]
@@ -97,9 +100,11 @@ def arrange(system: System, key: tuple[str, ...], *, in_place: bool = False) -> 
     slabs = len(distinct[0])
     by_slab = counting_order(slab_of_row, slabs)
     rank = np.empty(len(by_slab), dtype=np.int64)
+    # the inverse permutation: where a row stands in slab order
     rank[by_slab] = np.arange(len(by_slab))
     sizes = count_codes(system.index[main], len(by_slab))[by_slab]
     arranged, order = _in_rank(system, main, rank, sizes, in_place=in_place)
+    # rows without a profile make no group
     filled = np.flatnonzero(sizes)
     group_slab = slab_of_row[by_slab[filled]]
     slab_group_ptr = np.concatenate([[0], np.cumsum(np.bincount(group_slab, minlength=slabs))]).astype(np.int64)
@@ -140,6 +145,7 @@ def slab_of_rows(system: System, slabs: Slabs, k: int) -> IntArray:
     if k == main:
         return slabs.slab_of_primary
     found = np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64)
+    # all profiles of the row are in one slab, since its scope contains the key: the last one tells it
     found[system.index[k]] = slabs.slab_of_primary[system.index[main]]
     return found
 

@@ -29,6 +29,7 @@ class Soft:
     strength: Any = None
     sd: Any = None
     covariance: FloatArray | None = None
+    # Huber's k: 95 per cent efficiency where errors are normal (Huber 1981)
     k: float = 1.345
 
     @property
@@ -184,12 +185,15 @@ def _covariance(covariance: Any) -> FloatArray:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
         raise InvalidTableError(f"{wanted}, got shape {matrix.shape}")
     scale = np.abs(matrix).max(initial=0.0)
+    # estimated matrices are symmetric to rounding only
     if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-12 * scale:
         raise InvalidTableError("covariance must be symmetric")
     try:
+        # fails exactly where the matrix is not positive definite, to rounding
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         raise InvalidTableError("covariance must be positive definite; remove rows that the others imply") from None
+    # what follows takes symmetry for exact
     return (matrix + matrix.T) / 2
 
 

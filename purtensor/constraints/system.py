@@ -113,12 +113,14 @@ def align(reference: CodedTable, constraints: Sequence[Marginal]) -> System:
         size = reference.domain.select(constraint.scope).size
         listed_all = size <= _listed_combinations(profiles)  # then the index holds combinations before it holds rows
         bounds.append(size if listed_all else min(size, profiles + len(constraint.coded.values)))
+    # the largest array of all: one byte a row number where that does
     index = np.empty((len(constraints), profiles), dtype=smallest_unsigned(max(bounds)))
     targets, row_codes = [], []
     for constraint, own, out in zip(constraints, aligned, index, strict=True):
         sizes = reference.domain.select(constraint.scope).sizes
         row, codes = _number_rows(reference.columns(constraint.scope), own, sizes, out)
         values = np.zeros(len(codes[0]))
+        # rows that only the reference has keep the target 0
         values[row] = constraint.coded.values
         targets.append(values)
         row_codes.append(codes)
@@ -161,6 +163,7 @@ def _target_codes(reference: CodedTable, constraint: Marginal) -> list[IntArray]
 
 def _listed_combinations(profiles: int) -> int:
     """Return how many combinations of categories may be listed to number the rows of so many profiles."""
+    # as in tables.grouping: flags beat sorting while they are about as many as the profiles
     return max(1 << 16, 4 * profiles)
 
 
@@ -187,6 +190,7 @@ def _number_rows(
     rows = np.flatnonzero(present)
     if len(rows) < bound:
         number = np.cumsum(present) - 1
+        # in place: combinations become numbers of rows
         take(number, out, out)
         own = number[own]
     row_codes = codes_of_keys(rows, sizes)

@@ -15,6 +15,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.rank.modular import echelon_in_place, reduce_in_place
 
 _BATCH = 128
+# 2^9 products of residues below 2^22 stay below 2^53
 _EXACT_TERMS = 512
 _PLAIN = 1000
 """Coefficients up to this size are recognised from a single residue."""
@@ -70,6 +71,7 @@ class Echelon:
         echelon_in_place(batch, float(self.prime), leads)
         batch, leads = batch[leads >= 0], leads[leads >= 0]
         if len(leads):
+            # in the reduced form the old vectors, too, are 0 at the new leads
             self._subtract(self._basis, self._basis[:, leads], batch)
             self._basis = np.concatenate([self._basis, batch])
             self._leads = np.concatenate([self._leads, leads])
@@ -101,14 +103,17 @@ def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] |
 
     Small numbers are tried first; m is positive. None where the moduli are too few to decide.
     """
+    # no more than a guess: the caller checks it on every vector, and comes back with more primes
     simple = _small(residues[-1], moduli[-1])
     if simple is not None and len(moduli) == 1:
         return simple
     modulus = math.prod(moduli)
     combined = [centred(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
+    # up to here a fraction is determined by its residue (Wang 1981)
     bound = math.isqrt(modulus // 2)
     multiplier = 1
     for value in combined:
+        # with the denominators so far multiplied in: entries mostly share one
         found = _fraction(value * multiplier % modulus, modulus, bound)
         if found is None:
             return None
@@ -131,6 +136,7 @@ def centred(residues: Sequence[int], moduli: Sequence[int]) -> int:
     """Return the whole number of smallest size with the given residues modulo distinct primes."""
     combined, modulus = 0, 1
     for value, prime in zip(residues, moduli, strict=True):
+        # Garner's algorithm: each prime corrects the residue and keeps those before
         combined += modulus * ((value - combined) * pow(modulus, -1, prime) % prime)
         modulus *= prime
     return _centre(combined, modulus)
@@ -142,6 +148,7 @@ def _centre(value: int, modulus: int) -> int:
 
 def _fraction(value: int, modulus: int, bound: int) -> tuple[int, int] | None:
     """Return numerator and positive denominator, both within the bound, of the fraction with this residue."""
+    # Euclid's extended algorithm, stopped half way
     r, s, t, u = modulus, value, 0, 1
     while s > bound:
         q = r // s

@@ -76,6 +76,7 @@ def rank_profile(vectors: Vectors, *, explain: bool = False) -> RankProfile:
         dependent = best.dependent()
         if not len(dependent) or (best.rank == vectors.highest and not explain):
             break
+        # here both have the same leads, so that the residues are of the same fractions
         residues.append(echelon.coefficients(dependent))
         moduli.append(prime)
         relations = _prove(vectors, best.leads, dependent, residues, moduli)
@@ -171,9 +172,11 @@ class Sampled(Vectors):
 
     def span(self, prime: int) -> Echelon:
         """Return the span of all vectors modulo a prime; of less only where two random checks both fail to see."""
+        # seeded by the prime: the same sample in every run
         rng = np.random.default_rng(prime)
         closing = self.closing
         echelon = Echelon(self.size, prime)
+        # more than the rank can be, as vectors of a sample repeat each other
         self._insert(echelon, _sample(closing, 4 * self.size + 64, rng))
         while echelon.rank < self.highest:
             missed = self._missed(echelon, rng)
@@ -193,6 +196,7 @@ class Sampled(Vectors):
         dependent = echelon.dependent()
         implied = echelon.coefficients(dependent)
         for _ in range(2):
+            # a vector outside passes a random relation with probability about 1 / prime
             factors = rng.integers(1, echelon.prime, len(dependent))
             weights = np.zeros(self.size, dtype=np.int64)
             weights[dependent] = factors

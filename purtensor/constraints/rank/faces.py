@@ -55,9 +55,11 @@ def shared_marginals(system: System, order: Sequence[int], supported: BoolArray,
         done: list[frozenset[str]] = []
         for earlier in order[:number]:
             outside = frozenset(system.scopes[k]).difference(system.scopes[earlier])
+            # rows at baseline in all of these have been found as rows at baseline in fewer
             if any(smaller <= outside for smaller in done):
                 continue
             done.append(outside)
+            # notes/independence.md, equation 2: of the rows that share a profile of the marginal, the one left out
             at_baseline = left & ~np.any([off[name] for name in outside], axis=0) if outside else left.copy()
             source[at_baseline] = earlier
             left &= ~at_baseline
@@ -81,6 +83,7 @@ def category_counts(system: System, order: Sequence[int]) -> dict[str, IntArray]
 def is_full_product(system: System, order: Sequence[int], counts: dict[str, IntArray]) -> bool:
     """Return whether the support has every combination of its categories of the constrained attributes."""
     size = math.prod(int(np.count_nonzero(c)) for c in counts.values())
+    # too few profiles for all combinations; this bounds the array below, too
     if not 0 < size <= system.profiles:
         return False
     seen = np.zeros(size, dtype=bool)
@@ -103,6 +106,7 @@ def _key_parts(system: System, order: Sequence[int], counts: dict[str, IntArray]
         part = np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64)
         for name in fresh:
             present = counts[name] > 0
+            # the supported categories, numbered without gaps
             digit = np.cumsum(present) - 1
             part += digit[system.row_codes[k][system.scopes[k].index(name)]] * stride
             stride *= int(present.sum())

@@ -153,6 +153,7 @@ class Coupling(Sampled):
 
     def bound(self, weights: IntArray) -> int:
         """Return what no potential of the weights, and no weighted sum of a cycle, passes in size."""
+        # a cycle is two paths up to a common node, and the profile that closes it
         longest = 2 * int(self.forest.depth.max(initial=0)) + 2
         return longest * len(self.starts) * int(np.abs(weights).max(initial=0))
 
@@ -166,6 +167,7 @@ class Coupling(Sampled):
         for prime in primes():
             moduli.append(prime)
             found.append(self._solve((weights % prime).astype(np.int64), prime)[1].tolist())
+            # twice: the residues then tell the sign, too
             if math.prod(moduli) > 2 * self.bound(weights):
                 break
         return whole([centred(residues, moduli) for residues in zip(*found, strict=True)])
@@ -237,6 +239,7 @@ class Graph:
         for nodes in np.split(members, begins[1:]):
             root = component[nodes[0]]
             rest = np.sort(nodes[nodes != root])
+            # the rows of either constraint sum to the component's mass: root = first - rest of second
             signs = np.where(rest < forest.first_rows, 1, -1)
             yield Proof(int(self.node_rows[root]), 1, self.node_rows[rest], signs)
 
@@ -249,6 +252,7 @@ def graph_of(system: System, order: Sequence[int], supported: BoolArray, rows: I
     profile = rank_profile(coupling) if len(rows) else None
     independent = np.zeros(system.rows, dtype=bool)
     independent[node_rows] = supported[node_rows]
+    # notes/independence.md, equation 3: one row a component follows from the others
     independent[node_rows[forest.roots]] = False
     if profile is not None:
         independent[rows[profile.independent]] = True

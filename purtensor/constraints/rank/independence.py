@@ -144,8 +144,10 @@ def _structure(
     system: System, key: tuple[str, ...] | None, order: tuple[int, ...], supported: BoolArray, spanning: BoolArray
 ) -> Structure:
     """Return the structure that gives the rank at the least cost."""
+    # two constraints are a graph (notes/independence.md, equation 3); the rest must be eliminated
     coupled = _rows_of(system, order[2:], spanning)
     if len(coupled) > FEW_COUPLED:
+        # 0: peeling only where it leaves no core
         found = peel_system(system, spanning, 0) or _slabs(system, key, order, supported, spanning)
         if found is not None:
             return found
@@ -153,6 +155,7 @@ def _structure(
         return graph_of(system, order, supported, coupled)
     peeled = peel_system(system, spanning, MOST_COUPLED)
     if peeled is None:
+        # a basis of float64, and its copy whenever it grows
         needed, most = 16 * len(coupled) ** 2, 16 * MOST_COUPLED**2
         raise TooLargeError(
             f"the exact rank needs the elimination of {len(coupled)} coupled rows, {needed} bytes, of which at most "

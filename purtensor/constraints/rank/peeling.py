@@ -49,6 +49,7 @@ class Core(Sampled):
 
     def broken(self, weights: IntArray, modulus: int) -> BoolArray:
         """Mark the left profiles whose weights do not sum to 0 modulo `modulus`."""
+        # place -1, a row that is not left, reads this 0
         padded = np.append(weights, 0)
         total = np.zeros(len(self.closing), dtype=np.int64)
         for start, row in zip(self.starts, self.index, strict=True):
@@ -145,6 +146,7 @@ def peel_system(system: System, spanning: BoolArray, most: int) -> Peeled | None
     core = Core(system.index, system.offsets[:-1], rows, places, np.flatnonzero(present))
     profile = rank_profile(core)
     independent = np.zeros(system.rows, dtype=bool)
+    # notes/independence.md, equation 4
     independent[pivot_rows] = True
     independent[rows[profile.independent]] = True
     return Peeled(independent, spanning, pivot_rows, pivot_profiles, by_row, core, profile)
@@ -161,6 +163,7 @@ def _pivots(system: System, alive: BoolArray, present: BoolArray) -> tuple[IntAr
     filled = begins[:-1].copy()
     for begin, end in blocks(system.profiles):
         list_profiles(system.index, starts, alive, begin, end, filled, profiles)
+    # rows are negative on the stack to differ from profiles, of which the first is now on top
     first = np.concatenate([-1 - np.flatnonzero(row_left == 1), np.flatnonzero(profile_left == 1)[::-1]])
     stack = np.empty(system.rows + system.profiles, dtype=np.int64)  # each line is put there at most once
     stack[: len(first)] = first

@@ -80,6 +80,7 @@ def _shared(system: System, analysis: Analysis, k: int) -> Iterator[Proof]:
     block = system.block(k)
     implied_by = analysis.faces.implied_by[block]
     rows = np.flatnonzero(implied_by >= 0)
+    # a proof may use rows that are not independent if they come earlier: those with more raised categories
     rows = rows[np.argsort(-analysis.faces.raised[block][rows], kind="stable")]
     groups: dict[int, tuple[IntArray, list[IntArray], list[IntArray]]] = {}
     for row in rows.tolist():
@@ -90,6 +91,7 @@ def _shared(system: System, analysis: Analysis, k: int) -> Iterator[Proof]:
         same = own[group[row]]
         same = same[same != row] + block.start
         equal = other[group[row]] + system.block(earlier).start
+        # notes/independence.md, equation 2
         weights = np.repeat([1, -1], [len(equal), len(same)])
         yield Proof(row + block.start, 1, np.concatenate([equal, same]), weights)
 

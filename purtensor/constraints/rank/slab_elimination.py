@@ -68,6 +68,7 @@ class NullVectors(Vectors):
         """Yield all vectors in blocks; marks the inside rows that are independent in their slab, when asked."""
         marked = np.zeros(len(self.usable), dtype=bool) if independent is None else independent
         most = min(_PROFILES_AT_ONCE, _ENTRIES_AT_ONCE // max(self.size, 1))
+        # a slab is never split
         most = max(most, int(np.diff(self.slab_ptr).max(initial=1)))
         first = 0
         while first < len(self.slab_ptr) - 1:
@@ -155,6 +156,7 @@ class SlabBySlab:
         begin, end = int(v.slab_ptr[x]), int(v.slab_ptr[x + 1])
         rows = np.empty((end - begin) * len(v.inner), dtype=np.int64)
         rows = rows[: number_rows(begin, end, v.inner, v.inner_starts, v.usable, number, rows)]
+        # relations may be beyond int64: Python's whole numbers then
         matrix = np.zeros((end - begin, len(rows) + len(relations)), dtype=object if relations else np.int64)
         for start, column in zip(v.inner_starts, v.inner, strict=True):
             own = number[start + column[begin:end].astype(np.int64)]
@@ -169,6 +171,7 @@ class SlabBySlab:
 
 def _join(row: int, vectors: NullVectors, weights: IntArray, parts: list[tuple[int, IntArray, IntArray]]) -> Proof:
     """Return the proof of a coupling row from its relation and what each slab contributes to it."""
+    # the slabs' proofs have multipliers of their own
     scale = math.lcm(*(multiplier for multiplier, _, _ in parts)) if parts else 1
     used = np.flatnonzero(weights)
     used = used[vectors.rows[used] != row]
@@ -207,6 +210,7 @@ def slab_by_slab(system: System, key: tuple[str, ...], spanning: BoolArray, supp
         next(primes()),
     )
     independent = np.zeros(system.rows, dtype=bool)
+    # the first pass counts the vectors and marks the independent local rows
     count = sum(len(block) for block in vectors.passes(independent))
     vectors = replace(vectors, count=count)
     profile = rank_profile(vectors)
@@ -226,4 +230,5 @@ def slab_cost(system: System, key: tuple[str, ...]) -> float:
     _, slabs, _ = arrange(system, key)
     profiles = np.diff(slabs.slab_ptr).astype(float)
     rows = sum(np.bincount(slab_of_rows(system, slabs, k), minlength=slabs.count) for k in slabs.inside)
+    # so many pivots at most, each of which changes all entries
     return float(np.sum(np.minimum(rows, profiles) * rows * profiles))
