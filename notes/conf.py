@@ -115,7 +115,7 @@ def setup(app) -> None:
     """Register the steps."""
     app.connect("html-page-context", list_versions)
     app.connect("builder-inited", lambda app: write_pages(HERE / "commands"))
-    app.connect("builder-inited", lambda app: write_codes(HERE / "reference" / "error_codes.md"))
+    app.connect("builder-inited", lambda app: write_codes(HERE / "reference" / "error_codes.rst"))
     app.connect("autodoc-process-docstring", without_substitutions)
     app.connect("autodoc-process-docstring", one_field_a_name)
     app.connect("autodoc-process-docstring", no_type_of_a_property)

@@ -59,14 +59,18 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 def write_codes(page: Path) -> None:
     """Write the page of all codes of errors."""
     lines = [
-        "# Codes of errors",
+        "Codes of errors",
+        "===============",
         "",
-        "The `code` of an error is stable: programs can rely on it. `error.facts()` and `--json` have it too.",
+        "The ``code`` of an error is stable: programs can rely on it. ``error.facts()`` and ``--json`` have it too.",
         "",
-        "| code | class | meaning |",
-        "|---|---|---|",
-        *(f"| `{code}` | {{py:class}}`purtensor.errors.{name}` | {meaning} |" for code, name, meaning in codes()),
+        ".. list-table::",
+        "   :header-rows: 1",
+        "",
+        *("   * - code", "     - class", "     - meaning"),
     ]
+    for code, name, meaning in codes():
+        lines += [f"   * - ``{code}``", f"     - :py:class:`~purtensor.errors.{name}`", f"     - {meaning}"]
     page.write_text("\n".join([*lines, ""]))
 
 

@@ -20,9 +20,9 @@ CLASSES = [thing for name, thing in vars(errors).items() if name[0] != "_" and n
 def test_codes__are_listed_on_the_generated_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "notes")
     generated = importlib.import_module("generated_pages")
-    generated.write_codes(tmp_path / "codes.md")
-    page = (tmp_path / "codes.md").read_text()
-    rows = re.findall(r"^\| `([a-z-]+)` \| {py:class}`purtensor.errors.(\w+)` \| \w.+ \|$", page, re.M)
+    generated.write_codes(tmp_path / "codes.rst")
+    page = (tmp_path / "codes.rst").read_text()
+    rows = re.findall(r"   \* - ``([a-z-]+)``\n     - :py:class:`~purtensor.errors.(\w+)`\n     - \w.+$", page, re.M)
     in_code = {
         code
         for file in (ROOT / "purtensor").rglob("*.py")
