@@ -114,11 +114,13 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
         return Forecast(0.0, 0.0, 0.0, "answer", None, tolerance)
     labelled, potentials = _state_of(result)
     found = sweeps_left_by_answer(labelled.arrays, potentials, tolerance)
+    # either there is no answer, which `project` explains by its error, or it lies on the boundary
     if found is None:
         project(  # tells of no answer
             result.reference, result.constraints, solver=Newton(), reference_in=result.reference_in
         )
         return _by_trend(result, None, tolerance)
+    # the answer is known, but the sweep linearised there gives no forecast: only the residuals are left
     if not found.is_told:
         return _by_trend(result, found.newton_steps, tolerance)
     return Forecast(found.sweeps, found.lower, found.upper, "answer", found.newton_steps, tolerance)
@@ -142,6 +144,7 @@ def require_marginals(result: Projection) -> None:
 def _state_of(result: Projection) -> tuple[LabelledProblem, FloatArray]:
     evidence = result.evidence
     if isinstance(evidence, SolverEvidence):
+        # the solver's own potentials need no matching by label
         return evidence.labelled, evidence.run.iterate.potentials
     labelled, _ = solved_arrays(result)
     return labelled, potentials_from(labelled, result.potentials)
@@ -149,6 +152,7 @@ def _state_of(result: Projection) -> tuple[LabelledProblem, FloatArray]:
 
 def _by_trend(result: Projection, steps: int | None, tolerance: float) -> Forecast:
     iterations, residuals = (result.trace[name].values for name in ("iteration", "residual"))
+    # line 0 of the trace is the reference, before any sweep
     seen = [(int(n), float(residual)) for n, residual in zip(iterations, residuals, strict=True) if n > 0]
     if not seen:
         return Forecast(math.inf, 0.0, math.inf, "trend", steps, tolerance)

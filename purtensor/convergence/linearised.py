@@ -28,6 +28,7 @@ from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.coded import domain_of, encode
 from purtensor.tables.values_at import look_up
 
+# bounds on a gap are widened by exp(2 * 10), and say nothing any more
 _FARTHEST = 10.0
 """Beyond such a bound on |log(q / p)| nothing is said of the solution."""
 
@@ -75,6 +76,7 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
     problem, found = labelled.arrays, _Found()
     if result is not None:
         bound = result.log_ratio_bound
+        # distance of the table from the exact solution, by which the bounds are widened
         found.distance = bound if bound < _FARTHEST else math.inf
     pair = _closest(problem, masses, found.notes)
     _look_at_sweep(found, problem, masses, pair)
@@ -83,10 +85,12 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
         found.slab = _sweeps_of_gap(pair.gap)
         cut = weakest_cut(problem, masses, pair)
         weakest = None if cut is None else _labelled_cut(labelled, cut, pair, float(masses.sum()))
+    # the slowest pair alone is no upper bound of the rate, but a better guess than an unsettled eigenvalue
     if not found.settled and pair is not None:
         found.rate = max(found.rate, found.slab)
     return Prediction(
         sweeps_per_decade=found.rate,
+        # fmax passes over NaN, which stands for what was not computed
         estimate=float(np.fmax(found.slab, found.merged)),
         slab=found.slab,
         merged=found.merged,
@@ -121,6 +125,7 @@ class _Found:
 def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: PairSpectrum | None) -> None:
     """Write the rate and its bounds: of two constraints from their cosine, of more by the inverse, or by sweeps."""
     away = math.exp(2.0 * found.known_distance)  # by so much gaps at the solution may differ (notes/rate_bounds.md)
+    # for two constraints the rate is their squared cosine, 1 - gap, and there is nothing to iterate
     if len(problem.index) == 2 and pair is not None:
         found.rate = _sweeps_of_gap(pair.gap)
         found.lower, found.upper = _sweeps_of_gap(pair.gap * away), _sweeps_of_gap(pair.gap / away)
@@ -140,6 +145,7 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
     found.rate, found.settled = _sweeps(decay_of(lead.gap)), lead.settled
     if not lead.settled:
         found.notes.append("The leading eigenvalue has not converged: the rate is an estimate")
+    # the sum of 1 / (1 - lambda) is known, and bounds the largest term from below (notes/rate_bounds.md, equation 4)
     gap = gap_by_trace(problem, masses, len(sweep.independent), found.known_distance)
     found.lower = 0.0 if gap is None else _sweeps_of_gap(gap)
     if pair is None:
@@ -149,6 +155,7 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
         return
     merged = leading_eigenvalue(grouped).gap
     found.merged = _sweeps(decay_of(merged))
+    # the bound of two against one is proved for three constraints only (notes/rate_bounds.md, equation 1)
     if len(problem.index) == 3:
         found.upper = _sweeps_of_gap(gap_of_three(merged.real / away, pair.gap / away))
 
@@ -156,6 +163,7 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
 def _linearised_at(
     reference: Table, constraints: Constraints, at: object
 ) -> tuple[LabelledProblem, FloatArray, Projection | None]:
+    # no certificate: the eigenvalues need masses to some digits, not a proof
     if isinstance(at, str) and at == "solution":
         at = project(reference, constraints, solver=Newton(), tolerance=1e-12, certificate=False)
     if isinstance(at, Projection):
@@ -189,20 +197,24 @@ def _closest(problem: Problem, masses: FloatArray, notes: list[str]) -> PairSpec
         notes.append(
             f"The closeness of constraints was not computed for {left} of {len(pairs)} pairs, which are too large"
         )
+    # the smallest gap is the slowest pair
     return min(found, key=lambda spectrum: spectrum.gap, default=None)
 
 
 def _merged(count: int, pair: PairSpectrum) -> list[tuple[int, ...]]:
+    # the pair last: the spectrum is that of any cyclic order (notes/rates.md, equation 6)
     return [*((k,) for k in range(count) if k not in (pair.first, pair.second)), (pair.first, pair.second)]
 
 
 def _sweeps(decay: float) -> float:
     """Return the sweeps per decade of an error whose logarithm falls by so much a sweep."""
+    # equation 3 of rates
     return math.log(10.0) / decay if 0.0 < decay < -math.log(_NOTHING) else 0.0 if decay > 0.0 else math.inf
 
 
 def _sweeps_of_gap(gap: float) -> float:
     """Return the sweeps per decade of an error that each sweep multiplies by 1 - gap."""
+    # log1p keeps the digits of gaps far below 1e-16, where 1 - gap is 1
     return _sweeps(-math.log1p(-gap)) if gap < 1.0 else 0.0
 
 
@@ -210,10 +222,12 @@ def _labelled_cut(labelled: LabelledProblem, cut: Cut, pair: PairSpectrum, total
     system = labelled.arrays.system
     shared = [name for name in system.scopes[pair.first] if name in system.scopes[pair.second]]
     parts = [(pair.first, cut.rows_first, cut.side_first), (pair.second, cut.rows_second, cut.side_second)]
+    # rows that share a slab have these categories in common: naming them once is enough
     pieces = [
         tuple(_row_text(system, k, int(row), shared) for k, rows, side in parts for row in rows[side == which])
         for which in (True, False)
     ]
+    # any row of the slab will do, as all of them agree on the shared attributes
     where = _categories(system, pair.first, int(cut.rows_first[0]))
     return WeakLink(
         {name: where[name] for name in shared},

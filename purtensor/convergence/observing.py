@@ -111,7 +111,9 @@ def observed_rate(
     if not (is_count(max_iterations) and max_iterations >= 1):
         raise InvalidOptionError(f"max_iterations must be a positive count, got {max_iterations!r}")
     problem = solved_arrays(result)[0].arrays
+    # tolerance 0: Newton's method goes on until rounding, since every error is measured from here
     answer = run(problem, Newton(), Stopping(0.0, "residual", 200, math.inf))
+    # `not <=` also refuses NaN
     if not answer.residual.largest <= _EXACT:
         raise InvalidOptionError(
             f"errors are measured by an answer inside, and Newton's method found none: residual "
@@ -125,6 +127,7 @@ def observed_rate(
         course.per_decade(course.errors, smallest),
         course.per_decade(course.residuals, tolerance),
         to_tolerance,
+        # the crossing lies between two sweeps that were recorded
         float(np.interp(to_tolerance, course.sweeps, course.errors)),
         float(tolerance),
         float(smallest),

@@ -39,6 +39,7 @@ from purtensor.tables.memory import available_memory
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import category_map, translated
 
+# at 20,000 profiles the solves take time in the square of it
 LARGEST_TABLE = 20_000
 """Beyond so many profiles the errors of all of them, one solve each, are refused."""
 
@@ -110,6 +111,7 @@ class StandardErrors(Shown):
         for i in range(profiles):
             gradient[i] = 1.0
             errors[i] = self._error(gradient)
+            # one array for all solves: allocating each anew would cost as much again
             gradient[i] = 0.0
         return self.labelled.table(errors * self.labelled.total, name="standard_error")
 
@@ -136,6 +138,7 @@ class StandardErrors(Shown):
 
     def _error(self, gradient: FloatArray) -> float:
         derivative = self.influence.of(gradient)
+        # parity makes some variances exactly 0, which rounding may leave a little negative
         return float(np.sqrt(max(0.0, self.influence.covariance(derivative, derivative, self.size))))
 
     def _disparity(self, response: str, protected: Attributes, reference: Mapping[str, Any], *, ratio: bool) -> Table:
@@ -168,12 +171,14 @@ class StandardErrors(Shown):
         return _over_present_categories(self.result.table, full, codes, np.array(values))
 
     def _disparity_error(self, is_y: Any, s: IntArray, group: int, base: int, ratio: bool) -> float:
+        # the difference and the ratio of a group with itself are constants
         if group == base:
             return 0.0
         share, d_share = _conditional(self.influence.q, is_y, s == group)
         other, d_other = _conditional(self.influence.q, is_y, s == base)
         if not ratio:
             return self._error(d_share - d_other)
+        # the quotient rule; without responses in the reference group there is no ratio
         return self._error(d_share / other - share * d_other / other**2) if other > 0 else float("nan")
 
     def _align(self, gradient: Table) -> FloatArray:
@@ -199,6 +204,7 @@ class StandardErrors(Shown):
             columns.append(category_map(domain.categories[position], categories)[codes[position]])
         place = lookup([code[self.labelled.profiles] for code in own.codes], columns)
         found = np.zeros(len(self.influence.q))
+        # profiles off the support of q stay empty whatever the data: their derivatives do not count
         found[place[place >= 0]] = values[place >= 0]
         return found
 
@@ -264,6 +270,7 @@ def standard_errors(
     require_masses(result, "standard_errors")
     labelled = result.evidence.labelled
     sample = encode(result.reference if data is None else data)
+    # counts or probabilities: the scale of the data does not matter, N does
     f = sample.values / sample.values.sum()
     masses = result.evidence.run.iterate.masses
     q = masses / masses.sum()
@@ -273,6 +280,7 @@ def standard_errors(
     codes = [translated(sample, coded.domain.select(scope)) for scope in system.scopes]
     names = [str(constraint.target.name) for constraint in labelled.constraints]
     kinds = dependences(labelled.arrays, codes, f, names, targets)
+    # only the factors are of use: right-hand sides come with each statistic
     _, factored = hessian_of(labelled.arrays).factor_and_solve(q, np.zeros(system.rows))
     influence = Influence(labelled.arrays, factored, q, f, place, kinds)
     depends = tuple(kind.kind for kind in kinds)
@@ -284,6 +292,7 @@ def _place_in(labelled: LabelledProblem, coded: CodedTable, sample: CodedTable, 
     if len(sample.values) != len(coded.values) or set(sample.domain.attributes) != set(coded.domain.attributes):
         return None
     place = lookup(translated(sample, coded.domain), coded.codes)
+    # equal masses in all profiles make it the data; 1e-9 allows for another order of summing
     if (place < 0).any() or not np.allclose(f[place], coded.values / coded.values.sum(), rtol=1e-9, atol=0):
         return None
     return np.asarray(place[labelled.profiles])

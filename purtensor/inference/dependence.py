@@ -16,6 +16,7 @@ from purtensor.tables.grouping import group_profiles
 from purtensor.tables.profile_lookup import lookup
 
 KINDS = ("marginal", "parity", "fixed")
+# far above rounding, far below what one individual changes in a sample of millions
 _ROUNDING = 1e-9
 
 
@@ -55,7 +56,9 @@ class Dependence:
         if self.kind == "fixed":
             return np.zeros(len(self.row))
         if self.kind == "marginal":
+            # profiles of the data that the target has no row for do not move it
             return np.asarray(np.where(self.row >= 0, own[self.row], 0.0))
+        # the product rule: each factor's derivative is the other, summed over the rows that share it
         by_one = np.bincount(self.one, own * self.of_others[self.others], len(self.of_one))
         by_others = np.bincount(self.others, own * self.of_one[self.one], len(self.of_others))
         return np.asarray(by_one[self.one_of] + by_others[self.others_of])
@@ -115,10 +118,13 @@ def _dependence(
     plain = Dependence("marginal", block, row, empty, empty, empty, empty, np.empty(0), np.empty(0))
     if kind == "fixed":
         return Dependence("fixed", block, row, empty, empty, empty, empty, np.empty(0), np.empty(0))
+    # a target that lacks some of the data's profiles is no marginal of them, even if the rest agrees
     known = row >= 0
     is_marginal = bool(known.all()) and _same(group_sums(f[known], row[known], len(target)), target)
+    # any attribute may be the response; a single one leaves no other side
     splits = range(len(row_codes)) if len(row_codes) > 1 else range(0)
     products = [found for single in splits if (found := _product(block, row, row_codes, codes, f, target, single))]
+    # independent data have parities that are marginals as well: then the name decides
     wanted = kind or ("parity" if products and (name == "parity" or not is_marginal) else "marginal")
     if wanted == "parity" and products:
         return products[0]
@@ -146,6 +152,7 @@ def _product(
     sides = []
     for chosen in ([single], rest):
         joint = [np.concatenate([row_codes[i], codes[i]]) for i in chosen]
+        # a category of the data that the target lacks has no product there
         if any(code.min() < 0 for code in joint):
             return None
         group, distinct = group_profiles(joint, [int(code.max()) + 1 for code in joint])

@@ -48,13 +48,16 @@ class Influence:
         potentials = self._adjoint(gradient)
         found = np.zeros(len(self.f))
         for dependence in self.dependences:
+            # B^T a, target by target
             found += dependence.pulled_back(potentials)
         if self.place is not None:
+            # q/f (g - C^T a), for the reference; f is positive wherever q is
             found[self.place] += self.q * (gradient - self._spread(potentials)) / self.f[self.place]
         return found
 
     def covariance(self, one: FloatArray, other: FloatArray, size: int) -> float:
         """Return the covariance of two numbers by their derivatives (notes/standard_errors.md, equation 6)."""
+        # centred first: the difference of the two sums in equation 6 would cancel
         mean_one, mean_other = float(self.f @ one), float(self.f @ other)
         return float(self.f @ ((one - mean_one) * (other - mean_other))) / size
 

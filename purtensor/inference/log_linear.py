@@ -25,6 +25,7 @@ from purtensor.tables.coded import encode
 from purtensor.tables.regularize import uniform
 from purtensor.tables.values_at import look_up
 
+# deviances are N times a divergence: counts in millions need the digits
 _TOLERANCE = 1e-12
 
 
@@ -144,6 +145,7 @@ def fit_log_linear(
     _require_counts(counts)
     reference = uniform(counts, support=support)
     projection = project(reference, constraints, solver=Newton(), tolerance=_TOLERANCE)
+    # fitted zeros take profiles, and with them ranks, out of the model (Fienberg and Rinaldo, 2012)
     alive = reference.copy(data=np.where(projection.table.values > 0, reference.values, 0.0))
     reduced = coefficients(alive, constraints).reduce()
     fitted = encode(projection.table)  # without its zeros
@@ -152,6 +154,7 @@ def fit_log_linear(
         scopes=tuple(constraint.scope for constraint in constraints),
         projection=projection,
         counts=counts,
+        # G2 = 2 sum n log(n / m), as fitted and observed totals agree
         deviance=2.0 * float(counts.sum()) * kl_divergence(counts, projection.table),
         pearson=float(((seen - fitted.values) ** 2 / fitted.values).sum()),
         parameters=reduced.rank,
@@ -187,6 +190,7 @@ def compare_log_linear(fits: Sequence[LogLinearFit]) -> pd.DataFrame:
     first = fits[0].counts
     if not all(first.equals(fit.counts) for fit in fits):
         raise InvalidOptionError("fits must be of the same counts, got fits of different counts")
+    # only neighbours are compared, so nested models must stand next to each other
     ordered = sorted(fits, key=lambda fit: fit.parameters)
     steps = [(math.nan, math.nan, math.nan), *(_step(one, other) for one, other in pairwise(ordered))]
     return pd.DataFrame(
@@ -222,6 +226,7 @@ def name_of(scopes: Sequence[Sequence[str]]) -> str:
 
 def _step(one: LogLinearFit, other: LogLinearFit) -> tuple[float, float, float]:
     """Return what the larger of two nested models gains: deviance, degrees of freedom and the p value."""
+    # with different zeros the two are models on different supports, and chi-squared does not hold
     if not one.is_within(other) or not np.array_equal(one.table.values > 0, other.table.values > 0):
         return math.nan, math.nan, math.nan
     less, freedom = one.deviance - other.deviance, one.degrees_of_freedom - other.degrees_of_freedom

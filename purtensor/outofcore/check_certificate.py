@@ -106,6 +106,7 @@ class Proven:
     @property
     def allowed(self) -> float:
         """How far from 0 the value may be and still be rounding of the targets."""
+        # where C^T t is 0 everywhere the targets only contradict each other, and their totals may do so by rounding
         share = self.absolute if self.positive else max(self.absolute, float(self.largest))
         return float(ROUNDING) * _SAFE * share
 
@@ -176,6 +177,7 @@ def weigh_pass(number: int, store: SlabStore, guess: Guess, outer: IntArray) -> 
         return Weighed(math.nan, math.nan, 0, math.nan, 0, np.zeros_like(outer))
     weights, costs, price, lacking = found
     inner = np.ones(len(weights), dtype=bool)
+    # rows that couple the parts are in every part, and are counted once, by the driver
     inner[part.outer_rows()] = False
     terms = part.targets[inner] * weights[inner]
     return Weighed(
@@ -214,12 +216,15 @@ def weights_on(
     """Return a part, and on it the weights, C^T t, the price of raising, and what the rows that couple parts lack."""
     part, potentials = open_part(store, number, guess.token, guess.outer)
     masses = part.masses(potentials)
+    # with zeros on the right the guess depends on the rows that couple the parts alone
     rhs = part.inner_miss(part.sums(masses)) if guess.misses else np.zeros_like(potentials)
+    # a singular system gives NaN, which `_whole` refuses
     with np.errstate(all="ignore"):
         direction = extend_from(part, store.kept, masses, rhs, guess.solved)
     weights = _whole(direction, guess.scale)
     if weights is None:
         return part, None
+    # all parts must have the same whole numbers there, whatever each would round to
     weights[part.outer_rows()] = outer
     costs = spread_weights(part, weights)
     lacking = np.zeros_like(outer)
@@ -228,6 +233,7 @@ def weights_on(
     for k, rows in store.outer_blocks.items():
         raise_to(lacking[rows], part.index[k], costs)
     choices = [(float(part.targets[part.block(k)] @ raised), k, raised) for k, raised in _raises(part, costs)]
+    # any one inside constraint can raise every profile: the one that costs the least of b.t
     price, k, raised = min(choices, key=lambda choice: choice[:2])
     weights[part.block(k)] += raised
     return part, (weights, spread_weights(part, weights), price, lacking)

@@ -51,9 +51,11 @@ def refuting(store: SlabStore, domain: Domain, steps: Sequence[Step], last: Path
     """
     terms: Terms = ((1, last),)
     largest = _largest(store, last)
+    # the last step first: its weights hold only on what the steps before it left, which comes next
     for step in reversed(steps):
         times = map_reduce(lacking_pass, max, store.parts, step.store, terms, step.folder)
         largest += times * step.proven.largest
+        # before the product is made: it would overflow the 64 bits
         if largest > LARGEST:
             return None
         terms = (*terms, (times, step.folder)) if times else terms
@@ -94,7 +96,9 @@ def lacking_pass(number: int, store: SlabStore, terms: Terms, folder: Path) -> i
     part = read_part(store.part(number), store.kept)
     costs = spread_weights(part, _sum(number, terms))
     base = read_packed(folder / f"{number:06d}").arrays["costs"]
+    # only profiles that this step emptied can be mended by it; others are left to earlier steps
     lacking = (costs < 0) & (base > 0)
+    # floor division of negative numbers rounds away from 0, so that the multiple suffices
     return int((-(costs[lacking] // base[lacking])).max(initial=0))
 
 

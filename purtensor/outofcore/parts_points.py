@@ -94,12 +94,14 @@ class PartsPoints:
         for k, rows in store.outer_blocks.items():
             misses = np.abs(tally.sums["outer"][rows] - store.outer_targets[rows])
             l1[k] = misses.sum()
+            # np.maximum passes on NaN, which Python's max may lose
             largest = float(np.maximum(largest, misses.max(initial=0.0)))
         return Residual(largest / store.total, float(l1.max()) / store.total)
 
     def dual(self, point: PartsPoint) -> float:
         store, sums = self.store, point.tally.sums
         linear = sums["linear"] + float(store.outer_targets @ point.outer)
+        # the dual of distributions, both totals divided out (notes/duality.md, equation 3)
         return float(linear / store.total - np.log(sums["mass"] / store.mass))
 
     def mass(self, point: PartsPoint) -> float:
@@ -110,6 +112,7 @@ class PartsPoints:
         if quickly or not (away_from_total(mass, store.total) and store.outer_blocks):
             return point, False
         outer = point.outer.copy()
+        # a shift of all rows of one constraint scales all masses, and costs no write inside the parts
         outer[next(iter(store.outer_blocks.values()))] += np.log(store.total / mass)
         return PartsPoint(point.token, outer, self._pass(measured_pass, point.token, outer), point.memory), True
 
@@ -142,6 +145,7 @@ class PartsPoints:
                 waiting.append(k)
                 fresh = False
                 continue
+            # outer sums are stale after any step: one pass does the waiting inside steps and measures them again
             if not fresh:
                 new = self._token(point)
                 whole = assemble and k is None and n > last_outside
@@ -159,6 +163,7 @@ class PartsPoints:
     def _outer_moves(self, tally: Tally, rows: slice) -> tuple[FloatArray, float]:
         """Return by how much a step moves the potentials of rows that couple the parts, and what the dual gains."""
         targets = self.store.outer_targets[rows]
+        # in logarithms only where sums may leave the range of float64
         if not self.store.spans_the_range:
             factor, factors = np.empty(len(targets)), np.ones(len(targets))
             gained = float(take_factors(targets, tally.sums["outer"][rows], factor, factors))
@@ -172,6 +177,7 @@ class PartsPoints:
     def direction(self, point: PartsPoint, floor: float) -> Direction:
         if "matrix" not in point.tally.sums:  # sweeps do not assemble it
             point.tally = self._pass(newton_pass, point.token, point.outer, None, point.token)
+        # right-hand sides stay those of the true masses: raising changes the direction, not the answer
         raised, system = self._floor(floor), point.tally
         if raised is not None:
             system = self._pass(raised_pass, point.token, point.outer, raised)
@@ -187,10 +193,12 @@ class PartsPoints:
         new, outer = self._token(point), point.outer + step * direction.outer
         move = Move(point.outer, direction.solved, step, direction.floor)
         tally = self._pass(newton_pass, point.token, outer, move, new)
+        # b - C p times the direction: the driver's rows, and those inside the parts
         slope = direction.outer_slope + tally.sums["slope"]
         return PartsTrial(slope, tally.sums["curvature"], tally.largest["change"], PartsPoint(new, outer, tally))
 
     def has_emptied(self, point: PartsPoint, residual_l1: float) -> bool:
+        # negated in the pass, as tallies keep maxima
         return -point.tally.largest["emptied"] <= EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
 
     def _floor(self, share: float) -> Floor | None:
@@ -207,5 +215,6 @@ class PartsPoints:
     def _token(self, point: PartsPoint) -> str:
         """Return the name of a state to be written; runs of other options have other names."""
         number = 0 if point.token == START else int(point.token.split(".")[0]) + 1
+        # tries of one iteration need names of their own: a state that is not taken must not overwrite one
         self._made += 1
         return f"{number:08d}.{self.options.get('run', '')}.{self._made}"

@@ -33,9 +33,11 @@ def open_part(store: SlabStore, number: int, token: str, outer: FloatArray) -> t
     if token == START:
         potentials = np.zeros_like(part.targets)
         if 0 in store.inside:
+            # a shift of one constraint's rows scales the reference to the total of the targets
             potentials[part.block(0)] = store.start_shift
     else:
         potentials = read_own(store.state(token, number)).arrays["potentials"]
+    # the driver's are the valid ones: outer steps move on without writing the parts' states
     potentials[part.outer_rows()] = outer
     return part, potentials
 
@@ -84,6 +86,7 @@ def sweep_pass(
     found = _measure(store, part, potentials, masses)
     rhs = found.sums.pop("rhs")
     if assemble:
+        # Newton's system comes along in the same pass, where the sweep is the last before its steps
         found.sums["matrix"], found.sums["vector"] = reduce_to(part, store.kept, masses, rhs)
     found.sums["gained"] = gained
     return found
@@ -140,11 +143,13 @@ def newton_pass(
         masses = part.masses(potentials)
         rhs = part.inner_miss(part.sums(masses))
         weights = masses if move.floor is None else move.floor.raised(part, masses)
+        # back-substitution needs the masses before the step, so they are made anew instead of being stored
         direction = extend_from(part, store.kept, weights, rhs, move.solved)
         change = np.empty_like(masses)
         spread(part.index, part.offsets, direction, change)
         largest = largest_absolute(change)
         way = {"slope": inner_product(rhs, direction), "curvature": curvature(masses, change, move.step)}
+        # inside rows only count: the outer ones are overwritten by what the driver computed
         potentials = potentials + move.step * direction
         potentials[part.outer_rows()] = outer
         _write_state(store, number, new_token, {"potentials": potentials})
@@ -197,6 +202,7 @@ def certificate_pass(
     part, potentials = open_part(store, number, token, outer)
     masses = part.masses(potentials)
     mass = float(masses.sum())
+    # of the rounding of the masses, before they are scaled
     weight = weigh(masses, part.index, part.offsets, np.abs(potentials))
     raised = None if floor is None else scale * floor.raised(part, masses)
     masses *= scale
@@ -212,8 +218,10 @@ def certificate_pass(
         spread(part.index, part.offsets, made, change)
         lowest, found["upper"], found["gap"], found["moved"] = certificate_sums(masses, change)
         worst["lowest"] = -lowest
+        # the misses are those of the point that is proved, not of the table
         changed = masses * (1.0 + change)
     else:
+        # free here, since the masses are at hand; later passes need not repeat it
         found["divergence"] = divergence_terms(part, store, masses)
     sums = part.sums(changed)
     left = part.inner_miss(sums)
@@ -267,6 +275,7 @@ def _measure(store: SlabStore, part: Part, potentials: FloatArray, masses: Float
             "linear": float(linear),
             "rhs": part.inner_miss(sums),
         },
+        # tallies keep the largest of these, so the smallest is negated
         {"inner": largest, "emptied": -_least_emptied(store, part, masses)},
         {"outer": part.outer_logarithms(potentials)} if store.spans_the_range else {},
     )

@@ -51,6 +51,7 @@ def start_at(store: SlabStore, token: str, outer: FloatArray, scale: float, chan
 def stored_basis(at: At) -> StoredBasis | None:
     """Return a basis of heavy profiles, the forests of the parts being written; None where none is found."""
     store = at.store
+    # each part proposes far more than are needed in all: its heaviest may be dependent on those of others
     most = 4 * len(store.outer_targets) + 64
     while True:
         grown = map_each(grow, store.parts, at, most)
@@ -59,6 +60,7 @@ def stored_basis(at: At) -> StoredBasis | None:
         at = at._replace(extras=extras, extra_count=int(ends[-1]))
         kept = np.concatenate([np.ones(at.extra_count, dtype=bool), store.kept])
         wanted = int(np.count_nonzero(kept))
+        # the matrix of the cycles is dense, and inverted by the driver
         if wanted > MOST_CLOSING:
             return None
         if not wanted:
@@ -66,6 +68,7 @@ def stored_basis(at: At) -> StoredBasis | None:
         basis = _invert(at, kept, grown)
         if basis is not None or all(one.is_all for one in grown):
             return basis
+        # the heaviest had not the full rank: more candidates, unless every part has proposed all that it has
         most *= 8
 
 
@@ -81,6 +84,7 @@ def _invert(at: At, kept: BoolArray, grown: list[Grown]) -> StoredBasis | None:
         vectors[own, at.extra_count :] = one.vectors[:, len(extras) :]
     if len(vectors) < wanted:
         return None
+    # scaled by their masses, so that elimination prefers heavy profiles, which stay positive when corrected
     chosen = pivots(vectors * np.concatenate([one.weights for one in grown])[:, None])
     inverted = verified_inverse(np.ascontiguousarray(vectors[chosen].T))
     if inverted is None:
@@ -97,6 +101,7 @@ def stored_sums(basis: StoredBasis, change: str, total: float) -> Sums:
     met = map_reduce(move, join_met, at.store.parts, at, None, basis.closings)
     found = _prove(at, basis, met, total)
     for _ in range(_MOST_ROUTED):
+        # a further round costs two passes over the disk, and would not change the bound's first digits
         if found.feasible and found.rest <= _LITTLE * found.distance:
             break
         values = basis.inverse @ (_coupled_misses(at, met)[0] - met.next)[basis.kept]
@@ -111,6 +116,7 @@ def stored_sums(basis: StoredBasis, change: str, total: float) -> Sums:
 def _coupled_misses(at: At, met: Met) -> tuple[FloatArray, FloatArray]:
     """Return what the rows that cycles meet are missing, and no less than the sizes of that."""
     targets = np.concatenate([np.zeros(at.extra_count), at.store.outer_targets])
+    # two-sum: these misses cancel to the last digits, and `low` has what `high` loses
     high = targets + met.high
     back = high - targets
     lost = (targets - (high - back)) + (met.high - back)
@@ -122,6 +128,7 @@ def _coupled_misses(at: At, met: Met) -> tuple[FloatArray, FloatArray]:
 def _prove(at: At, basis: StoredBasis, met: Met, total: float) -> Sums:
     missed, sizes = _coupled_misses(at, met)
     bounds = basis.sizes @ (sizes + met.reach)[basis.kept] * UPWARD
+    # the moves' own change of the total: TV compares distributions, in which it is scaled away
     away = -met.moved / met.mass
     found = np.array(map_each(prove, at.store.parts, at, bounds, basis.closings, away))
     upper, gap, distance, rest = (math.fsum(found[:, n].tolist()) * UPWARD / total for n in range(4))
@@ -135,6 +142,7 @@ def _prove(at: At, basis: StoredBasis, met: Met, total: float) -> Sums:
     distance += UNIT
     upper += 2.0 * UNIT * (distance + math.sqrt(max(gap, 0.0)) + UNIT)
     feasible = not found[:, 5].any() and float(l1.max()) <= NEGLIGIBLE * total
+    # what profiles that a face leaves out may still have (notes/certificate.md, equation 11)
     beside = at.store.face_mass / total * UPWARD
     full = beside == 0.0 and not found[:, 6].any()
     return Sums(upper, gap, distance + beside, rest, float(found[:, 4].max()) + UNIT, feasible, full, beside)

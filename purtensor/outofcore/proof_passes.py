@@ -34,6 +34,7 @@ def grow(number: int, at: At, most: int) -> Grown:
     inside, edges, leader = np.zeros(len(masses), dtype=bool), np.empty(len(masses), dtype=np.int64), np.arange(nodes)
     count = heaviest_edges(masses, first, second, first_rows, part.form.slabs.slab_ptr, leader, inside, edges)
     is_root: BoolArray = leader == np.arange(nodes)
+    # all rows of a single constraint hang on the one node that is no row: it alone is a root
     if len(at.pair) == 1:
         is_root = np.arange(nodes) == nodes - 1
     degree, links = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
@@ -42,13 +43,16 @@ def grow(number: int, at: At, most: int) -> Grown:
     _write(at.store, number, BASIS, {"edge": edge, "leaf": leaf, "other": other})
     beside = [np.arange(part.block(k).start, part.block(k).stop) for k in at.others]
     rows = np.concatenate([*beside, part.outer_rows()[at.store.kept]])
+    # profiles of the forest close no cycle, and are not to be chosen twice
     weight = np.where(inside, 0.0, masses)
     left, within = int(np.count_nonzero(weight)), sum(map(len, beside))
+    # more rows than can be met in all: the driver gives up, and nothing need be tried
     tried = min(left, most) if within <= MOST_CLOSING else 0
     if not len(rows) or not tried:
         extras = rows[: within if left else 0]  # where all profiles are in the forest, no further row is free
         columns = len(extras) + len(rows) - within
         return Grown(extras, np.empty(0), rows[:0], np.empty((0, columns), dtype=np.int32), True)
+    # argpartition returns them in any order
     profiles = np.sort(np.argpartition(-weight, tried - 1)[:tried])
     parent, via, depth = (np.zeros(nodes, dtype=np.int64) for _ in range(3))
     tree_parents(edge, leaf, other, parent, via, depth)
@@ -76,6 +80,7 @@ def _extra_rows(part: Part, vectors: IntArray, edges: int) -> IntArray:
         return np.empty(0, dtype=np.int64)
     independent = structure_of(part.index, part.offsets, part.form.slabs)[0]
     independent[part.outer_rows()] = False
+    # QR orders the rows only; how many there are is known exactly
     wanted = int(np.count_nonzero(independent)) - edges
     return np.sort(scipy.linalg.qr(vectors.astype(np.float64), mode="r", pivoting=True)[1][:wanted]).astype(np.int64)
 
@@ -88,6 +93,7 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
     part, potentials = open_part(at.store, number, at.token, at.outer)
     masses = at.scale * part.masses(potentials)
     forest = Forest.read(at, number, part)
+    # the first time the change p C^T m itself, then what the basis answers to the misses that it left
     if values is None:
         moves = np.zeros_like(masses)
         made = read_packed(at.store.state(at.change, number)).arrays["made"]
@@ -100,8 +106,10 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
             np.subtract.at(nodes, ends, own)
         found = forest.routed(nodes)
         found[profiles] += own
+        # no mass becomes negative; what this takes shows in the misses, and is met by the next round
         moves = np.maximum(before["moves"] + found, -masses)
     high, low, unsure = _missed(part, masses, moves)
+    # rows that lost profiles to a face may owe those this mass (notes/certificate.md, equation 11)
     if at.store.face_mass > 0.0:
         unsure[touched_rows(at.store, number, part)] += at.store.face_mass
     missed = high + low
@@ -121,11 +129,13 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
 def _missed(part: Part, masses: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return targets - C (masses + moves) in twice the digits and by how much it can be off; outside for targets 0."""
     high, rows = part.targets.copy(), len(part.targets)
+    # their targets belong to all parts together, and are taken in once, by the driver
     high[part.outer_rows()] = 0.0
     low, size, count = np.zeros(rows), np.zeros(rows), np.zeros(rows)
     for k, own in enumerate(part.index):
         block = part.block(k)
         add_misses(masses, moves, own, high[block], low[block], size[block], count[block])
+    # 2 by the bound of `add_misses`, the rest for the rounding of this product
     return high, low, UNIT * 2.1 * count * size
 
 
@@ -146,6 +156,7 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
     rest = forest.reached(nodes)
     rest[profiles] += own
     made = read_packed(at.store.state(at.change, number)).arrays["made"]
+    # six sums of the kernel, and whether a mass is 0
     found = np.zeros(7)
     add_proof(
         masses,
@@ -165,6 +176,7 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
     if len(lost):  # underflowed: below 2^-1074 each, until the potentials of the change raise them
         tilt = sum(made[part.block(k)][own[lost]] for k, own in enumerate(part.index))
         with np.errstate(over="ignore", under="ignore"):
+            # exp(-744) > 2^-1074: no less than what the tilted profile may have
             found[1] += np.exp(tilt - 744.0).sum()
         found[6] = 1.0
     return found
