@@ -32,17 +32,20 @@ def settle(
     targets
         The exact targets, where they are known already.
     """
+    # targets of 0 empty their profiles without any proof: what remains has positive targets
     reduction = reduce_system(system)
     kept = reduction.profiles
     if targets is None:
         start = reference[kept]
         own = [float(start.min() / start.sum())] if len(start) else []
+        # rows of target 0 have the numerator 0, so a witness on all rows is worth what it was
         targets = _on_all_rows(system, reduction, read_targets(reduction.system, [*units, *own]))
     reduced = targets.select(reduction.rows)
     by_target = np.ones(system.profiles, dtype=bool)
     by_target[kept] = False
     if not len(kept):
         weights = np.zeros(reduction.system.rows, dtype=np.int64)
+        # no profile is left, so any row of positive target refutes; the largest says most
         weights[np.argmax(reduction.system.targets)] = -1
         return Decision(
             Verdict.INFEASIBLE,
@@ -63,6 +66,7 @@ def settle(
     zeros[kept[order[found.zeros]]] = True
     proved = found.weights
     if proved is None and zeros.any():
+        # all zeros are due to targets of 0: only their own rows get a weight, below
         proved = np.zeros(reduction.system.rows, dtype=np.int64)
     if proved is not None:
         proved = _with_zero_rows(system, reduction, tidy(reduction.system, proved), strict=True)
@@ -77,8 +81,10 @@ def settle(
 def _problem_of(system: System, reference: FloatArray) -> tuple[Problem, IntArray]:
     """Return the problem that the search works on, and the order in which it has the system's profiles."""
     arranged, slabs, order = in_slab_order(system)
+    # near 1, as the search's tolerances suppose; the verdict itself reads the exact targets
     targets = system.targets / system.targets[system.block(0)].max()
     start = reference[order]
+    # also where it is NaN; the verdict depends on the support, not on the reference's masses
     if not start.max() / _WIDEST <= start.min():
         start = np.ones_like(start)
     start = start / start.sum()
@@ -101,7 +107,9 @@ def _with_zero_rows(full: System, reduction: Reduction, weights: IntArray, *, st
     whole[reduction.rows] = weights
     if len(reduction.profiles) == full.profiles:
         return whole
+    # their target is 0, so raising them costs nothing of b.t
     lacking = int(strict) - spread_whole(full, whole)
+    # profiles of positive targets lack nothing: there C^T t >= 0 was proved
     lacking[reduction.profiles] = 0
     for k in range(len(full.scopes)):
         needs = np.zeros(full.block(k).stop - full.block(k).start, dtype=weights.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 
+# products of two residues stay below 2^62, within int64
 _PRIME = 2**31 - 1
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -33,11 +34,15 @@ def solve_whole(matrix: IntArray, right: Sequence[int]) -> tuple[list[int], int]
     for step in range(1, 1 << 30):
         residue = (rest % _PRIME).astype(np.int64)
         digit = _product(inverse, residue)
+        # the solution in base p, lowest digit first: what is left is divisible by p
         digits += digit.astype(object) * modulus
         modulus *= _PRIME
+        # exact, and its size stays bounded, so every digit costs the same
         rest = (rest - whole @ digit.astype(object)) // _PRIME
+        # tried at 4, 8, 16, ... digits, since solutions are mostly far simpler than Hadamard's bound
         if step == attempt or modulus > most:
             found = _fractions(digits.tolist(), modulus)
+            # fractions read off too early may be wrong: they are put into the equations
             if found is not None and _holds(whole, found, right):
                 return found
             if modulus > most:
@@ -58,8 +63,10 @@ def bounded_solution(matrix: IntArray, right: IntArray) -> tuple[FloatArray, flo
     except np.linalg.LinAlgError:
         return None
     miss = np.abs(np.eye(len(exact)) - exact @ inverse)
+    # what rounding can be in a product of so many terms
     miss += 2 * len(exact) * _EPS * (np.abs(exact) @ np.abs(inverse) + 1)
     contraction = float(miss.sum(axis=1).max())
+    # also where it is NaN
     if not contraction < 0.5:
         return None
     norm = float(np.abs(inverse).sum(axis=1).max())
@@ -78,6 +85,7 @@ def _inverse(matrix: IntArray) -> IntArray | None:
             return None
         pivot = k + int(candidates[0])
         work[[k, pivot]] = work[[pivot, k]]
+        # any pivot that is not 0 will do: there is no rounding modulo a prime
         work[k] = work[k] * pow(int(work[k, k]), -1, _PRIME) % _PRIME
         rows = np.flatnonzero(work[:, k])
         rows = rows[rows != k]
@@ -94,6 +102,7 @@ def _product(matrix: IntArray, vector: IntArray) -> IntArray:
 def _bound(matrix: IntArray, right: Sequence[int]) -> int:
     """Return a modulus that distinguishes all fractions that the solution can have, by Hadamard."""
     squares = [sum(int(x) ** 2 for x in row) for row in matrix]
+    # the product of the rows' lengths bounds the determinant and its minors, and so what Cramer's rule gives
     determinant = math.isqrt(math.prod(max(s, 1) for s in squares)) + 1
     largest = max(map(abs, right))
     return 8 * (determinant * (largest + 1) * len(squares)) ** 2
@@ -103,17 +112,20 @@ def _fractions(residues: Sequence[int], modulus: int) -> tuple[list[int], int] |
     """Return numerators over a common denominator with the given residues."""
     denominator = 1
     for value in residues:
+        # times the denominator so far: later entries mostly share it and cost one step
         found = _denominator(value * denominator % modulus, modulus)
         if found is None:
             return None
         denominator *= found
     half = modulus // 2
+    # residues in (-m/2, m/2]: numerators may be negative
     return [(value * denominator + half) % modulus - half for value in residues], denominator
 
 
 def _denominator(value: int, modulus: int) -> int | None:
     bound = math.isqrt(modulus // 2)
     r, s, t, u = modulus, value, 0, 1
+    # Euclid's algorithm stopped half way: s / u has this residue, both below the bound (P. S. Wang, 1981)
     while s > bound:
         q = r // s
         r, s, t, u = s, r - q * s, u, t - q * u

@@ -40,6 +40,7 @@ def exact_answer(system: System, targets: ExactTargets) -> Answer | None:
     """Return what whole numbers say of the rows, of independent ones where targets are floats; None if too many."""
     if system.rows * (system.rows + system.profiles + 1) > _MOST_ENTRIES or not system.profiles:
         return None
+    # dependent float targets contradict each other by rounding, which whole numbers would take at its word
     rows = np.arange(system.rows) if targets.exact else independent_rows(system).rows
     tableau = _Tableau(_dense(system)[rows], targets.numerators[rows])
     found = tableau.refutation()
@@ -64,6 +65,7 @@ class _Tableau:
 
     def __init__(self, matrix: IntArray, right: IntArray) -> None:
         rows, self.columns = matrix.shape
+        # phase one: minimise the sum of the unit columns, which stand for what rows miss
         below = np.concatenate([-matrix.sum(axis=0), np.zeros(rows, dtype=object), [-right.sum()]])
         identity = np.array([[int(i == j) for j in range(rows)] for i in range(rows)], dtype=object)
         self.entries: IntArray = np.vstack([np.hstack([matrix, identity.reshape(rows, rows), right[:, None]]), below])
@@ -74,11 +76,13 @@ class _Tableau:
         """Drive the unit columns out of the basis; return weights that prove that this is impossible, or None."""
         self._descend()
         if self.entries[-1, -1] < 0:
+            # a unit column's reduced cost is 1 minus its row's price: this is minus the price
             weights: IntArray = self.entries[-1, self.columns : -1] - self.denominator
             return weights
         for row in np.flatnonzero(self.basis >= self.columns)[::-1]:
             column = next((j for j in range(self.columns) if self.entries[row, j]), None)
             if column is None:
+                # a row that follows from the others
                 self.entries = np.delete(self.entries, row, axis=0)
                 self.basis = np.delete(self.basis, row)
             else:
@@ -101,6 +105,7 @@ class _Tableau:
                 return None, tuple(value / len(corners) for value in sums)
             self._price(undecided)
             self._descend()
+            # no undecided column can have mass: the prices are weights that empty them all
             if self.entries[-1, -1] == 0:
                 return self.entries[-1, self.columns : -1].copy(), None
 
@@ -115,6 +120,7 @@ class _Tableau:
     def _price(self, gained: BoolArray) -> None:
         """Write the reduced costs of gaining 1 by each unit of some columns."""
         below = np.zeros(self.entries.shape[1], dtype=object)
+        # maximising the gain is minimising its negative
         below[: self.columns][gained] = -self.denominator
         for row in np.flatnonzero(gained[self.basis]):
             below = below + self.entries[row]
@@ -124,6 +130,7 @@ class _Tableau:
         """Pivot by Bland's rule until no column has a negative reduced cost."""
         while True:
             below = self.entries[-1, : self.columns]
+            # the first, not the most negative: with the first of the tied rows this never cycles (R. G. Bland, 1977)
             column = next((j for j in range(self.columns) if below[j] < 0), None)
             if column is None:
                 return
@@ -136,9 +143,11 @@ class _Tableau:
 
     def _pivot(self, row: int, column: int) -> None:
         chosen, pivot = self.entries[row].copy(), self.entries[row, column]
+        # the division leaves no remainder: all entries are minors of the first tableau (Edmonds, 1967)
         moved = (self.entries * pivot - np.outer(self.entries[:, column], chosen)) // self.denominator
         moved[row] = chosen
         self.denominator = pivot
+        # only where unit columns are driven out may a pivot be negative
         if pivot < 0:
             moved, self.denominator = -moved, -pivot
         self.entries = moved

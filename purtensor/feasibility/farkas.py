@@ -16,7 +16,9 @@ from purtensor.constraints.system import System
 from purtensor.feasibility.targets import ROUNDING, ExactTargets
 from purtensor.kernels.feasibility.sums import raise_to
 
+# leaves int64 room for the sums of a few such numbers
 _LARGEST = 2**60
+# beyond, 64 eps b.|t| may hide mass on a profile of cost 1 (notes/feasibility.md, "Limits of floating point")
 _LARGEST_OF_FLOATS = 2**12
 
 
@@ -62,6 +64,7 @@ class Proof:
 
 def prove(system: System, targets: ExactTargets, weights: IntArray) -> Proof:
     """Return what weights prove once they are repaired: raised until C^T t >= 0, where that costs least of b.t."""
+    # sums over the constraints of a profile must not overflow, or the proof would be false
     weights = fitted(weights, len(system.scopes))
     costs = spread_whole(system, weights)
     if len(costs) and costs.min() < 0:
@@ -83,6 +86,7 @@ def repaired(system: System, weights: IntArray, costs: IntArray) -> IntArray:
         else:
             raise_to(lacking, system.index[k], costs)
         price = float(system.targets[system.block(k)] @ lacking.astype(np.float64))
+        # floats choose, integers prove: a wrong choice only makes the proof weaker
         if best is None or price < best[0]:
             best = (price, k, lacking)
     weights = weights.copy()
@@ -117,6 +121,7 @@ def extended(system: System, proof: IntArray, earlier: IntArray | None) -> IntAr
     costs, base = spread_whole(system, proof).astype(object), spread_whole(system, earlier).astype(object)
     lacking = np.flatnonzero((costs < 0) & (base > 0))
     factor = max((-(int(costs[i]) // int(base[i])) for i in lacking), default=0)
+    # one more, so that costs on the earlier zeros are positive, not 0: the zeros stay proved
     factor = max(factor, 1) + 1
     return fitted(proof.astype(object) + factor * earlier.astype(object), len(system.scopes))
 
@@ -130,6 +135,7 @@ def tidy(system: System, weights: IntArray) -> IntArray:
     for k in range(1, len(system.scopes)):
         values, counts = np.unique(weights[system.block(k)], return_counts=True)
         if len(values):
+            # every constraint sums to the same total, so a constant may move from one to another
             commonest = values[np.argmax(counts)]
             weights[system.block(k)] -= commonest
             weights[system.block(0)] += commonest
@@ -141,6 +147,7 @@ def rounded(weights: FloatArray, scale: float) -> IntArray | None:
     """Return the nearest whole numbers to weights * scale; None where they are not numbers, or beyond 2^53."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.rint(weights * scale)
+    # beyond, float64 no longer holds every whole number; NaN fails, too
     if not np.all(np.abs(values) <= 2.0**53):
         return None
     return values.astype(np.int64)

@@ -15,6 +15,7 @@ from purtensor.constraints.system import System
 _LONGEST = 20.0
 """Time limit in seconds of a linear program: a candidate must not take arbitrarily long."""
 
+# tighter than HiGHS' own 1e-7: weights are rounded to whole numbers afterwards
 _TOLERANCES = {
     "primal_feasibility_tolerance": 1e-10,
     "dual_feasibility_tolerance": 1e-10,
@@ -45,6 +46,7 @@ def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatA
     """
     scaled = system.targets / _unit(system.targets[system.targets > 0])
     matrix = coefficient_matrix(system).T.tocsr()
+    # rows that are not counted are met exactly, so their weight is free
     lowest = np.full(system.rows, -1.0) if counted is None else np.where(counted, -1.0, -np.inf)
     found = _solve(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1))
     if found.x is None or (counted is not None and found.status != 0):
@@ -87,6 +89,7 @@ def _sparse(system: System, value: float, least: FloatArray) -> FloatArray | Non
     shares = system.targets / system.targets[system.block(0)].sum()
     matrix = coefficient_matrix(system).T.tocsr()
     found = _solve(
+        # t as a difference of two positive parts, whose sum is the absolute value
         np.ones(2 * system.rows),
         A_ub=hstack([-matrix, matrix]).tocsr(),
         b_ub=-least,
@@ -106,8 +109,10 @@ def emptying_weights(system: System) -> FloatArray | None:
     scaled = system.targets / _unit(system.targets)
     rows, profiles = system.rows, system.profiles
     matrix = coefficient_matrix(system).T.tocsr()
+    # a flag in [0, 1] below each (C^T t)_i: scaling t up makes as many flags 1 as can be positive
     flags = csr_array((np.ones(profiles), (np.arange(profiles), np.arange(profiles))), shape=(profiles, profiles))
     above = hstack([-matrix, flags]).tocsr()
+    # b.t = 0
     level = csr_array(np.concatenate([scaled, np.zeros(profiles)])[None, :])
     found = _solve(
         np.concatenate([np.zeros(rows), -np.ones(profiles)]),

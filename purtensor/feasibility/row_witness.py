@@ -82,6 +82,7 @@ class RowWitness:
         """Whole numbers for each row, a table for each block of rows."""
         if not self.multipliers:
             return ()
+        # times a common denominator; the sign is that of the certificates of marginals
         unit = lcm(*(y.denominator for y in self.multipliers))
         whole = np.array([int(-y * unit) for y in self.multipliers], dtype=object)
         question = self.labelled.question
@@ -100,9 +101,11 @@ class RowWitness:
     def verify(self, diagnosis: Diagnosis) -> bool:
         """Return whether the certificate refutes the question, evaluated again in fractions from the floats asked."""
         question = self.labelled.question
+        # from the certificate that is shown, as a reader would check it, not from the fractions kept beside it
         rows = tuple(Fraction(-int(t)) for table in diagnosis.certificate for t in table.values.tolist())
         if diagnosis.verdict is not Verdict.INFEASIBLE or len(rows) != question.rows:
             return False
+        # a soft row may be missed, so it proves nothing
         soft = any(y != 0 and not hard for y, hard in zip(rows, question.hard, strict=True))
         return not soft and _excess(question, rows) > 0
 
@@ -143,6 +146,7 @@ def diagnose_rows(labelled: LabelledQuestion, within: str = "") -> Diagnosis:
     question = labelled.question
     hard = np.flatnonzero(question.hard)
     alone = out_of_reach(question)
+    # asked in any case: it also says which rows would have to give way, and by how much
     found = smallest_miss(question, hard)
     ray = _refute(question, alone[0].weights) if alone else None
     if ray is not None:
@@ -151,8 +155,10 @@ def diagnose_rows(labelled: LabelledQuestion, within: str = "") -> Diagnosis:
         return _infeasible(labelled, ray, within + "; ".join(words), found, (question.row_name(alone[0].row),))
     if found is None:
         return _diagnosis(Verdict.OPEN, RowWitness(labelled, Explanation((Verdict.OPEN.sentence,))))
+    # a linear program's solution is feasible to its tolerance of 1e-10 only
     if found.miss <= _MISSED * question.total:
         return _feasible(labelled, found)
+    # the program's dual weights are a candidate; what counts is the proof in fractions
     ray = _refute(question, _spread(question, hard, found.weights))
     if ray is None:
         return _diagnosis(Verdict.OPEN, RowWitness(labelled, Explanation((Verdict.OPEN.sentence,), missing=found.miss)))
@@ -201,6 +207,7 @@ def _infeasible(
     bounds = tuple(
         _bound_in_words(question, cell, 1 if pull > 0 else -1)
         for cell, pull in enumerate(pulls)
+        # a lower bound of 0 goes without saying
         if pull > 0 or (pull < 0 and question.lower[cell] > 0.0)
     )
     explanation = Explanation(
@@ -257,9 +264,11 @@ def _smaller(question: Question, ray: tuple[Fraction, ...]) -> tuple[Fraction, .
         return ray
     weights: FloatArray | None = None
     for row in rows.tolist():
+        # one row after the other is left out for good where the rest still conflicts: a minimal set, not the smallest
         fewer = rows[rows != row]
         found = smallest_miss(question, fewer)
         if found is not None and found.miss > _MISSED * question.total:
             rows, weights = fewer, found.weights
+    # programs decided what to leave out, so the smaller set is proved again
     smaller = None if weights is None else _refute(question, _spread(question, rows, weights))
     return ray if smaller is None else smaller

@@ -24,6 +24,7 @@ MOST_STEPS = 80
 SWEEPS = 3
 """Sweeps before the first step: they bring the masses into the range where Newton's steps are long."""
 
+# w <= -1 would empty a profile; on the boundary w tends to -1 and beyond where masses vanish (equation 5 of the note)
 _NEAR_ONE = 0.9
 _STANDING = 1e-9
 _FINE = 2.0**44
@@ -63,8 +64,10 @@ class Signs(NamedTuple):
 
     def scales(self) -> Iterator[float]:
         """Yield the scales at which -d may be whole numbers that prove something, the simplest first."""
+        # the dual would still rise after lowering d to w <= 0: a refutation; the scales make its largest weight 1, 2, 3
         if self.gain > 1e-12 * self.size and self.gain > self.price:
             yield from (1.0 / self.size, 2.0 / self.size, 3.0 / self.size, _FINE / self.size)
+        # masses that must vanish lose a factor e a step, so d itself is near to whole numbers there
         elif self.lowest < -_NEAR_ONE:
             yield 1.0
 
@@ -111,8 +114,10 @@ def search_evidence(space: EvidenceSpace[P, D, C, ProofT, SolutionT], state: Sta
             if broken is not None:
                 return broken
             was_asked = True
+            # no step moves any mass, and what is there was not accepted: more steps would not change that
             if max(signs.highest, -signs.lowest) < _STANDING:
                 return None
+        # proofs are tried on the way, not at the end: where there is no solution the steps never end
         for scale in signs.scales():
             proof = space.weigh(point, direction, scale)
             if proof is not None:
@@ -128,4 +133,5 @@ def search_evidence(space: EvidenceSpace[P, D, C, ProofT, SolutionT], state: Sta
 
 def _find_solution(space: EvidenceSpace[P, D, C, ProofT, SolutionT], point: P, signs: Signs) -> SolutionT | None:
     change = best_change(space, point)
+    # a mass of 0 is one that underflowed, of which no positive solution can be made
     return space.accept(point, change) if change is not None and signs.least > 0.0 else None

@@ -29,6 +29,7 @@ from purtensor.solving.spaces.arrays import ArrayChange, ArraySpace
 from purtensor.solving.spaces.space import Direction
 
 _LARGEST_PROGRAM = 200_000
+# for weights that are no small whole numbers: rounding to 2^-44 of the largest is repaired at little cost
 _FINE = 2.0**44
 
 
@@ -112,6 +113,7 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
         found = _bare_row(current, targets) or _examine(current, targets)
         zeros = np.ones(problem.system.profiles, dtype=bool)
         zeros[kept] = False
+        # a proof of nothing would repeat the loop without end
         if found is None or (isinstance(found, Proof) and not (found.infeasible or found.zeros.any())):
             return Decision(Verdict.OPEN, targets, zeros, nothing, weights)
         if isinstance(found, Proof):
@@ -120,6 +122,7 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
                 if refuting is None:
                     return Decision(Verdict.OPEN, targets, zeros, nothing, weights)
                 return Decision(Verdict.INFEASIBLE, targets, nothing, nothing, refuting)
+            # later proofs hold on the face only: enough of the earlier weights makes them hold everywhere
             weights = extended(problem.system, found.weights, weights)
             kept = kept[~found.zeros]
             current = restricted(current, ~found.zeros)
@@ -149,6 +152,7 @@ def _on_all_profiles(
     if earlier is None:
         return found.weights
     for weights in (found.weights, extended(problem.system, found.weights, earlier)):
+        # first without the earlier weights, whose rounding may bury the contradiction
         proof = prove(problem.system, targets, weights)
         if proof.infeasible:
             return proof.weights
@@ -171,11 +175,13 @@ def _bare_row(problem: Problem, targets: ExactTargets) -> Proof | None:
     if not len(bare):
         return None
     weights = np.zeros(problem.system.rows, dtype=np.int64)
+    # no profile lies in the row, so C^T t is 0, and b.t is minus its target
     weights[bare[0]] = -1
     return prove(problem.system, targets, weights)
 
 
 def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
+    # the cheapest evidence first; whole numbers last, which always decide but only small problems
     return (
         _refuting_cut(problem, targets)
         or _search(problem, targets)
@@ -206,6 +212,7 @@ class ArrayEvidence(ArraySpace):
         system, change = self.problem.system, np.empty_like(point.masses)
         spread(system.index, system.offsets, direction.potentials, change)
         highest = np.empty(system.rows)
+        # lowering d on the rows of one constraint alone suffices to make w <= 0 everywhere
         price = min(
             float(repair_price(change, system.index[k], self.problem.targets[rows], highest[rows]))
             for k, rows in enumerate(map(system.block, range(len(system.scopes))))
@@ -216,11 +223,13 @@ class ArrayEvidence(ArraySpace):
     def accept(self, point: Iterate, change: ArrayChange) -> _Solved | None:
         """Return the exact solution next to one to rounding."""
         masses = point.masses + change.moves
+        # a float that meets the targets to rounding proves nothing: a point next to it has to meet them exactly
         exact = exact_point(self.problem.system, self.targets, masses) if masses.min() > 0.0 else None
         return None if exact is None else _Solved(masses, exact)
 
     def weigh(self, point: Iterate, direction: Direction, scale: float) -> Proof | None:
         """Return what whole weights prove exactly."""
+        # minus: the dual rises along d, and t = -d has b.t < 0
         weights = rounded(-direction.potentials, scale)
         if weights is None or not weights.any():
             return None
@@ -238,6 +247,7 @@ def _by_programs(problem: Problem, targets: ExactTargets) -> Proof | None:
         return None
     for program in (refuting_weights, emptying_weights):
         found = program(problem.system)
+        # vertices of such programs are often small fractions, of a denominator that divides 60
         for scale in () if found is None else (1.0, 2.0, 6.0, 60.0, _FINE):
             candidate = None if found is None else rounded(found, scale)
             if candidate is None:
@@ -255,6 +265,7 @@ def _by_whole_numbers(problem: Problem, targets: ExactTargets) -> Proof | _Solve
         return None
     if answer.shares is not None:
         point = explicit_point(problem.system, targets, answer.shares)
+        # for display; the proof is the exact shares
         masses = np.array([float(share) for share in answer.shares]) * problem.total
         return None if point is None else _Solved(masses, point)
     if answer.weights is None:

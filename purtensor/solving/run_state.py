@@ -55,8 +55,7 @@ class Standstill:
             return False
         # jumps come from rounding, whose least value falls by chance: only a gain of a percent is believed
         worst = _NO_BETTER * self.before if self.largest > _JUMPING * self.least else self.before
-        # one rounding an iteration; false in the first window, where the dual is NaN, but nothing reaches `before` =
-        # inf there
+        # one rounding an iteration; false where the dual is still NaN, but there `before` is inf and nothing stands
         grows = dual - self.dual > WINDOW * _UNIT * max(1.0, abs(dual))
         stands = self.least >= worst and not grows
         self.begin, self.least, self.largest, self.before = iteration, float("inf"), 0.0, self.least

@@ -123,8 +123,7 @@ class Judge(Generic[P]):
             line.tv_bound = reached = self.certificate.tv_bound
         tolerance = self.stopping.tolerance
         if reached > tolerance:
-            # 5 % lower at least, or every iteration would ask; half at most, for the bound may fall faster than the
-            # residual
+            # 5 % lower at least, or every iteration would ask; half at most, for the bound may fall faster
             self._awaited = residual_l1 * min(0.95, max(0.5, tolerance / reached))
         return reached <= tolerance
 

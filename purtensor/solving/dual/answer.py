@@ -113,6 +113,7 @@ def answer(
     prepared = prepare(question, costs)
     watch = Watch(max_iterations, max_seconds, tell, refute=refute)
     begin = None if start is None else started(prepared, start)
+    # Newton's steps are quadratic, so rounding costs a step more than any tolerance
     exact = _EXACT if method == "newton" else max(_EXACT, _AHEAD * tolerance)
     run = solve(prepared.problem, watch, start=begin, tolerance=exact, method=method, memory=memory)
     return concluded(question, costs, prepared, run, watch, tolerance, stop_on=stop_on, certificate=certificate)
@@ -139,12 +140,15 @@ def concluded(
             interrupted = True
     scale = math.ldexp(1.0, prepared.exponent)
     found, x = run.point.potentials, run.point.x[: problem.cells]
+    # the certificate's potentials are Newton's next step: nearer, and what the bound is about
     if proof is not None and proof.proved:
         found, x = proof.potentials, proof.cells
     masses = np.zeros(len(question.reference))
     masses[prepared.cells] = x * scale
     potentials = np.concatenate([pull_at_nothing(b, cost) for b, cost in zip(question.blocks, costs, strict=True)])
+    # back from combined and scaled rows: C^T y must be the same on the cells
     potentials[prepared.rows] = prepared.mixing.T @ (found * problem.row_scales)
+    # the limit of potentials that empty their cells
     potentials[prepared.emptying] = -np.inf
     at_bound, held = _bounds(question, prepared, problem.back(found)[: problem.cells])
     sums = question.sums(masses)
@@ -155,6 +159,7 @@ def concluded(
         bound = proof.gap * scale / question.total
         apart = proof.distance * scale
         if question.fixed_total:
+            # distributions of equal totals: half of the L1 distance, and what the totals differ by
             apart = 0.5 * (apart + abs(mass - question.total) + _ROUNDING * question.total)
         tv_bound = min(1.0, apart / mass)
     met = residual <= tolerance and residual_l1 <= _L1_FACTOR * tolerance
@@ -221,6 +226,7 @@ def _bounds(question: Question, prepared: Prepared, z: FloatArray) -> tuple[IntA
     at, held = np.zeros(len(question.reference), dtype=np.int8), np.zeros(len(question.reference))
     lower, upper = np.isfinite(kind.lowest) & (z <= kind.lowest), np.isfinite(kind.highest) & (z >= kind.highest)
     at[prepared.cells] = np.where(upper & (z > kind.lowest), 1, np.where(lower, -1, np.where(upper, 1, 0)))
+    # how far the potentials push beyond the bound, which is the price of that bound
     held[prepared.cells] = z - np.clip(z, kind.lowest, kind.highest)
     return at, held
 
@@ -229,6 +235,7 @@ def _objective(question: Question, costs: list[BlockCosts], masses: FloatArray, 
     every = np.arange(len(question.reference))
     whole = replace(question, distance="kl") if question.distance == "logit" else question
     with np.errstate(divide="ignore", invalid="ignore"):
+        # cells that an upper bound of 0 empties have no logit distance, and pay nothing
         if question.distance == "logit":
             keep = question.upper > 0.0
             kind = cells_of(question, every[keep], 1.0)

@@ -111,19 +111,23 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
     width = widest = np.empty(0)
     if linear is not None:
         anchor = np.clip(0.0 if options.slack is None else options.slack[own], linear.lower, linear.upper)
+        # what a row lacks and has too much at once would cost twice and say nothing
         anchor = problem.netted(anchor)
         width = np.minimum(linear.upper - linear.lower, problem.mass)
         widest = _WIDEST * problem.mass / np.maximum(1.0, linear.cost)
     tolerance, sigma = options.tolerance, options.sigma
+    # early rounds are solved loosely: the anchor moves on anyway
     inner = tolerance if linear is None or options.once or options.sharp else max(tolerance, 1e-2)
     used, rounds, last = 0, 0, np.inf
     while True:
+        # notes/one_dual.md, equation 6: the wider, the nearer to the linear cost, and the worse the equations
         proximal = np.minimum(sigma * width, widest)
         columns = columns.anchored(anchor, proximal)
         point = point_at(problem, columns, potentials, options.softening)
         point, ending, steps = _met(problem, point, inner, options.most_steps - used, options, watch)
         used, potentials = used + steps, point.potentials
         residual = point.residual(problem.mass)
+        # large potentials leave their own rounding in the misses: that is as good as met
         rounded = ending is Ending.STALLED and residual <= _rounding(point)
         if ending is not Ending.CONVERGED and not rounded:
             return Phase(point, ending, residual, rounds)
@@ -140,6 +144,7 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
         if rounds > _MOST_ROUNDS or slow:
             return Phase(point, Ending.LIMIT, residual, rounds)
         last = unrest
+        # tenfold widths make the proximal point method converge faster than linearly
         inner, sigma = max(tolerance, 1e-3 * inner), 10.0 * sigma
 
 
@@ -165,6 +170,7 @@ def _met(
         lowest = min(lowest, residual)
         if residual <= tolerance:
             return point, Ending.CONVERGED, steps
+        # no halving for six steps this near to rounding is a standstill; below its floor two are enough
         steady = since > _STEADY_STEPS and lowest < _rounding(point)
         if not np.isfinite(residual) or steady or (since > 1 and lowest < _floor(point)):
             return point, Ending.STALLED, steps
@@ -176,6 +182,7 @@ def _met(
         if moved is None:
             return point, Ending.STALLED, steps
         point = moved
+        # the potentials of a problem without an answer diverge along a proof of that (notes/one_dual.md, equation 16)
         if watch.refute and not options.softening and problem.refuted_by(point.potentials, point.z):
             watch.end_refuted(point.potentials)
 
@@ -206,6 +213,7 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
         if best is None or gain > best[0]:
             best = gain, step, direction
         left = np.abs(equations.times(direction) - point.missing).max()
+        # a fair step of equations that were really solved: lending more would only blur the direction
         if step > 0.05 and left <= 0.1 * np.abs(point.missing).max():
             break
     if best is None:
@@ -216,6 +224,7 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
 
 def _lent(problem: DualProblem, point: DualPoint) -> FloatArray:
     """Return the curvature that columns at their bounds would have without these."""
+    # entropy's curvature is x itself: a cell at 0 would have nothing to lend
     floor = np.maximum(point.x, 1e-12 * problem.mass)
     floor[problem.cells :] = point.x[problem.cells :]
     return np.where(point.give > 0.0, 0.0, point.columns.give(floor))
@@ -225,14 +234,17 @@ def searched(
     problem: DualProblem, point: DualPoint, direction: FloatArray, softening: float
 ) -> tuple[float, float] | None:
     """Return the gain of the dual and the step of Armijo's rule along a direction, None where it does not rise."""
+    # missing is the gradient of the dual
     slope = float(point.missing @ direction)
     if not (np.isfinite(slope) and slope > 0.0):
         return None
     change = problem.back(direction)
+    # the softening is a quadratic of its own, so its loss is exact
     bend = 0.5 * softening * float(direction @ direction)
     step = 1.0
     while step > _SHORTEST_STEP:
         with np.errstate(over="ignore", invalid="ignore"):
+            # two sums in which nothing cancels (notes/one_dual.md, equation 7), not two values of the dual
             gain = step * slope - point.columns.loss(point.z, step * change, point.x) - bend * step * step
         if gain >= _SUFFICIENT * step * slope:
             return gain, step

@@ -17,6 +17,7 @@ from purtensor.solving.dual.extended import ExtendedSums, LongArray
 from purtensor.solving.dual.problem import DualProblem
 
 Potentials = TypeVar("Potentials", FloatArray, LongArray)
+# times the mass: a slack that gives way so freely takes the whole miss of its row
 _FREELY = 1e20
 _UNIT = float(np.finfo(np.float64).eps)
 _REFINEMENTS = 8
@@ -87,12 +88,14 @@ def certify(problem: DualProblem, point: DualPoint, *, advance: bool = False) ->
 def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCertificate:
     columns, own = problem.columns, slice(0, problem.cells)
     best = DualCertificate(np.inf, np.inf, point.x, point.potentials, point.x[own], np.inf)
+    # the linear cost counts as asked, without the proximal term: a slack is at a bound, or its potential is at its cost
     inside, held = problem.slacks_inside(point.x, point.z)
     potentials = _snapped(problem, point.potentials, inside)
     if problem.columns.linear is not None:  # what is repaired are the masses of the potentials that count
         point = point_at(problem, point.columns, potentials)
     x, give = _put_at_bounds(problem, point, inside, held)
     room = np.minimum(x - columns.lower, columns.upper - x)
+    # Newton's own weights first, then capped by the room to the bounds, so that columns near theirs move less
     for weights in (give, np.minimum(give, np.where(np.isfinite(room), np.maximum(room, 0.0), give))):
         try:
             repaired = _repaired(problem, x, weights, inside)
@@ -102,6 +105,7 @@ def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCerti
             continue
         ways = [potentials]
         if advance:
+            # any potentials prove with the same feasible point: equation 9 of the note holds for every y
             ways.append(_snapped(problem, potentials + repaired.correction, inside))
         for at in ways:
             found = _judged(problem, repaired, problem.back(at), _blur(problem, at), at)
@@ -130,6 +134,7 @@ def _judged(
     blurred = np.abs(cells) * (blur + 2.0 * _UNIT)
     if np.all(np.abs(feasible[own] - cells) <= blurred):  # the response as well as the potentials tell it
         cells, blurred = feasible[own], np.zeros(0)
+    # from what is returned to the feasible point, from there to the answer, and the rounding of what is returned
     moved = float(np.abs(feasible[own] - cells).sum())
     distance = moved + distance_from_gap(kind, gap, feasible[own]) + float(blurred.sum())
     return DualCertificate(gap, distance, feasible, potentials, cells, repaired.left)
@@ -162,6 +167,7 @@ def _with_more_digits(
         if repaired is not None:
             now = _judged(problem, repaired, sums.z, sums.blur, responding.potentials)
             found = now if found is None or now.distance < found.distance else found
+        # solved in doubles, added in extended precision: the refinement keeps the digits that doubles lose
         here = _snapped(problem, here + solve(missing), inside)
     return found
 
@@ -190,6 +196,7 @@ def _snapped(problem: DualProblem, potentials: Potentials, inside: BoolArray) ->
     put[rows[inside]] = (signs * linear.cost)[inside]
     push = signs * put[rows] - linear.cost
     beyond = ((linear.upper == np.inf) & (push > 0.0)) | ((linear.lower == -np.inf) & (push < 0.0))
+    # past the cost of a slack without bound the dual is -inf: nothing would be proved
     put[rows[beyond]] = (signs * linear.cost)[beyond]
     return put
 
@@ -204,6 +211,7 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: 
         moved = x + weights * problem.back(correction)
         missing = problem.targets - problem.times(moved)
         left = _left(problem, moved, missing, _VANISHING * problem.mass)
+        # not halved any more: rounding
         if not left < 0.5 * best:
             break
         found, best = (moved, correction), left
@@ -212,6 +220,7 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: 
         return None
     moved, correction = found
     beyond = np.maximum(columns.lower - moved, moved - columns.upper).max(initial=0.0)
+    # rounding beyond a bound is clipped below, and what rows lack by it is taken up by slacks
     if beyond > 1e-14 * problem.mass:
         return None
     feasible = _taken_up(problem, np.clip(moved, columns.lower, columns.upper), inside)
@@ -245,17 +254,21 @@ def _gap(problem: DualProblem, feasible: FloatArray, z: FloatArray, blur: FloatA
     gap = float(problem.columns.gap(feasible, z).sum())
     response, give = problem.columns.blocks[0].respond(z[: problem.cells])
     moved = np.abs(feasible[: problem.cells] - response)
+    # first order: `blur` times what the cells would move; second order: curvature times its square
     return gap * (1.0 + 8.0 * _UNIT) + float((moved * blur + give * blur * blur).sum())
 
 
 def distance_from_gap(cells: ColumnKind, gap: float, feasible: FloatArray) -> float:
     """Return the largest sum of |feasible - answer| that a gap allows; sharp for each kind of cell."""
     if isinstance(cells, SquareColumns):
+        # h'' is at least 1 / f, then Cauchy-Schwarz
         return float(np.sqrt(2.0 * gap * cells.variance.sum()))
     if isinstance(cells, LogitColumns):
+        # h'' is at least 4 / (a (hi - lo))
         return float(np.sqrt(gap * (cells.rate * cells.width).sum() / 2.0))
     if not isinstance(cells, EntropyColumns):
         return float("inf")
+    # notes/one_dual.md, equations 13 and 14; Pinsker would be wrong, for the two totals need not agree
     divergence = np.float64(gap / float(cells.strength.min(initial=1.0)))
     mass = float(feasible.sum())
     return float(2.0 * divergence / 3.0 + np.sqrt(4.0 * divergence**2 / 9.0 + 2.0 * mass * divergence))

@@ -39,5 +39,6 @@ class ExtendedSums:
             z[matrix.indices[begin:end]] += terms
             sizes[matrix.indices[begin:end]] += abs(terms)
         slacks = problem.slack_signs * potentials[problem.slack_rows]
+        # the rounding of z to a double, and that of the sums in extended precision
         blur = np.finfo(np.float64).eps * (1.0 + abs(z)) + (problem.rows + 2) * _UNIT * sizes
         return cls(np.concatenate([z, slacks]).astype(np.float64), blur.astype(np.float64))

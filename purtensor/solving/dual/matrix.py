@@ -100,6 +100,7 @@ def combined(mixing: sparse.csr_array, coefficients: Coefficients) -> Coefficien
     beside.eliminate_zeros()
     changed = np.flatnonzero(np.diff(beside.indptr))
     if np.isin(beside.indices, changed).any():  # rows that are changed themselves
+        # in place row by row, the later ones would read rows that have changed
         coefficients[changed] = mixing[changed] @ coefficients
         return coefficients
     for row in changed:
@@ -149,7 +150,9 @@ class DenseMatrix:
         step = max(1, _BLOCK // max(rows, 1))
         for begin in range(0, cells, step):
             own = slice(begin, begin + step)
+            # by the roots, so that the product is of a matrix with itself, and half the work
             scaled = np.multiply(self.values[:, own], roots[own])
+            # adds to the upper triangle in place; scaled.T is Fortran's order, so nothing is copied
             total = blas.dsyrk(1.0, scaled.T, trans=1, beta=1.0, c=total, overwrite_c=1)
         upper = np.triu(total)
         full = upper + np.triu(total, 1).T
@@ -198,6 +201,7 @@ class SparseMatrix:
             shape=self.transposed.shape,
         )
         product = self.values @ scaled
+        # small or filled up: dense factors are faster than sparse ones
         if self.shape[0] <= _DENSE_ROWS or product.nnz > _DENSE_SHARE * self.shape[0] ** 2:
             full = product.toarray()
             full[np.diag_indices(self.shape[0])] += diagonal

@@ -84,13 +84,16 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     whole = question.coefficients
     rest = whole if len(cells) == whole.shape[1] else whole[:, cells].tocsr()
     supported = np.diff(rest.indptr) > 0
+    # after the emptying, which may have taken a row its last cell
     _require_support(question, supported | emptying)
     rows = np.flatnonzero(supported & ~emptying)
     mixing, centred, asked = _mixed(question, costs, rows)
+    # by a power of two, which changes no digit
     exponent = math.frexp(question.total)[1]
     unit = math.ldexp(1.0, -exponent)
     for ends in (question.row_lower, question.row_upper):
         scaled_targets(ends[np.isfinite(ends)], exponent)  # refuses those of which the scale leaves nothing
+    # rows as they came: nothing was centred or made independent
     plain = mixing.nnz == len(rows) and bool(np.all(mixing.data == 1.0))
     coefficients = handy(rest if len(rows) == question.rows else rest[rows])
     if not plain:
@@ -103,6 +106,7 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
         variance=asked.variance * unit,
     )
     kind = cells_of(question, cells, unit)
+    # combinations of rows are no sums over codes any more
     matrix = _marginals(question, rows, cells) if plain else None
     problem = dual_problem(kind, asked, question.total * unit, matrix)
     scaled = asked.lower * problem.row_scales, asked.upper * problem.row_scales
@@ -113,6 +117,7 @@ def emptied(question: Question) -> tuple[BoolArray, BoolArray]:
     """Return which cells may have mass, and which rows' targets of 0 empty theirs."""
     keep = question.upper > 0.0
     emptying = np.zeros(question.rows, dtype=bool)
+    # where masses may be negative a target of 0 empties nothing
     if (question.lower < 0.0).any():
         return keep, emptying
     c = question.coefficients
@@ -121,10 +126,12 @@ def emptied(question: Question) -> tuple[BoolArray, BoolArray]:
         kl[question.block(k)] = block.softness is not None and block.softness.penalty == "kl"
     zero_above = (question.hard | kl) & (question.row_upper == 0.0)
     zero_below = question.hard & (question.row_lower == 0.0)
+    # repeated: without the cells just emptied another row may have terms of one sign
     while (zero_above | zero_below).any():
         own = c[:, np.flatnonzero(keep)]
         low = np.asarray(own.min(axis=1).todense()).reshape(-1)
         high = np.asarray(own.max(axis=1).todense()).reshape(-1)
+        # a sum of terms of one sign that must be 0, or at most 0: all of them are
         found = ((zero_above & (low >= 0.0)) | (zero_below & (high <= 0.0))) & ((low != 0.0) | (high != 0.0))
         if not found.any():
             return keep, emptying
@@ -156,6 +163,7 @@ def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple
     ends = np.stack([lower[centring.rows], upper[centring.rows]])
     lower[centring.rows], upper[centring.rows] = centring.exact_differences(ends, question.row_lower)
     for own, whitening in white:
+        # correlated errors are of targets, so one end says all
         lower[own] = upper[own] = whitening @ question.row_upper[own]
     kept = mixing[rows]
     kept = kept[:, rows].tocsr()
@@ -179,6 +187,7 @@ def _combinations(count: int, centring: Centring, white: list[tuple[slice, Float
     mixing.setdiag(1.0)
     through = (sparse.diags_array(centring.means) @ centring.through).tocoo()
     for k, r, value in zip(through.coords[0], through.coords[1], through.data, strict=True):
+        # sum (c - m) q = b - m N (notes/one_dual.md, equation 15)
         mixing[centring.rows[k], r] = -value
     for own, whitening in white:
         mixing[own, own] = whitening

@@ -114,6 +114,7 @@ def build_arrowhead(system: System, slabs: Slabs, independent: BoolArray) -> Arr
     coupling = np.empty(total, dtype=np.int32)
     touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), coupling, coupling_ptr, True)
     fronts = np.diff(local_ptr) + np.diff(coupling_ptr)
+    # the narrowest type: places are read once per profile and step, and memory is what limits the pass
     kind = np.int8 if fronts.max(initial=0) < 128 else np.int16 if fronts.max() < 32768 else np.int32
     places = np.empty((system.profiles, len(inner) + len(slabs.outside)), dtype=kind)
     for j, k in enumerate(inner):

@@ -29,6 +29,7 @@ _SEARCH_ITERATIONS = 60
 """What conjugate gradients typically take for a Newton step."""
 
 
+# coefficients are nanoseconds an operation on one machine; only their ratios matter (notes/newton.md, equation 7)
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Estimated seconds of one solve in each form, and of the exact algebra before it; inf where a form is out."""
@@ -61,6 +62,7 @@ def estimate(system: System, slabs: Slabs | None) -> Cost:
     arrowhead, ranks = float("inf"), 0.0
     if slabs is not None:
         coupling = int(sum(rows[k] for k in slabs.outside))
+        # the first inside constraint is the primary: its rows are a diagonal and cost nothing
         inner = int(sum(rows[k] for k in slabs.inside[1:])) / slabs.count
         reach = min(coupling, profiles * len(slabs.outside) / slabs.count)
         if coupling <= LARGEST_DENSE and inner + reach <= LARGEST_DENSE:
@@ -69,6 +71,7 @@ def estimate(system: System, slabs: Slabs | None) -> Cost:
             unit = 0.6e-9 if len(slabs.inside) == 2 else 1e-9  # small matrices of profiles go eight side by side
             arrowhead = unit * (profiles * pairs + slabs.count * front / 2 + coupling**3 / 30)
             ranks = 1e-9 * (profiles * constraints * 25 + 50 * coupling**2)
+    # the most it can be: every constraint after the first has the total in common with it
     rank = system.rows - len(rows) + 1
     dense = float("inf")
     if rank <= LARGEST_DENSE:
@@ -125,6 +128,7 @@ def _factorize(problem: Problem, cost: Cost, most_seconds: float) -> Hessian | N
     except TooLargeError:
         return None
     slabs = problem.slabs
+    # chosen for this key, the independent rows have as many inside rows as there can be, which the arrowhead needs
     if slabs is not None and independence.key == slabs.key and cost.arrowhead <= cost.dense:
         mask = independence.mask(problem.system.rows)
         return build_bipartite(problem.system, slabs, mask) or build_arrowhead(problem.system, slabs, mask)

@@ -52,6 +52,7 @@ class Iterated:
         if self.ridge.size:
             diagonal += self.ridge
         inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+        # preconditioned to 0, a row never enters a direction, and x stays 0 there
         inverse[self.dependent] = 0.0
         x = np.zeros_like(rhs)
         left = rhs.copy()
@@ -64,6 +65,7 @@ class Iterated:
                 break
             image = self._product(direction)
             bend = inner_product(direction, image)
+            # NaN, or a direction in the null space, where nothing is left to solve
             if not bend > 0.0:
                 break
             step = power / bend

@@ -50,6 +50,7 @@ class Dense:
         def work(lane: int, begin: int, end: int) -> None:
             add_pairs(masses, system.index, system.offsets, self.number, begin, end, parts[lane])
 
+        # in rounds, so that each part is summed in one order whatever the number of threads
         for first in range(0, len(chunks), lanes):
             for_each_chunk(work, chunks[first : first + lanes])
         return np.asarray(added_up(parts))

@@ -21,6 +21,7 @@ def refined_solve(problem: Problem, factored: Factored, masses: FloatArray, righ
     before, exponents = np.inf, np.empty_like(masses)
     for _ in range(_MOST_REFINEMENTS):
         spread(problem.index, problem.offsets, found, exponents)
+        # by passes over the masses: the factorised matrix has roundings of its own
         left = right - row_sums(problem, masses * exponents)
         miss = float(np.abs(left).max(initial=0.0))
         if miss <= goal or not miss < before:

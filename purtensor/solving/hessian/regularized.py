@@ -19,5 +19,6 @@ def even_shares(problem: Problem) -> FloatArray:
     shares = np.full_like(problem.reference, np.inf)
     for k, row in enumerate(problem.index):
         targets = problem.targets[problem.system.block(k)]
+        # the least over its rows, so that the shares of no row sum to more than its target
         np.minimum(shares, (targets / np.maximum(np.bincount(row, minlength=len(targets)), 1))[row], out=shares)
     return shares

@@ -83,9 +83,9 @@ def newton_step(space: NewtonSpace[P, D], warm_up: int, point: P, budget: Budget
         return Step(moved, 0)
     residual = space.residual(point)
     note = "" if memory.noted else space.newton_note
+    # sweeps that are due come before any step: where none gained, the next would not gain either
     if memory.sweeps:
         return _sweep(space, point, memory, budget)
-    # sweeps that were due are made first, whatever a step would gain now
     found = best_step(space, point, residual.l1)
     if found is None and not _is_met_to_rounding(space, residual.l1):
         return _sweep(space, point, replace(memory, sweeps=SWEEPS), budget)

@@ -77,6 +77,7 @@ class ArrayPoints:
         return iterate_at(self.problem, shifted(self.problem, point.potentials.copy(), mass)), True
 
     def try_step(self, point: Iterate, direction: Direction, step: float) -> ArrayTrial:
+        # a direction that does not rise is refused by its slope: the pass over the masses is spared
         loss = largest = math.nan
         if np.isfinite(direction.slope) and direction.slope > 0.0:
             loss, largest = bent(self.problem, point.masses, direction.potentials, step)

@@ -38,8 +38,10 @@ def exact_misses(problem: Problem, masses: FloatArray, moves: FloatArray) -> tup
             add_misses(masses, moves, problem.index[k], high[block], low[block], size[block], count[block])
 
     constraints = len(problem.index)
+    # by constraint, not by profile: each row is summed by one thread, in one order
     for_each_chunk(work, chunks_of(constraints, 1 if len(masses) >= SMALLEST_IN_CHUNKS else constraints))
     missed = high + low
+    # `size` is of low parts and moves only, so the error is in twice the digits
     return missed, UNIT * (2.1 * count * size + 2.0 * np.abs(missed))
 
 
@@ -50,6 +52,7 @@ def proof_sums(
     (masses, own), total, chunks = point, problem.total, profile_chunks(problem)
     sizes, weights = np.abs(potentials), np.abs(own)
     moved = float(moves.sum())  # the exact total is that of the targets less this
+    # the change of the total is no distance: p is compared when scaled by it
     away = -moved / float(masses.sum())
     found = np.empty((len(chunks), 6))
 
@@ -61,6 +64,7 @@ def proof_sums(
     for_each_chunk(work, chunks)
     upper, gap, distance, left = (float(one) * UPWARD / total for one in added_up(found)[:4])
     gap += _underflowed(problem, masses, potentials) / total
+    # half of the L1 distance; `left` counts twice, in the cells and by what it adds to the total
     distance = 0.5 * (distance + 2.0 * left + 2.0**-40 * (distance + abs(moved) / total))
     beside = 0.0 if problem.face_rounding is None else problem.face_rounding.mass / total * UPWARD
     full = beside == 0.0 and bool(masses.all())
@@ -77,4 +81,5 @@ def _underflowed(problem: Problem, masses: FloatArray, potentials: FloatArray) -
     for k, index in enumerate(problem.index):
         tilt += potentials[problem.system.block(k)][index[lost]]
     with np.errstate(over="ignore", under="ignore"):
+        # e^-744 is just above 2^-1074, the least that float64 holds
         return float(np.exp(tilt - 744.0).sum()) * UPWARD

@@ -36,6 +36,7 @@ class ArrayRowSpace(ArrayPoints):
         point = iterate_at(self.problem, potentials.copy())
         ratio = self.total / self.mass(point)
         point.potentials[self.first_rows] += np.log(ratio)
+        # scaled rather than made anew, which would cost an exp for each profile
         point.masses *= ratio
         return point
 

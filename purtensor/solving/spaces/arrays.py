@@ -74,10 +74,12 @@ class ArraySpace(ArrayPoints):
         return hessian_of(self.problem).note
 
     def sweep(self, point: Iterate, order: tuple[int, ...] | None, budget: Budget) -> Step[Iterate]:
+        # without memory: it is Newton's here, which the sweeps could not read
         step = IPF(order).step(self.problem, point.with_memory(None), budget, prepare=False)
         return step.at(iterate_at(self.problem, step.iterate.potentials))
 
     def warm_up(self, point: Iterate, order: tuple[int, ...] | None, sweeps: int) -> tuple[Iterate, int]:
+        # all sweeps at once, for in memory nothing is kept between them
         moved = IPF(order).sweep(self.problem, point.with_memory(None), sweeps)
         return iterate_at(self.problem, moved.potentials), sweeps
 
@@ -98,12 +100,14 @@ class ArraySpace(ArrayPoints):
 
     def sums(self, point: Iterate, change: ArrayChange) -> Sums | None:
         if self._basis is None:
+            # small problems may need whole numbers (`exact_change`), which take a searched basis
             large = self.problem.index.size > MOST_ENTRIES
             self._basis = product_basis(self.problem) if large else None
         if isinstance(self._basis, ProductBasis):
             found = self._sums_on(self._basis, point, change)
             if found.feasible:
                 return found
+            # stars and rectangles proved nothing: heavy profiles are searched for instead
             self._basis = None
         if self._basis is None:
             self._basis = heaviest_basis(self.problem, point.masses)
@@ -114,6 +118,7 @@ class ArraySpace(ArrayPoints):
         most = NEGLIGIBLE * self.total
         met, rest = self.meet(basis, change)
         found = self._proof(point, met.moves, met.potentials, rest)
+        # whole numbers meet the targets as they are, which on a face known to rounding only are not those of q
         certain = self.problem.face_rounding is None
         if isinstance(basis, Basis) and certain and not found.feasible and met.left <= most:
             exact = exact_change(self.problem, basis, point.masses, met.moves)
@@ -135,13 +140,16 @@ class ArraySpace(ArrayPoints):
         most = NEGLIGIBLE * self.total
         met, rest = change, basis.sizes(np.abs(change.missed) + change.unsure)
         for _ in range(_MOST_ROUTED):
+            # then even the bound on what the basis adds is no part of the result
             if _is_little(rest, change) and met.left <= most:
                 break
             moves = basis.change(met.missed)
             moves += met.moves
+            # never below -p: a mass of p^ may come to 0, but not below
             routed = replace(met, moves=np.maximum(moves, -met.masses, out=moves))
             self._measure(routed)
             left = basis.sizes(np.abs(routed.missed) + routed.unsure)
+            # routed misses are rounded, too: more rounds help only while the rest falls
             if not left.sum() < rest.sum():
                 break
             met, rest = routed, left
@@ -160,6 +168,7 @@ class ArraySpace(ArrayPoints):
         problem, system = self.problem, self.problem.system
         change.missed, change.unsure = exact_misses(problem, change.masses, change.moves)
         if problem.face_rounding is not None:
+            # notes/certificate.md, equation 11
             change.unsure += problem.face_rounding.rows
         sizes = np.abs(change.missed)
         change.left = max(float(sizes[system.block(k)].sum()) for k in range(self.constraints))

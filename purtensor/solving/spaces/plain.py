@@ -110,6 +110,7 @@ class PlainSpace:
         """Return what solves C diag(weights) C^T x = rhs on independent rows, x being 0 on the others."""
         kept, coefficients = self._independent_coefficients()
         matrix = ((coefficients * weights) @ coefficients.T).toarray()
+        # a unit diagonal takes out the range of the masses, so that one ridge fits all
         scale = 1.0 / np.sqrt(np.diag(matrix))
         factor = scipy.linalg.cho_factor(matrix * scale * scale[:, None] + _RIDGE * np.eye(len(scale)))
 
@@ -166,6 +167,7 @@ class PlainSpace:
         while len(records) < budget.iterations:
             before, point = potentials, self._sweep_once(potentials, order)
             potentials, residual = point.potentials, self.residual(point)
+            # after a step the total is that of the targets, so the dual gains its linear part alone
             gain = float(self.problem.targets @ (potentials - before)) / self.total
             records.append(Record(len(records) + 1, residual.largest, residual.l1, gain, self.dual(point)))
             if residual.largest <= budget.residual and residual.l1 <= budget.residual_l1:
@@ -213,10 +215,12 @@ class PlainSpace:
         rest = basis.sizes(np.abs(change.missed) * (1.0 + 2.0**-50))
         own = self.on_profiles(np.abs(point.potentials))
         rounding = 2.0**-53 * (5.0 + (self.constraints - 1) * own)
+        # phi and the gap are convex: their largest value lies at an end of what e may be
         v, ends = self.on_profiles(change.potentials), [np.maximum((c - rest) / p, -1.0), (c + rest) / p]
         with np.errstate(divide="ignore"):  # where a profile is emptied
             divergence = p @ np.max([relative_excess(w) for w in ends], axis=0)
             gap = p @ np.max([gap_terms(w, v, rounding) for w in ends], axis=0)
+        # the change of the total is no distance: p is compared when scaled by it
         distance = 0.5 * float(np.abs(c - c.sum() / p.sum() * p).sum()) + float(rest.sum())
         feasible = bool((p + c >= rest).all()) and change.left <= NEGLIGIBLE * self.total
         upward = (1.0 + 1e-8) / self.total
@@ -231,6 +235,7 @@ class PlainSpace:
         )
 
     def _changed(self, point: PlainPoint, found: FloatArray, solve: Callable[[FloatArray], FloatArray]) -> PlainChange:
+        # never below -p: a mass of p^ may come to 0, but not below
         targets, moves = self.problem.targets, np.maximum(point.masses * self.on_profiles(found), -point.masses)
         missed = self._misses_rounded_once(point.masses, moves)
         uneven = math.sqrt((missed**2 / np.maximum(targets, np.abs(missed))).sum())
@@ -239,6 +244,7 @@ class PlainSpace:
 
     def _misses_rounded_once(self, masses: FloatArray, moves: FloatArray) -> FloatArray:
         """Return b - C (masses + moves), each sum rounded once."""
+        # fsum rounds once, where numpy's sums would lose what is to be measured
         terms = [[target] for target in self.problem.targets.tolist()]
         for k, row in enumerate(self.problem.index):
             for r, mass, move in zip(

@@ -85,6 +85,7 @@ class ProductSpace:
         if isinstance(solver, IPF):
             return solver.step(self.product.sizes, point, budget)
         step, reason = solver.sweep(self.product.sizes, point, budget)
+        # Newton's method needs rows and an order of profiles: only the general form has them
         if reason is not None:
             raise NotOfProduct
         return step
@@ -93,6 +94,7 @@ class ProductSpace:
         if self.found is not None:
             return self.found.residual
         theta = self.sweeps.state.theta
+        # before the first sweep all factors are 1: theta lends the scale for as long as it is measured
         if self.sweeps.done == 0:
             theta[:] = self._scale
         measured = self.sweeps.measured(False)
@@ -119,7 +121,9 @@ class ProductSpace:
         """Write the masses in the place of the base: no sweep can follow."""
         if self.sweeps.done == 0:
             self.sweeps.state.u[0] = self._scale
+        # destroys the base: the table is as large as memory allows, and a copy would double it
         self.found = found = self._written()
+        # sweeps keep the total to rounding; where they have not, scaling is left to the general form
         if away_from_total(float(found.table.sum()), self.total):
             raise NotOfProduct
         return point, False
@@ -169,6 +173,7 @@ class ProductSpace:
     def divergence(self) -> float:
         """Return the divergence from the reference: the sum of the potentials times the row sums of the masses."""
         found, state, now = self._ended(), self.sweeps.state, self.sweeps.now
+        # the row sums of the masses in the place of the targets, for the kernel that sums targets times potentials
         weights = self.sweeps.crossing.layout._replace(targets_a=found.of_a, targets_b=found.of_b)
         linear = self.sweeps.sum_rows(lambda begin, end: linear_of_blocks(weights, state, now, begin, end))
         if self.product.of_cells is not None:
@@ -205,6 +210,7 @@ class ProductSpace:
             if missed <= enough * total or (missed > 0.5 * before and missed <= NEGLIGIBLE * total):
                 break
             if n == _PLAIN:  # the rate of plain sweeps says how far to go beyond them (notes/ipf.md)
+                # Young's factor (notes/rates.md, equation 5); at most 1.82, for three sweeps tell little
                 relaxation = 2.0 / (1.0 + math.sqrt(max(0.01, 1.0 - missed / before)))
             before = missed
         return self._proved(tilts, tilts_a, tilts_b)
@@ -241,6 +247,7 @@ class ProductSpace:
         The basis is stars in the slabs, as in `purtensor.solving.product_basis`, and rectangles in the heaviest.
         """
         found, layout, chunks = self._ended(), self.sweeps.crossing.layout, self.sweeps.crossing.chunks
+        # the heaviest slab: its cells take the misses of all rectangles and have to stay positive
         closing = int(found.of_a.sum(axis=1).argmax())
         parts, out = np.empty((2, len(chunks) + 1, *tilts.shape)), np.empty((len(chunks) + 1, 8))
 
@@ -271,6 +278,7 @@ class ProductSpace:
             float(out[:, 0].max()),
             *(float(one) for one in added_up(out)[1:6] / self.total * UPWARD),
         )
+        # the proof's series holds for small tilts only, and no mass may have vanished
         if not (largest < SERIES and found.lowest > EMPTIED_SHARE * self._scale and left <= NEGLIGIBLE * self.total):
             return UNPROVED
         distance = 0.5 * (size + abs(moved) + 1e-8 * size + 2.0 * rest)
@@ -282,9 +290,11 @@ class ProductSpace:
         if self.product.of_cells is None:
             return extra, 0.0
         chunks = self.sweeps.crossing.chunks
+        # as many additions as a cell's sum went through: within a round, over rounds, over chunks and lanes
         additions = ROUND + max(end - begin for begin, end in chunks) // ROUND + len(chunks) + WIDTH + 6
         gaps = np.abs(self.product.of_cells - sums)
         extra += (gaps + additions * UNIT * (self.product.of_cells + sums) + rests) * UPWARD
+        # the first row and the last column are the star: they balance what the other cells take
         extra[0], extra[:, -1] = 0.0, 0.0
         extra[0] = extra.sum(axis=0)
         extra[:, -1] = extra.sum(axis=1)  # the corner as well: all that is in the rows and columns
