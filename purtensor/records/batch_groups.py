@@ -57,15 +57,18 @@ class Column:
         known = np.full(len(labels) + 1, -1, dtype=np.int64)  # the last is what -1 finds
         fresh: list[int] = []
         for k, value in enumerate(_plain(labels).to_pylist()):
+            # only NaN differs from itself
             if value is None or value != value:
                 continue
             code = self._code_of.setdefault(value, len(self._code_of))
+            # the next code has just been given out: the value is new
             if code == len(self.first_rows) + len(fresh):
                 fresh.append(k)
             known[k] = code
         if fresh:
             self.values.append(labels.take(pa.array(fresh)))
             first = np.full(len(labels) + 1, -1, dtype=np.int64)
+            # backwards, so that of several rows the first stays
             first[indices[::-1]] = np.arange(len(indices) - 1, -1, -1)
             self.first_rows += [row + int(first[k]) for k in fresh]
         codes = known[indices]
@@ -185,6 +188,7 @@ def sum_masses(masses: FloatArray, group: IntArray, count: int) -> FloatArray:
     """
     with np.errstate(over="ignore"):  # the sums of profiles are refused below
         total = float(masses.sum())
+    # whole numbers that sum to less than 2^53 add up exactly in any order
     if total < LARGEST_EXACT_INTEGER and np.array_equal(masses, np.floor(masses)):
         return np.bincount(group, masses, count).astype(np.float64)
     with engine(plain=True):

@@ -209,6 +209,7 @@ def open_records(
         tuple(checked_names(schema.names, one)) for schema, one in zip(stored, paths[: len(stored)], strict=True)
     ]
     for one, header in zip(paths, headers, strict=True):
+        # text is read by position, the other kinds by name
         if set(header) != set(headers[0]) or (kind == ".csv" and header != headers[0]):
             raise FileFormatError(f"{one} has the columns {list(header)}, {paths[0]} has {list(headers[0])}")
     ordered = {one.name for schema in stored for one in schema if pa.types.is_dictionary(one.type)}
@@ -241,6 +242,7 @@ def _files(paths: Sequence[str]) -> list[Path]:
             files += _files_in(Path(path))
             continue
         found = [path] if os.path.exists(path) else sorted(glob.glob(path))
+        # a pattern without matches is refused as the file that it would name
         for file in found or [path]:
             require_file(file, f"a file of records ({KINDS})")
         files += map(Path, found)
@@ -286,5 +288,6 @@ def _piped(source: BinaryIO) -> Path:
     with path.open("wb") as file:
         shutil.copyfileobj(source, file)
     with path.open("rb") as file:
+        # the first bytes of Parquet's and of Arrow's (ARROW1) files
         ending = {b"PAR1": ".parquet", b"ARRO": ".feather"}.get(file.read(4), ".csv")
     return path.rename(path.with_suffix(ending))

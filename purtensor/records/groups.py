@@ -82,6 +82,7 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
             factor = _text_factor(column, name, files.options)
         else:
             factor = _typed_factor(column, name, ordered=name in files.ordered)
+        # code -1, a missing value, reads the -1 at the end
         own = np.append(factor.codes, -1)[codes]
         factors[name] = Factor(own, factor.categories)
         absent = int(groups.counts[own < 0].sum())
@@ -204,6 +205,7 @@ def group_lazily(lazy: nw.LazyFrame[Any], names: Sequence[str], weights: str | N
         counted += [*_sums(nw.col(weight), whole=whole), nw.col(weight).is_null().sum().alias(_ABSENT)]
     keys = [called.get(name, name) for name in names]
     grouped = lazy.group_by(*keys).agg(*counted)
+    # polars' other engine would load all records at once
     engine: dict[str, Any] = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
     with reading("what holds the records"):
         frame = grouped.collect(**engine)

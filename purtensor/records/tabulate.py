@@ -178,6 +178,7 @@ def _warn_of_suspects(
         spelled = [repr(label) for label in labels if isinstance(label, str) and label.strip() in SPELLINGS]
         if spelled:
             told = f"column {name!r} has the category {listed(spelled)}, which other programs write for missing values"
+            # 3: the line that called tabulate
             warnings.warn(f"{told}; replace it by None if it is missing", SuspiciousColumnWarning, stacklevel=3)
     for name, factor in factors.items() if attributes is None else ():
         found = None if name in bins else suspect(name, factor.categories, int(rows))
@@ -244,6 +245,7 @@ def _attribute_names(known: tuple[str, ...], attributes: Attributes | None, weig
     for name in names if weight is None else (*names, weight):
         if name not in known:
             raise UnknownAttributeError.among(name, known, "this set of records")
+        # the name alone: labels are checked once they are known
         check_attribute(name, pd.Index([]))
     if weight is not None and weight in names:
         raise InvalidOptionError(f"column {weight!r} is named both as an attribute and as the weights")
@@ -265,6 +267,7 @@ def _masses(weights: nw.Series[Any], rows: int) -> FloatArray:
     values = np.asarray(weights.to_numpy())
     if isinstance(weights.dtype, nw.Categorical | nw.Enum):
         raise InvalidTableError("weights must be numbers, one per record, got a categorical")
+    # numpy's kinds of objects and text, T since numpy 2
     if values.dtype.kind in "OUST":
         values = _as_numbers(values, fail)
     return as_masses(values, fail)
@@ -280,6 +283,7 @@ def _as_numbers(values: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) 
     except (TypeError, ValueError, OverflowError):
         raise InvalidTableError("weights must be numbers that float64 can hold, one per record") from None
     for row, value in enumerate(numbers):
+        # Python compares its integers, Decimals and Fractions exactly
         if _is_whole(value) and int(found[row]) != value:
             fail(row, f"has {value}, an integer that float64 cannot represent exactly")
     return found

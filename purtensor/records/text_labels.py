@@ -126,6 +126,7 @@ def _coded(column: pa.ChunkedArray) -> tuple[list[str], IntArray]:
 
 
 def _text_column(texts: list[str], codes: IntArray, options: TextOptions) -> pd.Series[Any]:
+    # one entry more than texts in all that follows: code -1, an empty cell, reads it
     absent = np.array([*missing_among(texts, options), True])
     present = [text for text, missing in zip(texts, absent[:-1], strict=True) if not missing]
     place = np.full(len(texts) + 1, -1, dtype=np.int64)
@@ -141,6 +142,7 @@ def _text_column(texts: list[str], codes: IntArray, options: TextOptions) -> pd.
     values: pd.Series[Any] = pd.Series(labels.take(np.maximum(taken, 0)))
     if not (taken < 0).any():
         return values
+    # numpy's integers have no missing value, and its floats round beyond 2^53
     kind: Any = "Int64" if labels.dtype.kind in "iu" else object
     return values.astype(kind).mask(pd.Series(taken < 0), None)
 

@@ -154,6 +154,7 @@ def profile_rows(records: Any, coded: CodedTable, *, missing: str = "raise") -> 
                 code="missing-values",
                 where=name,
             )
+        # code -1, a missing value, reads the -1 at the end
         onto = np.append(category_map(factor.categories, categories), -1)
         own = onto[factor.codes]
         if missing == "category" and absent.any():
@@ -221,6 +222,7 @@ def _ratios(coded: CodedTable, rows: IntArray, design: FloatArray) -> tuple[Floa
         raise InvalidTableError("all weights are 0: at least one must be positive")
     ratio = np.zeros(len(rows))
     with np.errstate(divide="ignore", invalid="ignore"):
+        # profiles without records are divided by 0 and left out
         by_profile = np.where(sums > 0, coded.values / coded.total * whole / sums, 0.0)
     ratio[inside] = by_profile[rows[inside]]
     return ratio, whole
