@@ -66,6 +66,7 @@ def best_assignment(masses: FloatArray, gains: FloatArray, rates: FloatArray) ->
     shares = flow.moved / flow.moved.sum(axis=1, keepdims=True)
     gain = float((flow.masses[:, None] * shares * gains).sum())
     prices = _prices(flow.moved, gains)
+    # notes/fair_decisions.md, equation 4
     bound = float(flow.masses @ (gains + prices).max(axis=1) - wanted @ prices)
     return Assignment(shares, gain, max(0.0, bound - gain))
 
@@ -92,6 +93,7 @@ class _Flow:
     @classmethod
     def start(cls, masses: FloatArray, gains: FloatArray) -> _Flow:
         profiles, categories = gains.shape
+        # ties fall at random, but the same way in every run; the preferences are too small to cost anything
         preferences = np.random.default_rng(0).random(gains.shape) * _TIES
         flow = cls(masses, gains + preferences, np.zeros(gains.shape))
         first = flow.gains.argmax(axis=1)
@@ -100,6 +102,7 @@ class _Flow:
             members = np.flatnonzero(first == one)
             for other in range(categories):
                 losses = flow.gains[members, one] - flow.gains[members, other]
+                # a sorted list is a heap
                 flow.heaps[one, other] = sorted(zip(losses.tolist(), members.tolist(), strict=True))
         return flow
 
@@ -127,6 +130,7 @@ class _Flow:
         losses = {pair: top[0] for pair in self.heaps if (top := self._top(pair)) is not None}
         distance = np.where(surplus > _ROUNDING, 0.0, np.inf)
         before: list[int | None] = [None] * categories
+        # Bellman and Ford, since what moves back has a negative loss
         for _ in range(categories - 1):
             for (one, other), loss in losses.items():
                 if distance[one] + loss < distance[other] - _TIES * 1e-3:  # not for rounding alone, which would circle
@@ -170,6 +174,7 @@ def _prices(moved: FloatArray, gains: FloatArray) -> FloatArray:
         there: IntArray = np.flatnonzero(moved[:, one] > 0)
         apart[one] = (gains[there, one][:, None] - gains[there]).min(axis=0) if len(there) else np.inf
     prices = np.zeros(categories)
+    # Bellman and Ford: the prices are the shortest distances between categories
     for _ in range(categories):
         prices = np.minimum(prices, (prices[:, None] + apart).min(axis=0))
     return prices

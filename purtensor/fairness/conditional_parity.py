@@ -90,8 +90,10 @@ def _pairs(coded: CodedTable, roles: Roles, given: tuple[str, ...]) -> _Strata:
     first = np.cumsum(per_stratum) - per_stratum
     times = per_stratum[t_of_s]
     s = np.repeat(np.arange(len(of_s)), times)
+    # 0, 1, 2, ... anew for each s, over the responses of its stratum
     within = np.arange(len(s)) - np.repeat(np.cumsum(times) - times, times)
     y = order[first[t_of_s[s]] + within]
+    # lexsort takes the last key first: response, then protected attributes and stratum
     in_order = np.lexsort([*(column[s] for column in st[::-1]), yt[0][y]])
     y, s = y[in_order], s[in_order]
     domain = coded.domain.select((roles.response, *roles.protected, *given))
@@ -121,6 +123,7 @@ def _squares(group: IntArray) -> tuple[IntArray, IntArray]:
     first = np.cumsum(counts) - counts
     times = counts[group]
     left = np.repeat(np.arange(len(group)), times)
+    # 0, 1, 2, ... anew for each left side
     within = np.arange(len(left)) - np.repeat(np.cumsum(times) - times, times)
     return left, order[first[group[left]] + within]
 

@@ -30,6 +30,7 @@ from purtensor.solving.termination import Termination
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# of violations, the total being 1
 _ROUNDING = 1e-11
 
 _MEANINGS = {
@@ -161,6 +162,7 @@ def _points(
 
     After Ctrl-C those that were done, and what is to be said about it.
     """
+    # 1.0 stands in for the strengths that Slacks tries
     labelled = relaxed_question(f, conditions, (0,), "l1", 1.0)
     slacks = Slacks(labelled.question, 0)
     last = _last_point(f, conditions, roles)
@@ -169,6 +171,7 @@ def _points(
     order = sorted(set(asked.tolist()), reverse=True)
     try:
         for slack in order:
+            # f itself keeps to this slack
             if slack >= own:
                 found[slack] = _Point(0.0, own, 0.0, 0.0, pairs_of(f, roles))
             elif slack < last.reached - _ROUNDING:

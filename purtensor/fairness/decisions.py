@@ -128,6 +128,7 @@ def decide(
     rates = marginal_rates(q, response) if rate is None else stated_rates(rate, coded.domain, response)
     shares, gap = shares_by(rule, probabilities, masses, group, rates)
     table = _joint_table(coded, (response, *names), profiles, shares * masses[:, None])
+    # notes/fair_decisions.md, equation 2
     return Decisions(rule, table, float(masses @ (shares * probabilities).sum(axis=1) / masses.sum()), gap)
 
 
@@ -154,9 +155,11 @@ def shares_by(
     gaps = []
     for one in range(int(group.max()) + 1):
         rows = np.flatnonzero(group == one)
+        # with the rates fixed (notes/fair_decisions.md, equation 3) every group is a problem of its own
         best = best_assignment(masses[rows], probabilities[rows], rates)
         shares[rows] = best.shares
         gaps.append(best.gap)
+    # the accuracy is a mean over the groups: the largest gap bounds its gap
     return shares, max(gaps)
 
 

@@ -162,6 +162,7 @@ def _conditionals(
     where = {profile: i for i, profile in enumerate(zip(*(column.tolist() for column in s), strict=True))}
     columns = [where[profile] for profile in zip(*(column.tolist() for column in pair_s), strict=True)]
     table = np.zeros((len(y), len(of_s)))
+    # marginals are in category order, so that y ascends
     table[np.searchsorted(y, pair_y), columns] = masses
     return table / of_s
 
@@ -169,6 +170,7 @@ def _conditionals(
 def _ratio(conditional: FloatArray, reference: FloatArray) -> FloatArray:
     undefined = reference == 0
     if undefined.any():
+        # stacklevel 4: the line that called disparity_ratio
         warnings.warn(
             f"p(y | s0) is 0 for {int(undefined.sum())} of {len(reference)} responses, so their disparity ratio is "
             "NaN; "

@@ -28,7 +28,9 @@ def uniforms(names: Iterable[Hashable], seed: int) -> FloatArray:
     times: Counter[str] = Counter()
     found = []
     for name in map(str, names):
+        # not hash(), which Python salts anew in every process
         digest = hashlib.blake2b(f"{seed}/{times[name]}/{name}".encode(errors="surrogatepass"), digest_size=8).digest()
+        # 53 of 64 bits, the digits of float64
         found.append(int.from_bytes(digest) >> 11)
         times[name] += 1
     return np.array(found, dtype=np.float64) * _FINEST
@@ -50,5 +52,6 @@ def draw_categories(probabilities: FloatArray, numbers: FloatArray) -> IntArray:
     [1, 0]
     """
     cumulated = probabilities.cumsum(axis=1)
+    # exactly 1 at the end: no number falls behind the last category
     cumulated /= cumulated[:, -1:]
     return np.asarray((cumulated <= numbers[:, None]).sum(axis=1))

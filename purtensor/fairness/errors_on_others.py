@@ -115,11 +115,13 @@ def _error(errors: StandardErrors, one: Predicted, other: Predicted, ratio: bool
     if not ratio:
         gradient, variance = one.gradient - other.gradient, one.variance + other.variance
     elif other.value > 0:
+        # d(a / b) = (da - a / b db) / b
         share = one.value / other.value
         gradient = (one.gradient - share * other.gradient) / other.value
         variance = (one.variance + share**2 * other.variance) / other.value**2
     else:
         return float("nan")
+    # from derivatives by q to those by the data (notes/standard_errors.md, equations 5 and 6)
     derivative = errors.influence.of(gradient)
     return float(np.sqrt(max(0.0, errors.influence.covariance(derivative, derivative, errors.size)) + variance))
 

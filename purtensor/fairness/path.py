@@ -114,6 +114,7 @@ def strength_path(
         for strength in order:
             reference = uniform(f) if math.isinf(strength) else regularize(counts, strength, response=response)
             with interrupting():
+                # the targets stay, so that the last factors are a good start
                 last = project(reference, constraints, start=last)
             found[strength] = _measured(last, f, strength, roles), pairs_of(last.table, roles)
     except KeyboardInterrupt:

@@ -83,6 +83,7 @@ def predict(
 
 def _predicted(q: Table, test: Table, response: str, unseen: str, responses: Table | None = None) -> Table:
     """Return the prediction of tables in memory; `responses` is q(y) where q is a part of the whole."""
+    # a share of a q on disk may be without mass
     model, population = encode(q, allow_empty=True), encode(test)
     predictors = _predictors(model.domain, population.domain, response)
     pairing = _paired(model, population, predictors)

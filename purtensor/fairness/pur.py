@@ -190,6 +190,7 @@ def _parity(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
     total = exact_sum(of_y if coded.is_product else coded.values)  # the sums of a product are right to the last bits
     scale = math.frexp(total)[1]  # a power of two: counts give whole products, and huge masses do not overflow
     target = np.outer(np.ldexp(of_y, -scale), of_s).reshape(-1) / math.ldexp(total, -scale)
+    # the groups are those whose shares between(rate=...) is about
     return Marginal(like(coded.template, domain, codes, target, name="parity"), groups=roles.protected)
 
 

@@ -18,6 +18,7 @@ _MET = 1e-13
 """So many nats may be lost by the rest of a slack."""
 
 _MOST_TRIALS = 60
+# strengths from e^-30 to e^30 nats are tried
 _LARGEST_LOGARITHM = 30.0
 _FIRST_WIDTH = 1.0
 _NARROWEST = 1e-15
@@ -106,6 +107,7 @@ class Slacks:
         they leave the bracket, or the excess does not halve, it is cut in half.
         """
         known = {at: self._excess(at, slack) for at in self._tried}
+        # the misses fall as the strength grows: an excess calls for a larger one
         low = max((at for at, excess in known.items() if excess > 0.0), default=-_LARGEST_LOGARITHM)
         high = min((at for at, excess in known.items() if excess <= 0.0), default=_LARGEST_LOGARITHM)
         here = min(known, key=lambda at: abs(known[at]), default=0.0)
@@ -132,4 +134,5 @@ def _newton(found: AtStrength, excess: float) -> float:
 
 def _is_used_up(excess: float, strength: float) -> bool:
     """Return whether the misses are the slack, or so near to it that the rest is worth nothing."""
+    # strength is the slope of the divergence over the slack: strength * excess is what the rest is worth
     return abs(excess) <= _TOLERANCE and abs(excess) * max(1.0 if excess > 0.0 else 0.0, strength) <= _MET

@@ -130,6 +130,7 @@ def smooth(
     rows = []
     for order, strength in candidates:
         losses = [_loss(counts - part, part, roles, conditions, order, strength) for part in divided]
+        # as if folds were independent; they share their learning sets, so that this is a rough guide
         error = float(np.std(losses, ddof=1) / np.sqrt(folds)) if np.isfinite(losses).all() else np.inf
         rows.append((order, strength, float(np.mean(losses)), error))
     told = pd.DataFrame(rows, columns=["order", "strength", "log_loss", "standard_error"]).astype({"order": "Int64"})
@@ -148,6 +149,7 @@ def smoothed(counts: Table, roles: Roles, order: int | None, strength: float) ->
     predictors = (*roles.protected, *roles.unprotected)
     if order is not None and order < len(predictors):
         scopes = [predictors, *((roles.response, *some) for some in combinations(predictors, order))]
+        # from the uniform start this is the log-linear model; with the joint of predictors only y is modelled
         g = project(uniform(g), marginals_of(g, scopes), tolerance=_TOLERANCE, certificate=False).table
     return predict(g, empirical(counts), response=roles.response)
 
@@ -171,6 +173,7 @@ def _divided(counts: Table, folds: int, seed: int) -> list[Table]:
     rng = np.random.default_rng(seed)
     parts, left = [], counts
     for number in range(folds, 1, -1):
+        # an equal share of those who are left: sizes differ by one at most
         part = sample_without_replacement(left, int(left.sum()) // number, seed=rng)
         parts.append(part)
         left = left - part
