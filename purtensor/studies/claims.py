@@ -117,6 +117,7 @@ class Means:
     def finding(self, tolerance: float) -> Finding:
         """Return whether these are parity, judged by significance and by size."""
         size, doubt = np.abs(self.off), self.width * self.error
+        # beyond the tolerance even if all its doubt were in favour
         if (size - doubt > tolerance).any():
             return Finding.FAILS
         if not (size + doubt <= tolerance).all():  # NaN: a pair without a number
@@ -139,6 +140,7 @@ class Means:
         room = np.abs(tolerance - np.abs(self.off))
         if not (self.averaged and np.isfinite(self.error).all()) or (room == 0).any():
             return None
+        # the doubt falls with the root of the number of sets, and must fit into the room
         return math.ceil(self.sets * max(1.0, float(((self.width * self.error) / room).max())) ** 2)
 
     def told(self) -> str:
@@ -173,6 +175,7 @@ def tolerance_of(off_data: FloatArray) -> float:
     >>> tolerance_of(np.array([0.2, -0.1, 0.3]))
     0.02
     """
+    # rounded, as 0.1 * 0.2 is not 0.02 in float64
     return round(SHARE_THAT_MATTERS * float(np.mean(np.abs(off_data))), 12)
 
 
@@ -211,6 +214,7 @@ def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
     error = float(np.std(difference, ddof=1)) / np.sqrt(len(difference))
     return judged(
         "The utility-based generalisation error of PUR is close to that of the data's own classifier",
+        # one-sided: predicting better than f is no failure
         is_borne_out=bool(mean <= spread),
         evidence=f"mean {errors.mean():.3e} nats against {of_data:.3e} nats of f: {100 * mean / of_data:+.1f} %, a "
         f"difference of {mean:.1e} nats (standard error {error:.0e}); the error of f has a standard deviation of "

@@ -169,6 +169,7 @@ def study_rate(
 def _at_value(option: str, problem: str, max_sweeps: int, value: float) -> pd.DataFrame:
     """Return the lines of one value."""
     posed = variant(problem, **{option: value})
+    # without pseudo-counts only profiles with a record are left
     observed = variant(problem, **{option: value, "strength": 0.0}).profiles
     counts = [sweeps_to(posed, tolerance, max_sweeps) for tolerance in TOLERANCES]
     return _lines(counts, posed.profiles, 1.0 - observed / posed.profiles, **_slowness(posed))

@@ -126,6 +126,7 @@ class Simulation:
             if verdict is Verdict.INFEASIBLE:
                 return None, {"ending": ENDINGS.index(INFEASIBLE), "verdict": doubt.number, **_NOTHING}
             if verdict is Verdict.BOUNDARY:
+                # these zeros are proved, and on the other profiles there is a positive solution for Newton's method
                 kept = ~doubt.decided.zeros
                 cells = cells[kept]
                 outcome, certificate = _solved(restricted(problem, kept))

@@ -65,6 +65,7 @@ def _parity(population: Population, values: FloatArray, y: IntArray, s: IntArray
     responses, own_y = np.unique(y, return_inverse=True)
     groups, own_s = np.unique(s, return_inverse=True)
     index = own_y * len(groups) + own_s
+    # such a pair has the target f(y) f(s) > 0, and no profile to meet it
     if len(np.unique(index)) < len(responses) * len(groups):
         raise InfeasibleError("parity requires mass for a response and protected profile that occur in no profile")
     of_y = _sums(own_y, values)

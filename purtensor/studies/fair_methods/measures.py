@@ -80,6 +80,7 @@ def _auc(chances: FloatArray, split: Split) -> float:
     """Return how often someone with a response has a higher probability of it than someone without."""
     test = split.judged
     found = []
+    # of two responses one: the other has the same area
     for y in range(test.shape[1]) if test.shape[1] > 2 else (1,):
         weights = np.concatenate([test[:, y], test.sum(axis=1) - test[:, y]])
         truth = np.repeat([1, 0], len(test))

@@ -22,6 +22,7 @@ from purtensor.tables.regularize import regularize, uniform
 Method = Callable[[Split], Answer]
 """Learns from the train people of a split."""
 
+# the paper's lambda
 STRENGTH = 1e-4
 PROJECTIONS = {"P": ("P", False), "PU": ("PU", False), "PUR": ("PUR", False), "MaxEnt-PUR": ("PUR", True)}
 """By name: the conditions, and whether the reference is uniform."""

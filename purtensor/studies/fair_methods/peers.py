@@ -20,6 +20,7 @@ DIFFERENCE_BOUND = 0.01
 
 def correlation_remover(split: Split) -> Answer:
     """Learn from columns whose correlation with the groups is removed (fairlearn)."""
+    # the first column is one minus the others
     group = _groups(split)[:, 1:]
     joint = np.concatenate([group, split.columns[:, ~split.is_protected]], axis=1)
     profile, _ = split.rows(split.learned)

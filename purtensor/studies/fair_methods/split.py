@@ -89,4 +89,5 @@ def splits(counts: Table, *, response: str, protected: tuple[str, ...], times: i
     for child in np.random.SeedSequence(seed).spawn(times):
         rng = np.random.default_rng(child)
         train = sample_without_replacement(counts, round(TRAIN_SHARE * float(counts.sum())), seed=rng)
+        # scikit-learn takes seeds of up to 32 bits
         yield Split(population, train, counts - train, int(rng.integers(2**31)))
