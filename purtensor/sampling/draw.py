@@ -132,6 +132,7 @@ def multinomial(masses: FloatArray, size: int, rng: np.random.Generator) -> Coun
     """Return the counts of `size` individuals drawn in proportion to positive masses, as an array."""
 
     def draw_left(left: Masses, right: Masses, here: Counts) -> Counts:
+        # a multinomial draw is binomial at every split, given how many are there
         drawn: Counts = rng.binomial(here, left / (left + right))
         return drawn
 
@@ -142,6 +143,7 @@ def multivariate_hypergeometric(counts: Counts, size: int, rng: np.random.Genera
     """Return the counts of `size` individuals taken out of positive counts without replacement, as an array."""
 
     def draw_left(left: Masses, right: Masses, here: Counts) -> Counts:
+        # so is a multivariate hypergeometric one, given how many were taken
         drawn: Counts = rng.hypergeometric(left, right, here)
         return drawn
 

@@ -51,6 +51,7 @@ def fixed_point(masses: FloatArray, total: int) -> FixedPoint:
     What rounding to units leaves of the total is spread, unit by unit, over profiles that are not whole. Where none of
     these has that many units to give, the largest profile takes it, whose own rounding is as large.
     """
+    # the whole total in units stays below 2^62
     bits = min(_MOST_BITS, _WORD - total.bit_length())
     one = 1 << bits
     scaled = np.ldexp(masses, -int(np.frexp(masses.max())[1]))  # total / sum of the tiniest masses would overflow

@@ -44,6 +44,7 @@ def round_along_chains(
     """
     edges = _edges(masses, index, rows, chains)
     ends = np.concatenate([edges.tail, edges.head])
+    # every edge stands twice among the ends, len(tail) places apart
     incident = np.argsort(ends, kind="stable") % len(edges.tail)
     bounds = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=edges.nodes))])
     begin, end = bounds[:-1], bounds[1:].copy()
@@ -71,12 +72,14 @@ def _edges(masses: FixedPoint, index: Sequence[IntArray], rows: Sequence[int], c
     source, sink, nodes = 0, 1, 2
     ends: list[IntArray] = []
     tails, heads, fractions = [], [], [masses.fraction()]
+    # mass flows from the source through the rows of one chain to the profiles, and through the other to the sink
     for chain, outer, outwards in ((chains[0], source, True), (chains[1], sink, False)):
         reached = np.full(len(masses.units), outer, dtype=np.int64)
         for k in chain:
             inner = nodes + np.arange(rows[k])
             nodes += rows[k]
             before = np.full(rows[k], outer, dtype=np.int64)
+            # scopes are nested, so that the profiles of a row all come from one row of the scope before
             before[index[k]] = reached
             tails.append(before if outwards else inner)
             heads.append(inner if outwards else before)

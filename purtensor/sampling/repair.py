@@ -43,7 +43,9 @@ def repaired(start: Units, down: Units, movable: BoolArray, bounds: Sequence[Row
     slack = sparse.eye_array(len(low))
     profiles, slacks = np.ones(len(free)), np.zeros(2 * len(low))
     constraints = [
+        # each row may miss its bounds below or above, at a price
         LinearConstraint(sparse.hstack([matrix[touched], slack, -slack]).tocsr(), low, high),
+        # the total stays
         LinearConstraint(sparse.csr_array(np.concatenate([change, slacks])[None]), 0, 0),
     ]
     answer = apart(  # it does not hear Ctrl-C

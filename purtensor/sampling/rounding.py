@@ -106,6 +106,7 @@ def _list(constraints: Constraints) -> tuple[Marginal, ...]:
         if found == []:
             return ()
         constraints = constraints if found is None else found
+    # in an order of their own, so that the answer does not depend on the order given
     return tuple(sorted(as_constraints(constraints), key=lambda marginal: sorted(marginal.scope)))
 
 
@@ -115,6 +116,7 @@ def _bounds(coded: CodedTable, marginal: Marginal, order: IntArray, total: int) 
     _check_agreement(coded, system)
     index = system.index[0][order].astype(np.int64)
     present, first, inverse = np.unique(index, return_index=True, return_inverse=True)
+    # argsort twice ranks the rows by their first profile
     rank = np.argsort(np.argsort(first))
     targets = np.empty(len(present))
     scaled = np.ldexp(system.targets, -int(np.frexp(system.targets.max())[1]))  # as fixed_point does

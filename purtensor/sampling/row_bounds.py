@@ -22,6 +22,7 @@ class RowBounds:
 
     def sums(self, counts: Units) -> Units:
         """Return the sum of each row."""
+        # exact in float64, since totals are at most 2^42
         return np.bincount(self.index, weights=counts, minlength=len(self.lower)).astype(np.int64)
 
     def missed_by(self, counts: Units) -> float:

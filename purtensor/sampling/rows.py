@@ -103,10 +103,12 @@ def _donors(
     rest = _without(coded, response)
     donors, profiles = [], []
     by_profile = _members(own, len(coded.values))
+    # own -1, a record outside of the support, reads the -1 at the end
     by_rest = _members(np.append(rest, -1)[own], int(rest.max()) + 1) if response is not None else []
     for profile in np.flatnonzero(drawn).tolist():
         members = by_profile[profile]
         if not design[members].sum() > 0 and response is not None:
+            # nobody has this profile: someone who differs in the response alone is copied, and gets it
             members = by_rest[rest[profile]]
         masses = design[members]
         if not masses.sum() > 0:
@@ -116,6 +118,7 @@ def _donors(
             )
         donors.append(rng.choice(members, drawn[profile], p=masses / masses.sum()))
         profiles.append(np.full(drawn[profile], profile))
+    # until here the rows stand profile by profile
     shuffled = rng.permutation(int(drawn.sum()))
     return np.concatenate(donors)[shuffled], np.concatenate(profiles)[shuffled]
 

@@ -62,6 +62,7 @@ def split_down(masses: Masses, size: int, draw_left: Draw) -> Counts:
     for level in reversed(levels[:-1]):
         below = np.zeros(len(level), dtype=np.int64)
         below[::2] = counts
+        # where nobody is left nothing is drawn: the draws are at most size per level
         nodes = np.flatnonzero(counts[: len(level) // 2])
         present = counts[nodes]
         left = draw_left(level[2 * nodes], level[2 * nodes + 1], present)

@@ -37,6 +37,7 @@ def round_at_vertex(masses: FixedPoint, bounds: Sequence[RowBounds], rng: np.ran
     width = np.concatenate([*(bound.upper - bound.lower for bound in bounds), [0]]).astype(np.float64)
     sums = np.bincount(rows.ravel(), weights=np.repeat(fraction, rows.shape[1]), minlength=len(width))
     basic = np.clip(sums - low, 0, width)
+    # the basis begins with the rows' slacks, which member -1 marks
     inverse, member = -np.eye(len(width)), np.full(len(width), -1)
     chances, start = rng.random(len(free)), 0
     while start < len(free):
@@ -52,7 +53,9 @@ def _whole(fraction: FloatArray, total: int, rng: np.random.Generator) -> Units:
     open_ = np.flatnonzero(np.abs(fraction - result) > _WHOLE)
     result[open_] = 0
     if len(open_):
+        # systematic sampling (Madow 1949): one random start, and the chances add up to the total
         sums = np.cumsum(fraction[open_])
+        # a whole number at the end, whatever rounding did
         sums *= (total - result.sum()) / sums[-1]
         result[open_] = np.diff(np.floor(np.concatenate([[0.0], sums]) + rng.random())).astype(np.int64)
     return result
