@@ -27,6 +27,7 @@ def paired(runs: pd.DataFrame, to: str, measure: str) -> pd.DataFrame:
         if solver == to or to not in wide or solver not in wide:
             continue
         logs = np.log((wide[solver] / wide[to]).dropna().to_numpy())
+        # ties say nothing in Wilcoxon's test
         moved = logs[logs != 0.0]
         p = float(stats.wilcoxon(moved).pvalue) if len(moved) >= _FEWEST else math.nan
         low, high = _ends(np.sort(logs))

@@ -92,9 +92,11 @@ def divergence_to(problem: PlainProblem, masses: FloatArray) -> float:
         return math.inf
     here = q > 0
     ratio = p[here] / q[here] - 1.0
+    # r - log(1 + r) by its series where the difference would cancel
     small = np.abs(ratio) < 1e-4
     with np.errstate(divide="ignore"):
         terms = np.where(small, ratio**2 * (0.5 - ratio / 3.0), ratio - np.log1p(ratio))
+    # the terms add r = p / q - 1, whose mean under q is minus the mass of p elsewhere
     return float((q[here] * terms).sum() + p[~here].sum())
 
 
@@ -106,4 +108,5 @@ def distances_to(question: Question, masses: FloatArray) -> dict[str, float]:
     p, here = masses / masses.sum(), q > 0
     with np.errstate(divide="ignore"):
         log_ratio = np.abs(np.log(p[here] / q[here])).max()
+    # by the triangle inequality, over the certified answer
     return {"tv": float(0.5 * np.abs(p - q).sum() + answer.tv_bound), "log_ratio": float(log_ratio)}

@@ -129,6 +129,7 @@ class PlainProblem:
 
     def matrix(self) -> tuple[sparse.csr_array, FloatArray]:
         """Return the coefficients C of the rows with positive targets on the profiles `kept`, and those targets."""
+        # the index is of a small unsigned type, in which adding the offsets would wrap around
         rows = (self.index[:, self.kept].astype(np.int64) + self.offsets[:-1, None]).ravel()
         columns = np.tile(np.arange(len(self.kept)), len(self.axes))
         shape = (len(self.targets), len(self.kept))

@@ -104,6 +104,7 @@ def driven(
         if limit is not None:
             reached = None if limit is Ending.CONVERGED else limit
             return Attempt(problem.on_support(table), done, reached, seconds=seconds, lines=tuple(lines))
+        # judged after every tenth of the sweeps so far, rounded up to what the peer makes at once
         sweeps = -(-min(max(1, done // 10), rule.max_iterations - done) // unit) * unit
         began = rule.now()
         table = advance(table, sweeps)

@@ -35,6 +35,7 @@ class Pot:
         masses, rows, columns = problem.matrix_and_margins()
         sinkhorn = import_module("ot").sinkhorn
         with np.errstate(divide="ignore"):
+            # a reference of 0 is an infinite cost: no mass goes there
             cost = -np.log(masses)
         unit = sum(masses.shape) if self.method == "greenkhorn" else 1
 

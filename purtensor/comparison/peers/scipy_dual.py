@@ -30,6 +30,7 @@ class Dual:
     def masses(self, t: FloatArray) -> tuple[FloatArray, float]:
         """Return the distribution at t, and the logarithm that normalises it."""
         exponent = self.logarithms + self.transposed @ t
+        # with the largest exponent at 0 nothing overflows
         top = float(exponent.max())
         masses: FloatArray = np.exp(exponent - top)
         total = float(masses.sum())
@@ -69,6 +70,7 @@ class _Watch:
         largest, l1 = self.dual.problem.misses(self.dual.problem.spread(masses))
         self.lines.append(Line(len(self.lines), seconds, largest, l1))
         self.judging += self.rule.now() - entered
+        # called at the start: there is no minimiser to stop yet
         if len(self.lines) == 1:
             return
         if self.rule.is_met(largest, l1):
@@ -101,6 +103,7 @@ class ScipyLbfgs:
         options = {
             "maxiter": rule.max_iterations,
             "maxfun": 20 * rule.max_iterations,
+            # values stand still, to rounding, long before the misses do
             "ftol": 0.0,
             "gtol": rule.tolerance,
             "maxcor": 10,
