@@ -104,6 +104,7 @@ def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> i
         sys.stdout.flush()
         return DONE if ending is None else int(ending)
     except BrokenPipeError:  # the reader of our output went away, as `head` does
+        # Python flushes stdout once more at its end, which must not raise again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt as error:
         return ended(error, "interrupted", told, INTERRUPTED)

@@ -137,6 +137,7 @@ def bins_typed(words: Sequence[str]) -> dict[str, BinSpec]:
     """Return the bins in words like age=30,45,65 or age=quantiles:4; or those of a table, by the path of its file."""
     bins: dict[str, BinSpec] = {}
     for word in words:
+        # the last one: names may have an equals sign, edges have none
         name, equals, spec = word.rpartition("=")
         if not equals and Path(word).exists():
             bins |= _bins_in_file(word)

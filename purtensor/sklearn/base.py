@@ -86,9 +86,11 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         labels = self._labels(y, columns[0].to_numpy())
         check_classification_targets(labels)
         self.classes_, response = np.unique(labels, return_inverse=True)
+        # of the rows it needs their number only
         weights = _check_sample_weight(
             sample_weight, np.empty((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
         )
+        # scikit-learn's rule: a row of weight 0 is as good as none
         counted = weights > 0
         if not counted.any():
             raise InvalidOptionError("sample_weight must be positive in at least one row, got 0 in all")
@@ -101,6 +103,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         )
         codes = [response, *codes_of(self.columns_, columns)]
         counts = self._counts([code[counted] for code in codes], weights[counted])
+        # regularize would take such counts for probabilities
         if are_probabilities(weights, float(weights.sum())):
             raise InvalidOptionError(
                 "sample_weight sums to 1, but `strength` is a pseudo-count relative to counted rows: give weights "

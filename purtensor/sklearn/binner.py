@@ -150,6 +150,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
             raise InvalidTableError(f"column {name!r} was fitted to numbers, but now has {column.dtype} values")
         values = numbers(column)
         codes = np.searchsorted(np.array(self.edges_[name]), values, side="right")
+        # missing is the category after the last bin
         codes[np.isnan(values)] = len(self.edges_[name]) + 1
         return np.asarray(codes)
 

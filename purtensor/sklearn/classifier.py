@@ -152,6 +152,7 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
         self._rate = (
             marginal_rates(self.decisions_.table, self.response_) if self.decision == "fair" else self._marginal
         )
+        # drawn once: predict gives the same decisions whenever it is called
         self._seed = int(check_random_state(self.random_state).randint(0, 2**31 - 1))
         if self.decision == "likeliest" and "P" in self.conditions:
             self._warn_of_unfair_decisions()
@@ -160,6 +161,7 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
     def _conditionals(self, table: Table) -> tuple[tuple[IntArray, ...], FloatArray]:
         """Return the predictor profiles of a table, and the conditional probabilities of the classes at each."""
         coded = encode(table)
+        # the response is the first attribute, as _counts lays them out
         place, profiles = group_profiles(coded.codes[1:], coded.domain.sizes[1:])
         conditional = np.zeros((len(profiles[0]), len(self.classes_)))
         conditional[place, coded.codes[0]] = coded.values
@@ -170,6 +172,7 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
         worst: Any = smallest_ratios(rates).idxmin()
         if rates[worst].min() < FOUR_FIFTHS * rates[worst].max():
             low, high = rates[worst].idxmin(), rates[worst].idxmax()
+            # stacklevel 3: the line that called fit
             warnings.warn(
                 f"the most likely classes do not have the parity of the probabilities: {self.response_}={worst} for "
                 f"{100 * rates[worst][low]:.1f} % of ({low}) and {100 * rates[worst][high]:.1f} % of ({high}); "
@@ -189,6 +192,7 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
         codes = self._row_codes(X)
         place = self._places(self._profiles, codes)
         found: FloatArray = self._conditional[place]
+        # place -1 has read the last row
         found[place < 0] = self._marginal
         return found
 
