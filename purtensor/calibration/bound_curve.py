@@ -41,10 +41,12 @@ def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.D
     unbounded = solve_next(free, replace(merged, limits=open_limits))
     scale = _scale(asked, merged)
     ratios = np.asarray(unbounded.table.values) / (merged.weights * scale)
+    # beyond it no bound is active, and the answer is the unbounded one
     widest = float(max(ratios.max(), 1.0 / max(ratios.min(), 1e-12))) * (1.0 + _MARGIN)
     tightest = tightest_bounds(asked, merged, lower=None, upper=None).upper * (1.0 + _MARGIN)
     lines = []
     start = unbounded.potentials
+    # from wide to tight: the potentials of each answer are a good start for the next
     for s in np.geomspace(max(widest, tightest), tightest, points):
         limits = open_limits.copy()
         limits[0], limits[1] = 1.0 / s, s
@@ -63,6 +65,7 @@ def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.D
                 "share at a bound": float(merged.weights[at].sum() / merged.weights.sum()),
             }
         )
+    # solved from wide to tight, told from tight to wide
     return pd.DataFrame(lines[::-1])
 
 

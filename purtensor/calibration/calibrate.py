@@ -116,7 +116,9 @@ def calibrate(
     options = GeneralOptions(None, None, distance, total, size, False)
     attributes = tuple(dict.fromkeys(name for control in controls for name in control.attributes))
     units = read_units(records, attributes, weights=weights, members=members, key=key)
+    # plain marginals that disagree are refused before any solve, in the words of their shared attributes
     _check_totals(controls, [_as_given(control) for control in controls], units)
+    # limits are per unit before merging: units with different limits must not share a ratio
     limits = _limits(units, bounds, weight_bounds)
     blocks = [_rows(control, units) for control in controls]
     merged = merge(blocks, units.weights, limits)
@@ -125,6 +127,7 @@ def calibrate(
         options=options,
         relative_to=relative_to,
         bounds=_in_words(bounds, weight_bounds),
+        # rows 0 and 2 of the limits are lower ends, 1 and 3 upper ones
         bounded=bool(np.isfinite(limits[1::2]).any() or (limits[::2] > 0).any()),
         limited=weight_bounds is not None,
         tolerance=tolerance,
@@ -150,6 +153,7 @@ def _rows(control: Any, units: Units) -> RowBlock:
 
 def _check_totals(controls: Sequence[Any], marginals: Sequence[Marginal | None], units: Units) -> None:
     """Refuse hard marginals of the same kind of unit that disagree on what they share, naming both numbers."""
+    # counts of households and counts of persons have different totals, and do not contradict each other
     for cells in (units.own, units.persons):
         own = [
             marginal
@@ -167,6 +171,7 @@ def _as_given(control: Any) -> Marginal | None:
 def _as_counts(control: Any, block: RowBlock) -> Marginal | None:
     """Return a control as a marginal, where it counts all units by attributes."""
     counts = isinstance(control, Total) and control.values.counts and control.selection is None
+    # only equalities on counts of at least 0 can be read as the masses of a marginal
     if not counts or block.index is None or not (block.equalities & (block.lower >= 0)).all():
         return _as_given(control)
     return Marginal(tabulate(block.index.to_frame(index=False), weights=block.lower))
@@ -178,9 +183,11 @@ def _limits(units: Units, bounds: Any, weight_bounds: Any) -> FloatArray:
     ratio = _pair(bounds, "bounds", len(d))
     weight = _pair(weight_bounds, "weight_bounds", len(d))
     with np.errstate(divide="ignore", invalid="ignore"):
+        # records with a design weight of 0 keep weight 0, and must not tighten the limits of their unit
         per_record = np.stack([*ratio, *(np.where(d > 0, end / d, np.nan) for end in weight)])
     found = np.tile(np.array([[0.0], [np.inf], [0.0], [np.inf]]), (1, count))
     used = d > 0
+    # a unit's ratio lies within the limits of all its records: the largest lower end, the smallest upper one
     for k, take in enumerate((np.maximum, np.minimum, np.maximum, np.minimum)):
         take.at(found[k], units.records[used], per_record[k][used])
     return found
@@ -197,6 +204,7 @@ def _pair(pair: Any, name: str, count: int) -> tuple[FloatArray, FloatArray]:
             raise InvalidTableError(f"{name} must be a number, or have one number for each of the {count} records")
         ends.append(np.broadcast_to(np.asarray(missing if value is None else value, dtype=np.float64), count).copy())
     low, high = ends
+    # negated, so that NaN is refused too
     wrong = np.flatnonzero(~((low >= 0) & (low <= high)))
     if len(wrong):
         row = int(wrong[0])

@@ -126,6 +126,7 @@ def _are_constraints(value: Any) -> bool:
 
 
 def _of_scopes(scopes: Scopes) -> tuple[Total, ...]:
+    # a lower end of 0 always holds: these totals are for their rows only
     return tuple(total(1, by=scope, lower=0.0) for scope in read_scopes(scopes))
 
 

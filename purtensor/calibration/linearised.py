@@ -66,11 +66,14 @@ def linearised(
     if kind == "mean":
         mass = float(weights @ sizes)
         value = whole / mass
+        # a mean is a ratio of totals: its linearisation has these values (Taylor's)
         values = (values - value * sizes) / mass
     else:
         value = whole
+    # weighted least squares; lstsq, because controls may depend on each other
     root = np.sqrt(design)
     slope = np.linalg.lstsq(controls * root[:, None], values * root, rcond=None)[0]
+    # calibrated weights, not the design weights: the estimator that Deville and Särndal recommend
     parts = weights * (values - controls @ slope)
     group = np.unique(clusters, return_inverse=True)[1].reshape(-1)
     sums = np.bincount(group, weights=parts).astype(np.float64)
@@ -89,5 +92,6 @@ def _variance(sums: FloatArray, stratum: IntArray) -> float:
         raise InvalidTableError("a stratum has a single cluster, so its variance is unknown; merge it with another")
     present = np.maximum(counts, 1)
     means = np.bincount(stratum, weights=sums) / present
+    # with replacement: n / (n - 1) times the squares about the stratum's mean
     squares = np.bincount(stratum, weights=(sums - means[stratum]) ** 2)
     return float((squares * counts / np.maximum(counts - 1, 1)).sum())

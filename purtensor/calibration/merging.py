@@ -96,16 +96,20 @@ def _equal_columns(blocks: Sequence[RowBlock], used: IntArray, more: FloatArray)
     a sum deceives nothing is merged.
     """
     rng, count = np.random.default_rng(0), len(used)
+    # a fixed seed: equal units must merge alike in every run; infinite limits count as -1, which none is
     keys = rng.normal(size=len(more)) @ np.where(np.isfinite(more), more, -1.0)
     for block in blocks:
         keys += np.asarray(block.coefficients.T @ rng.normal(size=block.count))[used]
+    # one number per column is sorted instead of whole columns
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     alone = np.arange(count)
     if len(first) == count or not np.array_equal(more, more[:, first][:, inverse]):
         return alone, alone
     stacked = sparse.vstack([block.coefficients for block in blocks], format="csc")[:, used]
+    # exact comparison: two different columns may share a random sum by rounding
     if (stacked != stacked[:, first][:, inverse]).nnz:
         return alone, alone
+    # np.unique sorts by key, which is random: back to the order in which the units came
     order = np.argsort(first, kind="stable")
     place = np.empty(len(first), dtype=np.int64)
     place[order] = np.arange(len(first))

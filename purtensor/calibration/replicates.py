@@ -37,17 +37,21 @@ def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, fi
     found = np.zeros_like(replicates)
     count = len(merged.weights)
     group = merged.group[units.records]
+    # all replicates have the same rows: what depends on these alone is computed once
     same = _same_rows(asked, merged, first)
     for r in range(replicates.shape[1]):
         own = replicates[:, r]
         inside = group >= 0
+        # groups stay those of the whole sample: equal units get equal ratios in any replicate
         masses = np.bincount(group[inside], weights=own[inside], minlength=count).astype(np.float64)
+        # a group that was not drawn has no mass, and no ratio
         kept = np.flatnonzero(masses > 0)
         if not len(kept):
             raise InvalidTableError(f"replicate {r} (counted from 0) has no positive weight")
         weights = None if same is None else _refitted_at_once(asked, same, merged.limits, masses)
         if weights is None:
             try:
+                # the general way, where the quick one does not converge or does not apply
                 result = solve_next(asked, _restricted(merged, kept, masses), start=list(first.potentials))
             except InfeasibleError as error:
                 raise InfeasibleError(f"in replicate {r} (counted from 0): {error}", error.diagnosis) from None
@@ -72,8 +76,10 @@ def _same_rows(asked: Asked, merged: Merged, first: Projection) -> SameRows | No
 def _refitted_at_once(asked: Asked, same: SameRows, limits: FloatArray, masses: FloatArray) -> FloatArray | None:
     scaled = masses if is_unscaled(asked) else masses * (same.question.total / float(masses.sum()))
     base = masses if asked.relative_to == "given" else scaled
+    # the regression estimator may have negative weights, unless bounds forbid them
     nothing = -np.inf if asked.options.distance == "linear" and not asked.bounded else 0.0
     with np.errstate(invalid="ignore"):
+        # inf times a mass of 0 would be NaN
         upper = np.where(np.isinf(limits[1]), np.inf, limits[1] * base)
     lower = np.maximum(nothing, limits[0] * base) if asked.bounded else np.full(len(base), nothing)
     return same.masses(scaled, lower, upper, asked.tolerance)
@@ -122,6 +128,7 @@ def bootstrap_weights(
         n = len(own)
         if n < 2:
             raise InvalidTableError("a stratum has a single unit, which cannot be resampled; merge it with another")
+        # n - 1 draws: with n the variance would be too small by (n - 1) / n (Rao and Wu, 1988)
         drawn = rng.multinomial(n - 1, np.full(n, 1.0 / n), size=count)
         factors[own] = drawn.T * (n / (n - 1))
     return np.asarray(design[:, None] * factors[group])

@@ -38,9 +38,11 @@ class Asked:
 def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", start: Any = None) -> Projection:
     """Return the projection over groups of equal units, with bounds as they were asked."""
     f = merged.weights
+    # limits of weights were divided by d per record: times the group's sum they are limits of its mass
     ratio, absolute = merged.limits[:2], merged.limits[2:] * f
     options = asked.options
     own_scale = asked.relative_to == "given"
+    # relative to the weights as given, ratios are limits of masses too; else `project` scales the reference first
     if own_scale:
         absolute = np.stack([np.maximum(absolute[0], ratio[0] * f), np.minimum(absolute[1], ratio[1] * f)])
     cell_bounds = None if not asked.bounded else (merged.table(absolute[0]), merged.table(absolute[1]))
@@ -56,6 +58,7 @@ def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", sta
             ratio_bounds=ratio_bounds,
             cell_bounds=cell_bounds,
             distance=options.distance,
+            # a free total leaves the reference as it came; controls that fix the total still do
             total="free" if is_unscaled(asked) else options.total,
             size=options.size,
         )
@@ -83,6 +86,7 @@ def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bo
     """Return why nothing meets the controls, in the words of weights, with what to try."""
     generic = GeneralOptions(ratio_bounds, cell_bounds).in_words()
     if generic:
+        # the solver speaks of cells and masses, which the caller has never seen
         message = message.replace(generic, f"with {asked.bounds}, ")
     beyond = _beyond_all(merged.blocks)
     if beyond:
@@ -105,6 +109,7 @@ def wanted_total(blocks: Sequence[RowBlock]) -> float | None:
     for block in blocks:
         if block.softness is None and (block.lower == block.upper).all():
             sums = np.asarray(block.coefficients.sum(axis=0)).reshape(-1)
+            # every unit counts once in all rows together: the targets sum to the total of the weights
             if np.allclose(sums, 1.0, rtol=0, atol=1e-12):
                 return float(block.lower.sum())
     return None

@@ -16,6 +16,7 @@ from purtensor.calibration.weak_dual import WeakDual, weak_dual
 from purtensor.constraints.rows import row_sizes
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
 
+# the tightest that HiGHS allows; the default of 1e-7 would show in the bounds
 _PROGRAM = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _WIDEST = 1e6
 """The largest ratio that is tried."""
@@ -70,10 +71,12 @@ def tightest_bounds(asked: Asked, merged: Merged, *, lower: float | None, upper:
         return program.largest_lower(float(upper))[0]
     widest, proved = program.least_upper(0.0)  # refuses controls that contradict each other
     low = max(widest.upper, 1.0)
+    # even the least upper end admits 1/s as a lower one: it alone decides
     if low * program.largest_lower(low)[0].lower >= 1.0:
         found, _ = program.largest_lower(low)
         return TightestBounds(1.0 / low, low, found.ratios, found.binding, proved.least_upper(0.0))
     high = 2.0 * low
+    # s l(s) increases with s, as a wider upper end never lowers l(s): so the root can be bracketed
     while high * program.largest_lower(high)[0].lower < 1.0:
         high *= 4.0
         if high > _WIDEST:
@@ -108,6 +111,7 @@ class _Program:
         """Minimise the upper end (sign 1) above r, or maximise the lower end (sign -1) below r."""
         n = self.groups
         above, below = np.flatnonzero(np.isfinite(self.upper)), np.flatnonzero(np.isfinite(self.lower))
+        # one more variable stands for the end: r - t <= 0 or t - r <= 0, and t is the objective
         ends = sparse.hstack([sign * sparse.eye_array(n), -sign * np.ones((n, 1))], format="csr")
         wide = sparse.hstack([self.rows, sparse.csr_array((self.rows.shape[0], 1))], format="csr")
         solved = linprog(
@@ -127,9 +131,11 @@ class _Program:
         if solved.status != 0:
             raise NotConvergedError(f"the tightest bounds could not be computed: {solved.message}")
         potentials = np.zeros(self.rows.shape[0])
+        # marginals of <= rows are at most 0; those of lower ends enter with the other sign, as their rows did
         potentials[above] += solved.ineqlin.marginals[n : n + len(above)]
         potentials[below] -= solved.ineqlin.marginals[n + len(above) :]
         force = np.abs(potentials)
+        # what is smaller is the tolerance of the program
         strong = force > 1e-9 * force.max(initial=0.0)
         named = [self.names[row] for row in np.argsort(-force, kind="stable") if strong[row]]
         proof = weak_dual(self.rows, self.lower, self.upper, potentials)
@@ -143,9 +149,11 @@ def _program(asked: Asked, merged: Merged) -> _Program:
     f = merged.weights
     if asked.relative_to == "scaled":
         total = wanted_total(hard)
+        # ratios to weights that were scaled first
         f = f if total is None else f * (total / f.sum())
     rows = sparse.vstack([block.coefficients for block in hard], format="csr") @ sparse.diags_array(f)
     units = row_sizes(rows)
+    # the program's tolerance is absolute: rows of all units are brought to the size 1
     units = np.where(units > 0, units, 1.0)
     names = [
         label if block.is_marginal and label else f"{block.name}, {label}" if label else block.name

@@ -49,6 +49,7 @@ class Units:
 
     def ratios(self, merged: Merged, of_group: FloatArray) -> FloatArray:
         """Return the ratio of every record, from those of the groups; 1 where the design weight is 0."""
+        # group -1, of units without a design weight, picks the 1 at the end
         return np.append(of_group, 1.0)[merged.group[self.records]]
 
     def per_unit(self, ratios: FloatArray) -> FloatArray:
@@ -56,6 +57,7 @@ class Units:
         weights = self.per_record * ratios
         if self.distance_over != "persons":
             return weights
+        # persons of a household have equal weights: one of them stands for all
         return np.asarray(weights[np.unique(self.records, return_index=True)[1]])
 
     def cells_for(self, attributes: Sequence[str]) -> Cells:
@@ -143,8 +145,10 @@ def _households(
     theirs, count = _cells(persons, wanted, "the members")
     of_person = np.asarray(_column(persons, key, "the members").to_numpy())
     try:
+        # a label beyond all others is found at the end: clipped, it differs from what stands there
         at = np.clip(np.searchsorted(distinct, of_person), 0, len(distinct) - 1)
         unknown = np.flatnonzero(distinct[at] != of_person)
+    # labels of types that cannot be compared have no household in common
     except TypeError:
         unknown = np.arange(1)
     if len(unknown):
@@ -193,6 +197,7 @@ def _cells(source: Records, names: Sequence[str], whose: str) -> tuple[Cells, in
         column = columns[name]
         if is_numeric(column):
             numbers[name] = _numbers(column, name, whose)
+            # whole numbers may be meant as categories or to be summed: they are kept as both
             if not (np.floor(numbers[name]) == numbers[name]).all():
                 continue
         factor = factorize(column, name)
@@ -240,6 +245,7 @@ def _weights(source: Records, weights: Any, count: int) -> FloatArray:
 def _require_equal_weights(given: FloatArray, unit: IntArray, key: str, labels: Any) -> None:
     """Refuse records of one unit with different weights: what they share would be no one's."""
     first = np.zeros(int(unit.max()) + 1)
+    # written backwards, so that the first record of each unit is the one that stays
     first[unit[::-1]] = given[::-1]
     differs = np.flatnonzero(given != first[unit])
     if len(differs):

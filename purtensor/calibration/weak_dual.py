@@ -56,14 +56,17 @@ class WeakDual:
 
 def weak_dual(rows: sparse.csr_array, lower: FloatArray, upper: FloatArray, potentials: FloatArray) -> WeakDual:
     """Return what potentials of the rows prove; those without the end that their sign speaks of count as 0."""
+    # a potential without its end would multiply an infinity: leaving it out keeps the inequality valid
     y = np.where(potentials > 0.0, np.where(np.isfinite(lower), potentials, 0.0), 0.0)
     y += np.where(potentials < 0.0, np.where(np.isfinite(upper), potentials, 0.0), 0.0)
     z, size = rows.T @ y, abs(rows).T @ np.abs(y)
     per_column = np.diff(rows.tocsc().indptr).max(initial=0)
+    # of a sum of so many products: a unit of rounding each, by their sizes
     error = (per_column + _SPARE) * _UNIT * size
     terms = np.where(y > 0.0, lower, np.where(y < 0.0, upper, 0.0)) * y
     asked = float(terms.sum()) - (len(y) + _SPARE) * _UNIT * float(np.abs(terms).sum())
     summing = (rows.shape[1] + _SPARE) * _UNIT
+    # each sum is rounded to the side on which the inequality stays true
     positive = float(np.maximum(z + error, 0.0).sum()) * (1.0 + summing)
     negative = float(np.maximum(-z - error, 0.0).sum()) * (1.0 - summing)
     return WeakDual(asked, positive, negative)

@@ -85,7 +85,7 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
         found.slab = _sweeps_of_gap(pair.gap)
         cut = weakest_cut(problem, masses, pair)
         weakest = None if cut is None else _labelled_cut(labelled, cut, pair, float(masses.sum()))
-    # the slowest pair alone is no upper bound of the rate, but a better guess than an unsettled eigenvalue
+    # the closest pair bounds nothing, but an eigenvalue that has not settled may be far too small
     if not found.settled and pair is not None:
         found.rate = max(found.rate, found.slab)
     return Prediction(
@@ -145,7 +145,7 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
     found.rate, found.settled = _sweeps(decay_of(lead.gap)), lead.settled
     if not lead.settled:
         found.notes.append("The leading eigenvalue has not converged: the rate is an estimate")
-    # the sum of 1 / (1 - lambda) is known, and bounds the largest term from below (notes/rate_bounds.md, equation 4)
+    # the trace bounds 1 / (1 - rho) from below (notes/rate_bounds.md, equation 4)
     gap = gap_by_trace(problem, masses, len(sweep.independent), found.known_distance)
     found.lower = 0.0 if gap is None else _sweeps_of_gap(gap)
     if pair is None:
@@ -163,7 +163,6 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
 def _linearised_at(
     reference: Table, constraints: Constraints, at: object
 ) -> tuple[LabelledProblem, FloatArray, Projection | None]:
-    # no certificate: the eigenvalues need masses to some digits, not a proof
     if isinstance(at, str) and at == "solution":
         at = project(reference, constraints, solver=Newton(), tolerance=1e-12, certificate=False)
     if isinstance(at, Projection):
@@ -202,13 +201,13 @@ def _closest(problem: Problem, masses: FloatArray, notes: list[str]) -> PairSpec
 
 
 def _merged(count: int, pair: PairSpectrum) -> list[tuple[int, ...]]:
-    # the pair last: the spectrum is that of any cyclic order (notes/rates.md, equation 6)
+    # of three constraints any order has the same rate (notes/rates.md, equation 6)
     return [*((k,) for k in range(count) if k not in (pair.first, pair.second)), (pair.first, pair.second)]
 
 
 def _sweeps(decay: float) -> float:
     """Return the sweeps per decade of an error whose logarithm falls by so much a sweep."""
-    # equation 3 of rates
+    # (notes/rates.md, equation 3)
     return math.log(10.0) / decay if 0.0 < decay < -math.log(_NOTHING) else 0.0 if decay > 0.0 else math.inf
 
 

@@ -127,7 +127,7 @@ def observed_rate(
         course.per_decade(course.errors, smallest),
         course.per_decade(course.residuals, tolerance),
         to_tolerance,
-        # the crossing lies between two sweeps that were recorded
+        # in a long run not every sweep is recorded
         float(np.interp(to_tolerance, course.sweeps, course.errors)),
         float(tolerance),
         float(smallest),

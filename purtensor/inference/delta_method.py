@@ -39,7 +39,6 @@ from purtensor.tables.memory import available_memory
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import category_map, translated
 
-# at 20,000 profiles the solves take time in the square of it
 LARGEST_TABLE = 20_000
 """Beyond so many profiles the errors of all of them, one solve each, are refused."""
 
@@ -111,7 +110,6 @@ class StandardErrors(Shown):
         for i in range(profiles):
             gradient[i] = 1.0
             errors[i] = self._error(gradient)
-            # one array for all solves: allocating each anew would cost as much again
             gradient[i] = 0.0
         return self.labelled.table(errors * self.labelled.total, name="standard_error")
 
@@ -138,7 +136,6 @@ class StandardErrors(Shown):
 
     def _error(self, gradient: FloatArray) -> float:
         derivative = self.influence.of(gradient)
-        # parity makes some variances exactly 0, which rounding may leave a little negative
         return float(np.sqrt(max(0.0, self.influence.covariance(derivative, derivative, self.size))))
 
     def _disparity(self, response: str, protected: Attributes, reference: Mapping[str, Any], *, ratio: bool) -> Table:
@@ -292,7 +289,7 @@ def _place_in(labelled: LabelledProblem, coded: CodedTable, sample: CodedTable, 
     if len(sample.values) != len(coded.values) or set(sample.domain.attributes) != set(coded.domain.attributes):
         return None
     place = lookup(translated(sample, coded.domain), coded.codes)
-    # equal masses in all profiles make it the data; 1e-9 allows for another order of summing
+    # the same masses on the same profiles make it the data; 1e-9 allows for rounding by the scale
     if (place < 0).any() or not np.allclose(f[place], coded.values / coded.values.sum(), rtol=1e-9, atol=0):
         return None
     return np.asarray(place[labelled.profiles])

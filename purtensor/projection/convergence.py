@@ -139,6 +139,7 @@ def convergence_rate(
     labelled, sweep = sweep_of(result, order=order, relaxation=relaxation)
     spectrum = spectrum_of(sweep)
     rates = distinct_rates(spectrum.eigenvalues)
+    # errors of r1 > r2 sweeps a decade part by a factor of ten after 1 / (1 / r2 - 1 / r1) sweeps only
     is_pair = len(rates) > 1 and rates[1] > (1.0 - _PAIR) * rates[0] and rates[0] > 0.0
     mode, share = _slowest(sweep, spectrum)
     zeros = result.diagnosis.implied_zeros if isinstance(result.diagnosis, Diagnosis) else None
@@ -185,10 +186,12 @@ def _slowest(sweep: LinearSweep, spectrum: Spectrum) -> tuple[FloatArray, FloatA
     """Return the slowest error's relative deviations, scaled to a largest of 1, and the profiles' shares of it."""
     slowest = spectrum.slowest
     real, imaginary = (sweep.exponents(np.ascontiguousarray(part)) for part in (slowest.real, slowest.imag))
+    # shares of the p-weighted norm, in which the sweep is a product of projections
     squares = sweep.masses * (real**2 + imaginary**2)
     if not squares.any():
         return np.zeros_like(real), squares
     peak = int(np.argmax(real**2 + imaginary**2))
+    # an eigenvector has any phase: this one makes the largest deviation real, and 1
     turned = np.real((real + 1j * imaginary) / (real[peak] + 1j * imaginary[peak]))
     return np.asarray(turned), np.asarray(squares / squares.sum())
 

@@ -69,16 +69,19 @@ class Derivatives:
         problem, total = self.labelled.arrays, self.labelled.total
         change = np.zeros(problem.system.rows) if targets is None else self._rows_of(targets) / total
         direct = np.zeros_like(self.q) if log_reference is None else self._profiles_of(log_reference)
+        # dq = q (u + C^T dt), where dt makes up for what u alone does to the rows (notes/derivatives.md, equation 1)
         right = change - row_sums(problem, self.q * direct)
         potentials = refined_solve(problem, self._factored, self.q, right)
         moved = self.q * (direct + self._spread(potentials))
         if targets is not None:
+            # dependent rows are dropped by the solve: only the result shows whether their changes fit the others
             self._require_consistent(row_sums(problem, moved) - change, float(np.abs(right).max()))
         return self.labelled.table(total * moved, name="change")
 
     def backward(self, gradient: Table) -> Gradient:
         """Return the derivatives of a number, given those with respect to the masses of the projection."""
         problem, total = self.labelled.arrays, self.labelled.total
+        # the adjoint: one solve whatever the number of targets (notes/derivatives.md, equation 2)
         slope = self._profiles_of(gradient)
         right = row_sums(problem, self.q * slope)
         potentials = refined_solve(problem, self._factored, self.q, right)
@@ -119,10 +122,12 @@ class Derivatives:
                     f"({', '.join(domain_of(table).attributes)})"
                 )
             values[full.block(k)] = _finite(look_up(table, full.domain.select(scope), full.row_codes[k]))
+            # a change that the look-up did not find has been lost: it must not be ignored
             if not np.isclose(np.abs(values[full.block(k)]).sum(), np.abs(table.values).sum(), rtol=1e-12, atol=0.0):
                 raise InvalidTableError(
                     f"the change of target {k} has values at profiles that the target does not have"
                 )
+        # rows that left the problem: zero targets, and those that a face has emptied
         fixed = np.ones(full.rows, dtype=bool)
         fixed[rows] = False
         if values[fixed].any():
@@ -150,6 +155,7 @@ class Derivatives:
     def _tables_of(self, potentials: FloatArray) -> tuple[Table, ...]:
         full = self.labelled.full
         values = np.zeros(full.rows)
+        # rows that left the problem keep the derivative 0
         values[self.labelled.rows] = potentials
         tables = []
         for k, constraint in enumerate(self.labelled.constraints):

@@ -66,6 +66,7 @@ def evaluate(result: Projection, reference: Table, *, undefined: str = "raise") 
     )
     listed = (rows >= 0).all(axis=0)
     exponent = np.where(listed, potentials[rows].sum(axis=0), -np.inf)
+    # a target of 0 says 0, whatever the other potentials are
     known = listed & (np.isneginf(exponent) | _determine(full, rows))
     unknown = np.flatnonzero(~known)
     if len(unknown) and undefined == "raise":
@@ -104,10 +105,12 @@ def _determine(full: System, rows: IntArray) -> BoolArray:
     """
     reduction = reduce_system(full)
     number = np.full(full.rows + 1, -1, dtype=np.int64)
+    # the last entry stays -1: it is what rows numbered -1 pick
     number[reduction.rows] = np.arange(len(reduction.rows))
     local = number[rows]
     combinations = redundant(reduction.system)
     height = len(reduction.rows)
+    # in whole numbers, so that "vanishes" is exact
     vanishing = sparse.csr_array(
         (
             np.concatenate(

@@ -86,6 +86,7 @@ class GeneralEvidence(InMemory):
             own = question.block(k)
             rows, t = question.coefficients[own.start : own.stop], found.potentials[own]
             low, high = block.lower, block.upper
+            # the check knows no covariances: potentials transform by the inverse, so that C^T t stays the same
             if cost.whitening is not None:  # independent combinations of correlated targets
                 low = high = np.asarray(cost.whitening @ low)
                 rows, t = sparse.csr_array(cost.whitening @ rows), np.asarray(np.linalg.solve(cost.whitening.T, t))
@@ -102,6 +103,7 @@ class GeneralEvidence(InMemory):
             lower=np.concatenate([low for _, low, _, _ in blocks]),
             upper=np.concatenate([high for _, _, high, _ in blocks]),
             penalty=tuple(words),
+            # a row has one price: of l1 and huber the cost a unit, of kl the strength
             price=np.where(np.isnan(strength), absolute, strength),
             variance=np.concatenate([cost.variance for cost in costs]),
             reference=question.reference,
@@ -125,6 +127,7 @@ def rows_dataset(question: Question, sums: FloatArray, potentials: FloatArray) -
     names = [block.name for block in question.blocks for _ in block.labels]
     labels = [label for block in question.blocks for label in block.labels]
     misses = question.misses(sums)
+    # about what the default tolerance leaves, with a digit to spare; by the size of the row's coefficients
     small = np.abs(misses) <= 1e-9 * question.total * np.maximum(1.0, question.row_sizes)
     equal = question.row_lower == question.row_upper
     state = np.where(
@@ -183,6 +186,7 @@ def run_general(
     }
     question = labelled.question
     found = answer(question, max_iterations=max_iterations, start=start, **options)
+    # other endings need no verdict: it may cost far more than the run
     if found.termination not in (Termination.STALLED, Termination.NOT_FINITE):
         return GeneralRun(labelled, found, None)
     try:
@@ -200,6 +204,7 @@ def run_general(
         return GeneralRun(labelled, found, verdict)
     if question.distance == "logit":  # its ratios never are at a bound
         return GeneralRun(labelled, found, verdict).ended_by(Termination.HOPELESS)
+    # KL cells at a lower bound of 0 are the ones whose potentials diverge; others end at a finite potential
     zeros: IntArray = np.flatnonzero((at_bound < 0) & (question.lower == 0.0))
     if question.distance != "kl" or not len(zeros):
         return GeneralRun(labelled, found, verdict)
@@ -207,6 +212,7 @@ def run_general(
     upper[zeros] = 0.0
     on_face = replace(question, upper=upper)
     try:
+        # from the reference: the potentials of the first run have diverged
         again = answer(on_face, max_iterations=max_iterations, **options)
     except InfeasibleError:
         return GeneralRun(labelled, found, verdict)
@@ -244,4 +250,5 @@ def potentials_of(start: Any, question: Question) -> FloatArray:
     flat = np.concatenate([np.asarray(own.values, dtype=np.float64).reshape(-1) for own in given])
     if len(flat) > question.rows:
         raise InvalidOptionError(f"start must have the potentials of {question.rows} rows, got {len(flat)}")
+    # rows that the question adds by itself, such as the total, come last and start at 0
     return np.concatenate([flat, np.zeros(question.rows - len(flat))])

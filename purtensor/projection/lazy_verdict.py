@@ -41,6 +41,7 @@ class FaceVerdict(Generic[TableT]):
     def is_hopeless(self) -> bool:
         """Return whether it is proved that no positive solution exists, so that the potentials diverge."""
         found = self.lazily.diagnosed()
+        # on the boundary the answer has potentials of -inf: sweeps approach it ever more slowly
         return found.verdict is Verdict.INFEASIBLE or (found.verdict is Verdict.BOUNDARY and found.evidence.has_face)
 
     def is_refuted(self) -> bool:

@@ -71,6 +71,7 @@ def with_logarithms(labelled: LabelledProblem, logarithms: Table) -> LabelledPro
     every = flat if labelled.positions is None else flat[labelled.positions]
     logs, whole = every[labelled.profiles], log_total(every)
     scale = log_total(logs)
+    # exp(709) is the end of float64, and the shares below are computed as exp(whole - scale)
     if whole - scale > _MOST_LOST:
         raise InvalidTableError(
             f"targets of 0 empty profiles with exp({whole - scale:.0f}) times the mass of all others: give these -inf"
@@ -86,6 +87,7 @@ def with_logarithms(labelled: LabelledProblem, logarithms: Table) -> LabelledPro
         labelled.arrays,
         reference=masses,
         emptied=emptied,
+        # logarithms are kept only where masses lose digits: computing with them is slower
         log_reference=shifted if masses.min() < SMALL else None,
     )
     return replace(
@@ -99,6 +101,7 @@ def with_logarithms(labelled: LabelledProblem, logarithms: Table) -> LabelledPro
 
 def log_total(logarithms: FloatArray) -> float:
     """Return the logarithm of the sum of masses that are given by theirs."""
+    # subtracted, so that no exp overflows and the largest term is 1
     largest = float(logarithms.max())
     return largest + float(np.log(np.exp(logarithms - largest).sum()))
 

@@ -81,6 +81,7 @@ class MarginalQuestion:
         InfeasibleError
             A target has no profile, and `on_failure` is "raise".
         """
+        # the product form begins at the reference, and has no points to show
         if start is None and not points_seen:
             product = self._of_product(report, certificate=certificate)
             if product is not None:
@@ -111,6 +112,7 @@ class MarginalQuestion:
             labelled = self._problem(bare_rows=True)
         except InfeasibleError:  # not one profile is left
             return empty_projection(self.reference, self.constraints, self.lazily.diagnosed(), self.reference_in)
+        # no iteration: only how far the reference is from the targets
         outcome = run(labelled.arrays, IPF(), replace(self.stopping, max_iterations=0))
         outcome = replace(outcome, termination=Termination.INFEASIBLE)
         return self._labelled(labelled, outcome, None, self.lazily.diagnosed())
@@ -145,6 +147,7 @@ def _stage(labelled: LabelledProblem, solver: Solver, stop_on: str, warm: FloatA
     state = begin(space, point, at_reference=warm is None)
 
     def proof(at: Iterate) -> Certificate:
+        # masses from the potentials, without what sweeps have rounded on the way
         point = iterate_at(space.problem, at.potentials)
         if stop_on == "log_ratio":
             return replace(UNPROVED, log_ratio_bound=log_ratio_bound(space, point, 0))
@@ -164,12 +167,14 @@ class _MarginalVerdict(FaceVerdict[Table]):
     def face(self, state: State[Iterate]) -> Stage[Iterate]:
         """Return the problem without its implied zeros, where a run begins anew."""
         decision, whole = memory_witness_of(self.lazily.diagnosed()).decision, self.labelled.arrays
+        # the verdict numbers the profiles of the table, the problem only those that it has kept
         zeros = decision.zeros[self.labelled.profiles]
         keep = np.asarray(~zeros)
         weights = (
             np.zeros_like(self.labelled.rows) if decision.weights is None else decision.weights[self.labelled.rows]
         )
         arrays = replace(restricted(whole, keep), face_rounding=face_rounding(whole, zeros, weights))
+        # the face is begun at its reference: the potentials so far have begun to diverge
         self.labelled = replace(self.labelled, profiles=self.labelled.profiles[keep], arrays=arrays)
         return _stage(self.labelled, self.solver, self.stop_on)
 

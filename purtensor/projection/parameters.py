@@ -75,6 +75,7 @@ def log_linear_parameters(result: Projection, *, contrasts: str = "sum") -> dict
         for names, part in _decompose(values, domain.attributes, _CONTRASTS[contrasts]).items():
             key = tuple(sorted(names, key=order.index))
             named = dense_table(domain.select(names), part).transpose(*key) if names else Table(float(part))
+            # overlapping scopes share lower effects: their sum is what is unique
             found[key] = found[key] + named if key in found else named
     return dict(sorted(found.items(), key=lambda item: (len(item[0]), [order.index(name) for name in item[0]])))
 
@@ -89,6 +90,7 @@ def _whole_scope(potentials: Table) -> tuple[Domain, FloatArray]:
         values[...] = potentials.transpose(*domain.attributes).values
     finite = np.isfinite(values)
     axes = range(values.ndim)
+    # categories that never occur, or have targets of 0 only, are left out: there is nothing to determine
     used = [np.flatnonzero(finite.any(axis=tuple(other for other in axes if other != axis))) for axis in axes]
     kept = values[np.ix_(*used)]
     smaller = Domain(domain.attributes, tuple(c[u] for c, u in zip(domain.categories, used, strict=True)))
@@ -103,6 +105,7 @@ def _whole_scope(potentials: Table) -> tuple[Domain, FloatArray]:
 
 def _decompose(values: FloatArray, names: Sequence[str], contrast: Contrast) -> dict[tuple[str, ...], FloatArray]:
     """Return the parts of an array that belong to each set of its axes; they add up to it."""
+    # axis by axis each part splits into its level and what deviates from it: 2^n parts in n steps
     parts: dict[tuple[str, ...], FloatArray] = {(): values}
     for axis, name in enumerate(names):
         split: dict[tuple[str, ...], FloatArray] = {}

@@ -61,6 +61,7 @@ def answer_product(
     def step(point: Iterate, budget: Budget) -> Step[Iterate]:
         return space.step(sweeping, point, budget)
 
+    # a verdict needs the codes and ranks of the general form, which starts again from the reference
     def is_hopeless() -> bool:
         raise NotOfProduct
 
@@ -94,6 +95,7 @@ def answer_product(
 def _divergence(space: ProductSpace, found: Run) -> float:
     """Return the divergence; refuse endings that need a verdict or Newton's method, and one that needs every digit."""
     divergence = space.divergence()
+    # profiles that all but vanished may be zeros that the constraints force: that takes a verdict
     asks = found.termination is Termination.CONVERGED and space.has_emptied(found.iterate, found.residual.l1)
     if not found.hurried and (found.termination not in _ENDINGS or asks or divergence < _TINY):
         raise NotOfProduct
@@ -119,6 +121,7 @@ class ProductEvidence(SolverEvidence):
             _Factors(product.a, (rows, (), key), state.u[now, :, :, None].copy()),
             _Factors(product.b, ((), columns, key), state.v[now, :, None].copy()),
         ]
+        # kernels take slabs in blocks of 8 lanes: the factor of a cell is the same in all of them
         if product.c >= 0:  # one slab in one block
             factors.append(_Factors(product.c, (rows, columns, ()), np.repeat(state.theta[None, :, :, None], 8, 3)))
         self.__dict__.update(
@@ -137,6 +140,7 @@ class ProductEvidence(SolverEvidence):
     def proof(self, space: ProductSpace) -> Certificate:
         """Return what is proved, by linear sweeps or, where these are slow, as in the general form."""
         found = space.certificate()
+        # where linear sweeps are slow the equations are solved as everywhere else
         if not found.certified:
             found = DualCertifier(self.labelled.arrays).certify(self.run.iterate)
         self.__dict__["bound"] = found.bound
@@ -157,6 +161,7 @@ class ProductEvidence(SolverEvidence):
         """The recorded iterations; those whose dual was not computed during the run are repeated."""
         lines = self.found.lines
         if any(math.isnan(line.record.dual) for line in lines):
+            # plain sweeps are deterministic: the same number of them passes the same points
             limits = Stopping(0.0, "residual", self.found.iterations, math.inf)
             again = {line.iteration: line for line in run(self.labelled.arrays, self.solver, limits).lines}
             for line in lines:
@@ -173,6 +178,7 @@ class ProductEvidence(SolverEvidence):
             own = np.empty([labelled.full.domain.select([name]).size for name in scope])
             _into(own, scope, factors.names, factors.write)
             found[labelled.full.block(factors.constraint)] = np.log(own).reshape(-1)
+        # both forms scale by powers of two, but not by the same ones
         powers = self.exponent - labelled.target_exponent + labelled.reference_exponent
         found[labelled.full.block(0)] += powers * math.log(2.0)
         return found
@@ -198,6 +204,7 @@ def _into(
     axes = [[dims.index(name) for name in group] for group in names]
     view = out.transpose([axis for group in axes for axis in group])
     cells = view.reshape([math.prod(out.shape[axis] for axis in group) for group in axes])
+    # the kernels want the slabs of a cell side by side in memory
     if cells.strides[2] != cells.itemsize:
         cells = cells.copy()
     write(cells)

@@ -91,7 +91,9 @@ def _inside(domain: Domain, scopes: Sequence[frozenset[str]]) -> tuple[int, int]
         for b in range(a + 1, count):
             others = [scopes[k] for k in range(count) if k not in (a, b)]
             cells = scopes[a] ^ scopes[b]
+            # a slab is a value of what the two share; each needs an attribute of its own, or it has one row a slab
             is_slab = scopes[a] & scopes[b] and scopes[a] - scopes[b] and scopes[b] - scopes[a]
+            # a third constraint may be on the cells of a slab only, such as parity beside utility and realism
             if is_slab and scopes[a] | scopes[b] == every and others in ([], [cells]):
                 found.append((math.prod(domain.select([n for n in domain.attributes if n in cells]).sizes), (a, b)))
     if not found or (count == 3 and len(found) > 1 and sorted(found)[0][0] == sorted(found)[1][0]):
@@ -117,6 +119,7 @@ def _agree(of_a: FloatArray, of_b: FloatArray, of_cells: FloatArray | None) -> b
     if of_cells is not None:
         pairs += [(of_a.sum(axis=1), of_cells.sum(axis=1)), (of_b.sum(axis=1), of_cells.sum(axis=0))]
     total = float(of_a.sum())
+    # half of what is allowed: near the limit the general form decides, which sums in another order
     return all(float(np.abs(one - other).max()) <= 0.5 * ROUNDING * total for one, other in pairs)
 
 
@@ -130,6 +133,7 @@ def _sizes(
     """Return a problem that has the sizes of this one, and no numbers: all are NaN."""
     rows = [math.prod(domain.select(scope).sizes) for scope in scopes]
     profiles, offsets = math.prod(shape), np.concatenate([[0], np.cumsum(rows)])
+    # nothing is allocated: only shapes are read
     index = np.broadcast_to(np.uint8(0), (len(scopes), profiles))
     system = System(index, offsets, np.broadcast_to(np.nan, offsets[-1]), domain, tuple(scopes), ())
     ends = np.broadcast_to(np.int64(0), shape[2] + 1)

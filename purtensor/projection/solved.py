@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _BYTES_OF_A_PROFILE = 1000
+# up to here sums of whole numbers are exact in any order
 _LARGEST_WHOLE = 2.0**53
 
 
@@ -62,6 +63,7 @@ def gathered_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate, f
     coded = encode(reference)
     table = look_up(result.table.to_table(), coded.domain, coded.codes)
     values = np.zeros(reference.size)
+    # on the face: profiles that the projection empties are no part of the problem
     values[coded.positions] = np.where(table > 0, coded.values, 0)
     constraints = [own.in_memory() if isinstance(own, StoredMarginal) else own for own in result.constraints]
     labelled = build_problem(reference.copy(data=values.reshape(reference.shape)), constraints)

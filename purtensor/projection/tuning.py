@@ -126,14 +126,17 @@ def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrde
         for order in orders
     ]
     fastest = min(rates)
+    # the first of equivalents, not the fastest: rounding must not decide, and the given order comes first
     best = next(n for n, rate in enumerate(rates) if rate <= (1.0 + _LITTLE) * fastest)
     compared = pd.DataFrame({"order": orders, "sweeps_per_decade": rates})
     compared = compared.sort_values("sweeps_per_decade", kind="stable", ignore_index=True)
+    # up to three constraints all orders are one
     return BestOrder(orders[best], rates[best], compared, complete=count <= 3 or most >= _orders(count))
 
 
 def _orders(count: int) -> int:
     product = 1
+    # (count - 1)! / 2 orders, as rotations and reversals have the same rate (notes/rates.md, equation 6)
     for factor in range(3, count):
         product *= factor
     return product
