@@ -21,6 +21,7 @@ def order_of_rows(codes: Sequence[IntArray], sizes: Sequence[int]) -> list[IntAr
     for column, size in zip(codes, sizes, strict=True):
         differs = column[1:] != column[:-1]
         here = np.flatnonzero(equal & differs)
+        # each pair (from, to) as one number
         steps = np.unique(column[:-1][here] * size + column[1:][here])
         orders.append(_merge(np.stack(np.divmod(steps, size)), size))
         equal &= ~differs
@@ -34,6 +35,7 @@ def _merge(steps: IntArray, size: int) -> IntArray:
     for before, later in steps.T.tolist():
         after[before].append(later)
         waits[later] += 1
+    # Kahn's topological sort; of the codes that may come next the heap gives the smallest
     ready = [code for code in range(size) if waits[code] == 0]
     order = []
     while ready:
@@ -43,4 +45,5 @@ def _merge(steps: IntArray, size: int) -> IntArray:
             waits[later] -= 1
             if waits[later] == 0:
                 heapq.heappush(ready, later)
+    # a cycle leaves codes waiting: the rows are not sorted by this attribute
     return np.array(order if len(order) == size else range(size), dtype=np.int64)

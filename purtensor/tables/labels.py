@@ -18,6 +18,7 @@ from purtensor.tables.domain import is_boolean
 from purtensor.tables.factorize import plain_index
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?|-?inf"
+# 19 digits at most; whether they are beyond int64 is asked of the number
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _WHOLE = re.compile(rf"({_INTEGER.pattern})(?:\.0+)?")
 _INTERVAL = re.compile(rf"(?P<open>[\[(])(?P<left>{_NUMBER}), (?P<right>{_NUMBER})(?P<close>[\])])")
@@ -122,6 +123,7 @@ def recognised_labels(texts: list[str]) -> pd.Index[Any]:
         return plain_index(texts)
     if all(text in ("true", "false") for text in texts):
         return pd.Index([text == "true" for text in texts])
+    # -0 is text: as an integer it would come back as 0
     whole = [match[1] for text in texts if (match := _WHOLE.fullmatch(text)) and match[1] != "-0"]
     if len(whole) == len(texts) and all(-(2**63) <= int(text) < 2**63 for text in whole):
         return pd.Index([int(text) for text in whole])
@@ -130,6 +132,7 @@ def recognised_labels(texts: list[str]) -> pd.Index[Any]:
     if len(matches) == len(texts) and len(sides) == 1:
         bounds = [bound for match in matches for bound in (match["left"], match["right"])]
         is_whole = all(_INTEGER.fullmatch(bound) for bound in bounds)
+        # label_text writes all bounds of a column in one form: a mixture is of another origin, and text
         if is_whole or not any(_INTEGER.fullmatch(bound) for bound in bounds):
             with contextlib.suppress(ValueError, OverflowError):  # (30, 0] is text
                 return _intervals(texts, "int64" if is_whole else "float64", sides.pop())
@@ -140,6 +143,7 @@ def ascending(labels: pd.Index[Any]) -> IntArray:
     """Return the places of labels in ascending order; of several types only `missing` may be, which is last."""
     if labels.dtype != object or all(isinstance(label, str) for label in labels):
         return np.asarray(labels.argsort(), dtype=np.int64)
+    # False sorts before True, and so typed labels before the text 'missing'
     return np.array(sorted(range(len(labels)), key=lambda k: (isinstance(labels[k], str), labels[k])), dtype=np.int64)
 
 

@@ -20,6 +20,7 @@ def lookup(known: Sequence[IntArray], wanted: Sequence[IntArray]) -> IntArray:
     candidates = np.flatnonzero(np.all([code >= 0 for code in wanted], axis=0))
     joint = [np.concatenate([old, new[candidates]]) for old, new in zip(known, wanted, strict=True)]
     group, _ = group_profiles(joint, [int(code.max()) + 1 for code in joint])
+    # where a group stands among the known; -1 for groups of wanted profiles alone
     place = np.full(int(group.max()) + 1, -1, dtype=np.int64)
     place[group[:count]] = np.arange(count)
     out[candidates] = place[group[count:]]

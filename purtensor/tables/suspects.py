@@ -11,10 +11,12 @@ import pandas as pd
 
 WEIGHT, IDENTIFIER, NUMBER, MANY = "weight or count", "identifier", "number to bin", "many categories"
 
+# among them perwt, which is IPUMS's, and fnlwgt, of UCI's Adult
 _COUNTED = re.compile(
     r"(?:.*[_. ])?(?:[a-z]{0,3}weights?|[a-z]{0,3}wgts?|[a-z]{0,3}wts?|perwt|freq(?:uency)?|counts?|cases)|n|fnlwgt"
     r"|(?:weight|wgt|wt)s?[_. ]\w*"
 )
+# __index_level_0__ is pandas' index in Parquet files, 'Unnamed: 0' that in CSV files
 _IDENTIFYING = re.compile(
     r"(?:.*[_. ])?(?:id|uuid|guid|ssn|index|row[_. ]?(?:names?|numbers?|id)?)|__index_level_\d+__|unnamed: ?\d+"
 )
@@ -67,6 +69,7 @@ def suspect(name: str, categories: pd.Index[Any], rows: int) -> Suspect | None:
         return Suspect(WEIGHT, message, f"give weights={name!r} if it is the number of individuals per row")
     whole = number and not (kinds == "f" and (categories % 1 != 0).any())
     named = bool(_IDENTIFYING.fullmatch(plain)) and size > 2 and 2 * size > rows
+    # consecutive numbers, one a row
     counted = whole and size == rows and int(categories.max()) - int(categories.min()) == rows - 1
     own = rows >= _FEW_ROWS and size > _OWN * rows
     if named or (own and (counted or not number)):

@@ -22,6 +22,7 @@ _NAMES = 10_000
 """So many entries of a folder are compared with a name."""
 
 _TOLD = 3
+# difflib's own cutoff
 _ALIKE = 0.6
 STORE_MARK = "zarr.json"
 """What a folder has in it where it is a Zarr store."""

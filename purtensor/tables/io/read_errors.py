@@ -19,6 +19,7 @@ from purtensor.tables.io.path_checks import require_file, unreadable
 from purtensor.tables.memory import available_memory, readable, require_memory
 
 _PART = 1 << 20
+# the first bytes by which each format is known
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 _DUCKDB_S_MEMORY_ERROR = "OutOfMemoryException"
 _PER_BYTE = 12
@@ -147,6 +148,7 @@ def require_even_rows(
     with (
         reading(path),
         open_unpacked(path) as source,
+        # bytes that the encoding lacks are refused by who reads the cells; here these are counted
         io.TextIOWrapper(source, encoding=encoding, errors="surrogateescape", newline="") as lines,
     ):
         for _ in range(skipped):
@@ -189,6 +191,7 @@ def _widths(lines: Iterator[str], separator: str, name: str) -> Iterator[int]:
             )
         before = line
         if '"' in line:
+            # a quoted cell may go on in the next lines: the parser takes those that it needs
             yield len(next(csv.reader(chain([line], lines), delimiter=separator, strict=True)))
         elif line.rstrip("\r\n").strip(blanks):
             yield line.count(separator) + 1

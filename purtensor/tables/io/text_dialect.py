@@ -20,6 +20,7 @@ DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE = 1 << 18
 _MOST_ROWS = 50
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# the line by which Excel tells itself the delimiter
 _SEP_LINE = re.compile(r'"?sep=(?P<delimiter>[^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 
 
@@ -163,6 +164,7 @@ def no_such_character(
 
 def _decode(start: bytes, encoding: str, path: Path) -> str:
     try:
+        # incremental, as the sample may end within a character; some codecs leave a byte order mark
         return codecs.getincrementaldecoder(encoding)().decode(start).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise no_such_character(path, error, offset=0, row=start[: error.start].count(b"\n")) from None
@@ -177,6 +179,7 @@ def _find_delimiter(text: str, whole: bool, path: Path) -> str:
         widths = {one: width[:-1] if len(width) < _MOST_ROWS else width for one, width in widths.items()}
     even = [one for one in named if named[one] > 1 and len(set(widths[one])) == 1]
     several = even or [one for one in named if named[one] > 1]  # rows are uneven: the reader reports it
+    # of equals max takes the first
     return max(several, key=named.__getitem__, default=order[0])
 
 
