@@ -31,6 +31,7 @@ def soft_positions(constraints: Sequence[Marginal], soft: Any) -> tuple[int, ...
 
 def _position(constraints: Sequence[Marginal], item: Any) -> int:
     if isinstance(item, Marginal):
+        # by identity: two constraints may have equal targets
         found = [k for k, constraint in enumerate(constraints) if constraint is item]
         if not found:
             raise InvalidOptionError(f"{item!r} in soft is not one of the constraints; pass the same object")

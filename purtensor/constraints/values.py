@@ -97,6 +97,7 @@ def read_values(values: Any, what: str) -> Values:
 
 def _of_labels(name: str, cells: Cells) -> FloatArray:
     position = cells.domain.position(name)
+    # labels without a profile may be anything
     used = np.unique(cells.codes[position])
     categories = cells.domain.categories[position]
     numbers = np.zeros(len(categories))
