@@ -250,6 +250,7 @@ def _listed(names: tuple[str, ...], columns: Sequence[Any], values: FloatArray) 
             "column of counts as weights"
         )
     _refuse_totals(names, domain, codes, values)
+    # lexsort takes the last key first: the first attribute decides
     order = np.lexsort(codes[::-1])
     return sparse_table(domain, [code[order] for code in codes], values[order], name="count")
 
@@ -260,6 +261,7 @@ def _refuse_totals(names: Sequence[str], domain: Domain, codes: Sequence[IntArra
         totals = np.flatnonzero(categories.isin(_TOTALS)).tolist()
         for k in totals if len(categories) > 2 else ():
             own = float(values[code == k].sum())
+            # 1e-9: sums of fractions differ in their last digits
             if own > 0.0 and math.isclose(own, float(values[code != k].sum()), rel_tol=1e-9):
                 raise InvalidTableError(
                     f"attribute {name!r} has the label {categories[k]!r}, whose numbers sum to those of all others; "

@@ -45,6 +45,7 @@ class Bins:
     def codes(self, numbers: FloatArray) -> IntArray:
         """Return the bin of each number, -1 where it is NaN."""
         codes: IntArray = np.searchsorted(np.asarray(self.edges, dtype=np.float64), numbers, side="right")
+        # searchsorted has put NaN into the last bin
         codes[np.isnan(numbers)] = -1
         return codes
 
@@ -87,6 +88,7 @@ def bins_labelled(labels: Iterable[Any]) -> Bins | None:
     if len(begins) != len(texts) - 1 or not all(begin for begin, _ in begins):
         return None
     edges = tuple(sorted(float(begin["edge"]) for begin, _ in begins if begin))
+    # bins only if one of the two forms gives exactly these labels back
     made = (tuple(labels_of(edges)) for labels_of in (year_labels, bin_labels))
     return next((Bins(edges, own) for own in made if set(own) == set(texts)), None)
 

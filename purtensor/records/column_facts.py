@@ -81,6 +81,7 @@ def _of_files(files: RecordFiles) -> dict[str, ColumnFacts]:
         for name, column in columns.items():
             codes = column.codes(batch[name], name, row)
             own = np.bincount(codes[codes >= 0], minlength=column.size).astype(np.float64)
+            # new values get new codes: those of earlier batches keep their places
             own[: len(counts[name])] += counts[name]
             counts[name] = own
         row += len(next(iter(batch.values())))

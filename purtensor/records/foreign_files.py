@@ -61,6 +61,7 @@ def read_foreign(path: Path, kind: str) -> pd.DataFrame:
     if package is not None and importlib.util.find_spec(package) is None:
         told = f"{path.name} is a file of {program}, which needs the package {package}"
         raise ImportError(f"{told}: pip install 'purtensor[{extra}]'")
+    # without an encoding pandas returns bytes; latin-1 has a character for each of them
     options: dict[str, Any] = {"encoding": "latin-1"} if kind in (".sas7bdat", ".xpt") else {}
     if kind == ".xlsx":  # pandas makes missing values of texts, and other names of repeated ones
         options = {"keep_default_na": False, "na_values": [""], "header": None}

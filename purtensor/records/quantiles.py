@@ -32,8 +32,11 @@ def shortest_between(low: float, high: float) -> float:
         step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) - digits + 1)
         if not (step > 0 and math.isfinite(step)):
             break
+        # the multiple nearest to the middle, else the largest that is not above
         for whole in (round(middle / step), math.floor(high / step)):
+            # the product is rounded: the text has the digits that are meant
             candidate = float(f"{whole * step:.{digits}g}")
             if low < candidate <= high:
+                # -0.0 becomes 0.0
                 return candidate + 0.0
     return high
