@@ -43,6 +43,7 @@ def _share(read: Read, onto: Domain, predictors: Sequence[str], passes: int, sha
     columns: list[Sequence[IntArray]] = []
     values: list[FloatArray] = []
     for codes, masses in read.pieces():
+        # in the categories of `onto`, so that q and test put a predictor profile into the same share
         keys = hashed([mapping[codes[k]] for k, mapping in zip(where, maps, strict=True)])
         taken = keys % np.uint64(passes) == share
         columns.append([code[taken] for code in codes])

@@ -24,6 +24,7 @@ from purtensor.projection.project import project
 from purtensor.tables.coded import encode
 from purtensor.tables.marginal import marginal
 
+# those of 25 predictors
 _MOST_PAIRS = 300
 _DIGITS = 9
 

@@ -117,6 +117,7 @@ def ratio_parity(
     for y in ys.tolist():
         for other in others.tolist():
             label = f"{described(coded.domain.select([name]), [y])}, {described(domain, [c[other] for c in s])}"
+            # the condition times f(s), which makes it linear in q: q(y, s) - at_least f(s) / f(s0) q(y, s0) >= 0
             rows.append(_Row(label, ((y,), other, 1.0), ((y,), base, -float(at_least) * of_s[other] / of_s[base])))
     what = f"rates of {name} at least {at_least:g} of those of {described(domain, chosen)}"
     return _comparison(what, coded, roles, roles.protected, s, rows)
@@ -168,6 +169,7 @@ def monotone(
     categories = coded.domain.categories[coded.domain.position(response)]
     rows: list[_Row] = []
     for low in pairs.tolist():
+        # the condition on rates times f(a): q(Y >= y, a') f(a) / f(a') - q(Y >= y, a) >= 0
         ratio = of_a[low] / of_a[low + 1]
         sign = -1.0 if decreasing else 1.0
         for cut in range(1, len(categories)):
