@@ -115,6 +115,7 @@ def simulated_splits(drawing: Drawing) -> Splits:
         on_failure=drawing.on_failure,
     )
     rule = list(UNSEEN).index(drawing.unseen)
+    # 1 is POSITIVE, the second of the two responses
     natural = found["natural"][:, rule, :, 1, :]
     ratios = natural / natural[..., [reference(population)]]
     groups = [s for s, _ in others(population)]

@@ -84,6 +84,7 @@ def run_members(
     failures: list[Failure] = []
     written = time.monotonic()
     with ExitStack() as stack:
+        # after an error or Ctrl-C, too: what was finished is kept
         stack.callback(lambda: _write(store, found) if missing else None)
         runner = stack.enter_context(ThreadPoolExecutor(workers)) if executor is None else executor
         ended = outcomes(partial(_simulated, simulate), [children[k] for k in missing], runner)

@@ -109,6 +109,7 @@ class Simulation:
 
     def _drawn(self, rng: np.random.Generator, size: int) -> FloatArray:
         drawn = np.zeros(self.f.size)
+        # the draw takes positive masses only
         cells = np.flatnonzero(self.f)
         drawn[cells] = multinomial(self.f.reshape(-1)[cells], size, rng)
         return drawn.reshape(self.f.shape)

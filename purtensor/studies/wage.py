@@ -252,6 +252,7 @@ def generated_conditionals(
 
     The counts of (y, s) of a data set are multinomial on their own. NaN where a set has nobody of s.
     """
+    # other streams than those of the members, the children of the seed alone
     streams = np.random.SeedSequence([seed, len(distributions)]).spawn(len(distributions))
     return {
         name: _drawn_conditionals(pair_masses(table, population), size, sets, np.random.default_rng(stream))

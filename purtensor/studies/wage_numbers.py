@@ -201,6 +201,7 @@ def _drawn_from_in_words(study: WageStudy) -> str:
     """Describe the distribution of the sets, and how often f would give a profile without observations."""
     observed = study.population.counts > 0
     of_nobody = 1.0 - float(regularized(study.population.counts, study.strength)[observed].sum())
+    # 1 - (1 - of_nobody)^N without cancellation
     share = -np.expm1(float(study.counts.sum()) * np.log1p(-of_nobody))
     unobserved = int(study.f.size - np.count_nonzero(observed))
     of_f = f"has pseudo-counts only in {unobserved:,} of {int(study.f.size):,} profiles"
