@@ -127,6 +127,7 @@ def _rates(words: Sequence[str] | None, responses: pd.Series) -> Mapping[object,
     """Return the rates in words like yes=0.2, by the categories that they name."""
     if words is None:
         return None
+    # words are text, which the categories need not be
     categories = {str(category): category for category in responses.unique()}
     rates = {}
     for word in words:

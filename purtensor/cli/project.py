@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
         solver,
         on_disk=on_disk,
     )
+    # whether the file holds a whole result, and not its table alone
     whole = arguments.out.suffix != STORE if on_disk else ending(arguments.out) == NETCDF
     if arguments.rows is None:
         save(result if whole else result.table, arguments.out)

@@ -67,6 +67,7 @@ def rounds(
     """Yield problem, solver, round and seconds of each round; every second round runs backwards."""
     names = list(entries)
     for turn in range(repetitions):
+        # turning round evens out a machine that gets slower, or faster, within a round
         for name in names[:: 1 if turn % 2 == 0 else -1]:
             told(problem, f"{name}, round {turn + 1}")
             yield problem, name, turn + 1, entries[name].time()

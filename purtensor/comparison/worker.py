@@ -68,6 +68,7 @@ def _timed(prepared: Callable[[], Attempt], rule: Rule) -> tuple[Attempt, float]
 def _bound_memory() -> None:
     if resource is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        # a peer that wants more gets an error; without the limit the system might end other programs
         resource.setrlimit(resource.RLIMIT_AS, (available_memory(), hard))
 
 

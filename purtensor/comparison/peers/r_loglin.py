@@ -73,6 +73,7 @@ def _write(folder: Path, problem: PlainProblem, rule: Rule, table: FloatArray, s
     (folder / "clock").write_text(f"{rule.clock}\n")
     (folder / "margins").write_text("".join(" ".join(str(axis + 1) for axis in axes) + "\n" for axes in problem.axes))
     for name, values in (("table", table), ("start", start)):
+        # in R the first index runs fastest
         (folder / name).write_bytes(np.asfortranarray(values).astype("<f8").tobytes(order="F"))
 
 
