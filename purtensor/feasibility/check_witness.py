@@ -74,6 +74,7 @@ def stands_for(target: Table, exact: Whole, units: int) -> bool:
     """Return whether whole numbers of units are what the values of a target are, rounded, when both have mass 1."""
     stored = {row: Fraction(value) for row, value in entries(target) if value}
     total = sum(stored.values())
+    # crosswise, without division: value / total against exact / units
     return stored.keys() == exact.keys() and all(
         abs(value * units - exact[row] * total) <= ROUNDING * exact[row] * total for row, value in stored.items()
     )

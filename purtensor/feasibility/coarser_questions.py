@@ -96,5 +96,6 @@ def _distinct_profiles(system: System, attributes: Sequence[str]) -> IntArray:
             columns.append(system.row_codes[k][system.scopes[k].index(name)].astype(np.int64)[system.index[k]])
     group, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
     first = np.zeros(len(distinct[0]), dtype=np.int64)
+    # backwards, so that the first profile of each group is written last and stays
     first[group[::-1]] = np.arange(system.profiles - 1, -1, -1)
     return first

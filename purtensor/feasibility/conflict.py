@@ -57,6 +57,7 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     """
     question, weights = _used_alone(question, tidy(question.system, weights))
     sizes = dict(zip(question.system.domain.attributes, question.system.domain.sizes, strict=True))
+    # attributes of many categories first: without them the later questions are small
     for name in sorted(question.attributes, key=lambda name: (-sizes[name], name)):
         kept = [other for other in question.attributes if other != name]
         simpler = coarsen(question, kept) if kept else None
@@ -68,6 +69,7 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
         if len(question.origin) > 1:
             simpler = without_constraint(question, question.origin.index(origin))
             decision = _settle(simpler)
+            # an open verdict leaves it unknown whether the constraint is needed
             certain = certain and decision.verdict is not Verdict.OPEN
             found = _refutation(decision)
             if found is not None:
@@ -126,6 +128,7 @@ def _whole_proofs(system: System, targets: ExactTargets, found: FloatArray | Non
     """Yield what whole numbers in the proportions of weights from a program prove."""
     if found is None or not np.abs(found).max() > 0:
         return
+    # scaled so that the least weight is 1, 2, 3 or 6: vertices of these programs have small denominators
     used = np.abs(found)[np.abs(found) > 1e-9 * np.abs(found).max()]
     for scale in (1.0, 2.0, 3.0, 6.0):
         weights = rounded(found, scale / float(used.min()))

@@ -29,6 +29,7 @@ def shifts_along_cycles(coupling: Coupling, left: IntArray, allowed: Fraction) -
     what is allowed. None where rows contradict each other, or too many are coupled.
     """
     closing = coupling.closing
+    # the first, heaviest closing profiles usually reach all rows; eightfold where they do not
     count = 2 * len(left) + 64
     while True:
         found = _by_cycles(coupling, closing[:count], left, allowed)
@@ -40,6 +41,7 @@ def shifts_along_cycles(coupling: Coupling, left: IntArray, allowed: Fraction) -
 def _by_cycles(coupling: Coupling, closing: IntArray, left: IntArray, allowed: Fraction) -> Shifts | None:
     cycles = coupling.of(closing)
     size = cycles.shape[1]
+    # large systems are solved in floats, so their basis has to be well conditioned rather than heavy
     chosen, places = _first_basis(cycles) if size <= _MOST_SOLVED else _stable_basis(cycles)
     if len(chosen) != len(places):
         return None
@@ -55,9 +57,11 @@ def _by_cycles(coupling: Coupling, closing: IntArray, left: IntArray, allowed: F
     if bounded is None:
         return None
     near, bound = bounded
+    # near is only a float solution: off by more than this, dependent rows contradict each other
     allowance = max(float(allowed), 2.0**-46 * float(np.abs(left).max()))
     if np.abs(cycles.T @ near - left).max() > 0.5 * allowance:
         return None
+    # the exact amounts are not known, but none passes the bound, along every cycle it closes
     gained = _along_cycles(coupling.forest, profiles, [Fraction(bound)] * len(profiles), absolute=True)
     return (*gained, False)
 
@@ -73,6 +77,7 @@ def _reaches(cycles: IntArray, solved: tuple[list[int], int], left: IntArray, al
 
 def _first_basis(cycles: IntArray) -> tuple[IntArray, IntArray]:
     """Return the first independent cycles, which have the largest profiles, and places where these are independent."""
+    # independence modulo a prime implies independence, never the reverse: a basis found so is one
     prime = next(primes())
     work: FloatArray = (cycles % prime).astype(np.float64)
     leads = np.empty(len(work), dtype=np.int64)
@@ -118,5 +123,6 @@ def path_of_cycle(forest: Forest, profile: int) -> Iterator[tuple[int, int]]:
     while ends[0][0] != ends[1][0]:
         deeper = 0 if forest.depth[ends[0][0]] >= forest.depth[ends[1][0]] else 1
         node, sign = ends[deeper]
+        # from the deeper end up to where both meet; signs alternate, so that every node's sum stays
         yield int(forest.via[node]), sign
         ends[deeper] = (int(forest.parent[node]), -sign)

@@ -76,6 +76,7 @@ def suggested_units(reference: Table) -> list[float]:
     if not {"strength", "profiles", "total"} <= attrs.keys():
         return []
     try:
+        # as typed: 0.1 is meant as 1/10, not as the float next to it
         strength = Fraction(repr(float(attrs["strength"])))
         whole = strength.denominator * (Fraction(repr(float(attrs["total"]))) + int(attrs["profiles"]) * strength)
         return [float(1 / whole)] if whole > 0 else []

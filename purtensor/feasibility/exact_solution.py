@@ -100,6 +100,7 @@ def exact_point(system: System, targets: ExactTargets, masses: FloatArray) -> Ex
         numbers.append(denominator)
     whole = float(denominator) if denominator.bit_length() < 1024 else math.inf  # of targets almost nothing
     with np.errstate(over="ignore", invalid="ignore"):
+        # one unit at least: every profile must have mass
         base = np.maximum(np.rint(masses[order] * (whole / float(masses.sum()))), 1.0)
     if not np.all(np.isfinite(base)):
         return None
@@ -174,6 +175,7 @@ def _correct(
         return None
     shifts = np.zeros(system.profiles, dtype=np.int64)
     children = forest.sequence[forest.parent[forest.sequence] >= 0]
+    # along the forest its two constraints are met exactly, with whole numbers
     shifts[forest.via[children]] = flow[children]
     if not _all_positive(base, shifts):
         return None
@@ -198,4 +200,5 @@ def _correct(
 
 def _all_positive(base: FloatArray, shifts: IntArray) -> bool:
     moved = shifts.astype(np.float64)
+    # by far more than the rounding of these sums
     return bool(np.all(base + moved > 2.0**-40 * (base + np.abs(moved))))

@@ -36,13 +36,16 @@ def face_rounding(problem: Problem, zeros: BoolArray, weights: IntArray) -> Face
     costs = spread_whole(system, weights)
     least, given = int(costs[zeros].min()), [Fraction(target) for target in system.targets.tolist()]
     said = _said_by_independent_rows(problem, given)
+    # no proof of these zeros: nothing is known of what they may hold
     if said is None or least <= 0 or int(costs.min()) < 0:
         return FaceRounding(math.inf, np.full(system.rows, np.inf))
     used = np.flatnonzero(weights)
+    # b'.t in fractions: in floats it would be rounding of the very size that is asked for
     value = sum((said[row] * int(weights[row]) for row in used.tolist()), Fraction(0))
     rows = np.array([_above(abs(one - other)) for one, other in zip(said, given, strict=True)])
     mass = _above(abs(value) / least)
     for k, index in enumerate(system.index):
+        # a row that lost profiles to the zeros may lack what these hold
         rows[system.block(k)][np.unique(index[zeros])] += mass
     return FaceRounding(mass, rows) if rows.any() else None
 

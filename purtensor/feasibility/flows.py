@@ -19,6 +19,7 @@ from purtensor.feasibility.targets import ExactTargets, joint_groups
 from purtensor.kernels.feasibility.max_flow import blocking_flow, layers
 from purtensor.tables.grouping import group_profiles
 
+# capacities stay below, so that sums of two fit int64
 _LARGEST = 2**61
 _STEPS = 4_000_000
 
@@ -122,6 +123,7 @@ def minimum_cut(system: System, targets: ExactTargets, triangle: Triangle) -> Cu
     carries, other = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
     carries[realism[sent]] = True
     other[realism[~sent]] = True
+    # where no other response occurs the arc's mass is fixed, not only capped
     if np.any(carries & ~other):
         return None
     tails, heads = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.int64)
@@ -170,6 +172,7 @@ def _reach(
     node_x[supply] = 1 + np.arange(len(supply))
     node_s[demand] = 1 + len(supply) + np.arange(len(demand))
     sink = 1 + len(supply) + len(demand)
+    # lower bits are cut off for the search only: the deficit of its cut is summed from the whole numbers
     bits = max(0, int(targets.denominator).bit_length() - _LARGEST.bit_length())
     numbers = [
         (targets.numerators[system.block(k)][rows] >> bits).astype(np.int64)
@@ -189,6 +192,7 @@ def _maximum_flow(start: IntArray, end: IntArray, capacity: IntArray, sink: int)
     nodes = sink + 1
     tail = np.stack([start, end], axis=1).reshape(-1)
     head = np.stack([end, start], axis=1).reshape(-1)
+    # arcs and their reverses alternate, so that arc a and a ^ 1 belong together
     room = np.stack([capacity, np.zeros_like(capacity)], axis=1).reshape(-1)
     out = np.argsort(tail, kind="stable")
     begin = np.concatenate([[0], np.cumsum(np.bincount(tail, minlength=nodes))])
@@ -196,9 +200,11 @@ def _maximum_flow(start: IntArray, end: IntArray, capacity: IntArray, sink: int)
     path = np.empty(nodes, dtype=np.int64)
     while True:
         layers(head, room, begin, out, 0, level, queue)
+        # no path is left: what the source still reaches is its side of the minimum cut (Dinitz, 1970)
         if level[sink] < 0:
             return level
         following = begin[:-1].copy()
         depth, done = 0, False
         while not done:
+            # in portions of _STEPS, so that Ctrl-C is heard between them
             _, depth, done = blocking_flow(head, room, begin, out, 0, sink, level, following, path, depth, _STEPS)

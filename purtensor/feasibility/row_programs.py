@@ -12,6 +12,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.question import Question
 
 _PROGRAM = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+# room for the rounding of the targets: HiGHS would call them infeasible, or every cell stuck
 _SLACK = 1e-12
 
 
@@ -52,6 +53,7 @@ def smallest_miss(question: Question, rows: IntArray) -> SmallestMiss | None:
     above, below = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
     if not len(above) + len(below):
         return SmallestMiss(0.0, np.zeros(count), np.zeros(count), question.lower)
+    # all in shares of the total, as the tolerances of the program are absolute
     low = np.concatenate([question.lower / total, np.zeros(2 * count)])
     high = np.concatenate([question.upper / total, np.full(2 * count, np.inf)])
     solved = linprog(
@@ -66,6 +68,7 @@ def smallest_miss(question: Question, rows: IntArray) -> SmallestMiss | None:
         return None
     weights = np.zeros(count)
     marginals = solved.ineqlin.marginals
+    # scipy's marginals are derivatives of the objective, negative for `<=` rows: that is y of equation 16
     weights[above] += marginals[: len(above)]
     weights[below] -= marginals[len(above) :]
     lacking, over = solved.x[cells : cells + count], solved.x[cells + count :]
@@ -107,6 +110,7 @@ def implied_bounds(question: Question) -> IntArray:
     hard, total, cells = np.flatnonzero(question.hard), question.total, len(question.reference)
     free = np.flatnonzero(question.lower < question.upper)
     width = (question.upper - question.lower)[free] / total
+    # small against a mean share, so that giving all cells room at once costs no solution
     cap = np.minimum(1e-3 / cells, 0.25 * width)
     c = question.coefficients[hard]
     lower, upper = question.row_lower[hard] / total, question.row_upper[hard] / total
@@ -137,6 +141,7 @@ def implied_bounds(question: Question) -> IntArray:
     )
     found = np.zeros(cells, dtype=np.int64)
     if solved.status == 0:
+        # less than a thousandth of the cap is the tolerance of the program
         stuck = free[solved.x[cells:] <= 1e-3 * cap]
         mass = solved.x[:cells][stuck]
         found[stuck] = np.where(mass - low[stuck] <= high[stuck] - mass, -1, 1)

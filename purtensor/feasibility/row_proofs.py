@@ -9,6 +9,7 @@ from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray
 
+# simple fractions first, for the sake of whoever reads the proof; None takes the floats as they are
 _DENOMINATORS = (1, 2, 6, 60, 5040, 10**6, 10**9, None)
 
 
@@ -34,6 +35,7 @@ def refuted(
     for denominator in _DENOMINATORS:
         ray = [_near(float(weights[r] / size), denominator) for r in used]
         ray = [
+            # an end that is infinite asks for nothing: such a weight is rounding
             Fraction(0) if (y > 0 and lower[r] == -np.inf) or (y < 0 and upper[r] == np.inf) else y
             for y, r in zip(ray, used, strict=True)
         ]
@@ -67,6 +69,7 @@ def _lift(
         own = dense[[k]].toarray().reshape(-1)
         if np.isfinite(upper[r]) and (own > 0.0).all():
             lower = list(ray)
+            # by what brings the largest z on unbounded cells to 0: with z > 0 there the bound would be infinite
             lower[k] -= over / Fraction(float(own.min()))
             tried.append(lower)
     return tried

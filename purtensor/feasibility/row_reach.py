@@ -93,6 +93,7 @@ def _most(values: FloatArray, lower: FloatArray, upper: FloatArray, total: float
     Cells are filled up in the order of their values; without a total, up to those of value 0.
     """
     with np.errstate(invalid="ignore"):
+        # without the total every cell goes to the bound that helps: this bounds the sum with a total, too
         gains = np.where(values > 0.0, values * upper, np.where(values < 0.0, values * lower, 0.0))
     alone = float(gains.sum()), 0.0
     if total is None:
@@ -103,6 +104,7 @@ def _most(values: FloatArray, lower: FloatArray, upper: FloatArray, total: float
     last = int(np.searchsorted(np.cumsum(room), left))
     if last >= len(values) or not left >= 0.0:  # the total itself is out of reach
         return alone
+    # the price of the total: cells of larger values are full, those of smaller ones at their lower bounds
     level = float(values[order[last]])
     before = order[:last]
     most = float(values @ lower) + float(values[before] @ room[:last])

@@ -24,7 +24,9 @@ from purtensor.tables.grouping import group_profiles
 ROUNDING = 64 * Fraction(1, 2**52)
 """What a sum of float64 may have lost, as a share: consistency is judged by the same."""
 
+# a quotient, a product and some sums lose less; half of what consistency allows
 _CLOSE = 32 * float(np.finfo(np.float64).eps)
+# up to here 32 eps of the largest is less than a unit, and sums of units are exact in float64
 _MOST_UNITS = 2**46
 _SAMPLE = 64
 _LONGEST_PRODUCT = 8
@@ -89,6 +91,7 @@ def read_targets(system: System, units: Sequence[float] = ()) -> ExactTargets:
 def _floats(system: System) -> ExactTargets:
     """Return the floats themselves, over a power of two."""
     mantissas, exponents = np.frexp(system.targets)
+    # 53 bits: every float64 is such a whole number times a power of two
     whole = np.ldexp(mantissas, 53).astype(np.int64).astype(object)
     lowest = int(exponents.min(initial=0))
     numerators = whole << (exponents - lowest).astype(object)
@@ -104,6 +107,7 @@ def _as_given(system: System) -> ExactTargets | None:
     if not (np.all(whole == np.rint(whole)) and len(targets)):
         return None
     lowest = int(np.bitwise_or.reduce(whole.astype(np.int64)))
+    # by the lowest bit that is set in any of them: the largest unit of which all are multiples
     whole = whole / (lowest & -lowest)
     if whole[system.block(0)].sum() > _MOST_UNITS:  # not few units: last digits of some computation
         return None
@@ -121,6 +125,7 @@ def _guessed_units(shares: FloatArray) -> Iterator[float]:
     sample = np.unique(shares)
     denominator = 1
     for share in sample[:: max(1, len(sample) // _SAMPLE)].tolist():
+        # what the denominator so far does not explain
         rest = share * denominator % 1.0
         denominator *= Fraction(rest).limit_denominator(10**6).denominator
         if denominator > _MOST_UNITS:
@@ -138,6 +143,7 @@ def _multiples(system: System, shares: FloatArray, unit: float) -> ExactTargets 
         return None
     count = round(1.0 / unit)
     whole = np.rint(shares * count)
+    # relative to the value, so that a small target has to be as exact as a large one
     near = np.abs(whole - shares * count) <= _CLOSE * whole
     if not _mostly(near, system):
         return None
@@ -196,12 +202,14 @@ def _as_product(
     whole = {j: kind for j, kind in enumerate(kinds) if isinstance(kind, _Whole)}
     for size in range(1, len(scope)):
         for names in itertools.combinations(scope, size):
+            # each split in two is tried once, the first attribute being in the first part
             if scope[0] not in names:
                 continue
             others = tuple(name for name in scope if name not in names)
             factors = [_marginal_at_rows(system, whole, k, part, shares * count) for part in (names, others)]
             if factors[0] is None or factors[1] is None:
                 continue
+            # f(y) f(s): both factors are shares of the same total
             product = factors[0] / count * (factors[1] / count)
             if np.all(np.abs(product - shares) <= _CLOSE * shares):
                 return _Product(factors[0], factors[1])

@@ -77,7 +77,9 @@ def _smallest(system: System, targets: ExactTargets, counted: BoolArray) -> Viol
         if weights is None:
             continue
         proof = prove(system, targets, weights)
+        # the repair may have raised weights beyond the unit: |t| <= 1 holds after dividing by the largest
         scale = max(unit, int(np.abs(proof.weights[counted]).max(initial=0)))
+        # notes/feasibility.md, equation 6
         bound = -proof.value / scale
         if bound > best.proved:
             best = Violation(value, bound, proof.weights, scale)

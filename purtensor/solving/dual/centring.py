@@ -49,6 +49,7 @@ class Centring:
             key = group.tobytes()
             if key not in counts:
                 counts[key] = sum((Fraction(float(targets[r])) for r in group), Fraction(0))
+            # b and m N agree in most of their digits: their difference is rounded once, at the end
             taken = Fraction(float(self.means[k])) * counts[key]
             for end in found[:, k : k + 1]:
                 if np.isfinite(end[0]):
@@ -68,6 +69,7 @@ def centring_of(question: Question) -> Centring:
     through: list[sparse.csr_array] = []
     for k, block in enumerate(question.blocks):
         own = question.block(k)
+        # counts lose nothing: only rows of other coefficients are centred
         numeric = block.coefficients.data[(block.coefficients.data != 1.0) & (block.coefficients.data != 0.0)]
         if not len(numeric) or not partitions:
             continue
@@ -109,6 +111,7 @@ def _sums_of(counts: sparse.csr_array | None, partition: sparse.csr_array, rows:
     if counts is None or (rows == 1 and counts.nnz == counts.shape[1] and np.all(counts.data == 1.0)):
         return sparse.csr_array(np.tile((sizes > 0).astype(np.float64), (rows, 1)))
     within = (counts @ partition.T).tocsr()
+    # a row of the partition that is only partly in the group
     if not np.array_equal(within.data, sizes[within.indices]):
         return None
     return sparse.csr_array((np.ones(len(within.data)), within.indices, within.indptr), shape=within.shape)

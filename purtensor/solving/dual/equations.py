@@ -13,6 +13,7 @@ from scipy.sparse.linalg import splu
 from purtensor._typing import FloatArray
 
 _RIDGE = 1e-14
+# larger than that of dense factors: without pivoting nothing else keeps dependent rows off a pivot of 0
 _SPARSE_RIDGE = 1e-13
 _EIGENVALUES_UP_TO = 40
 """Up to this many rows, eigenvalues determine exactly the directions without curvature from active cells."""
@@ -78,6 +79,7 @@ def _scales(diagonal: FloatArray) -> FloatArray:
 def _by_eigenvalues(matrix: FloatArray) -> Solve:
     scale = _scales(matrix.diagonal())
     values, vectors = np.linalg.eigh(matrix * scale[:, None] * scale)
+    # directions without curvature are left out: dependent rows leave the solution free there
     kept = values > _RIDGE * max(1.0, values.max(initial=0.0))
     basis = vectors[:, kept] * scale[:, None]
     return lambda r: np.asarray(basis @ ((basis.T @ r) / values[kept]))
@@ -102,6 +104,7 @@ def _by_sparse_factors(matrix: sparse.csr_array) -> Solve:
     by = sparse.diags_array(scale)
     scaled = (by @ matrix @ by + _SPARSE_RIDGE * sparse.eye_array(len(scale))).tocsc()
     try:
+        # symmetric and positive but for rounding: a symmetric order without pivoting fills in least
         factor = splu(scaled, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
     except RuntimeError as error:  # a pivot is exactly 0
         raise np.linalg.LinAlgError(str(error)) from None

@@ -29,9 +29,11 @@ class LimitedMemory:
 
     def __call__(self, problem: DualProblem, point: DualPoint, softening: float) -> DualPoint | None:
         """Return the state after one step; None where none rises."""
+        # a moved proximal term is another function: gradients of the old one teach nothing
         if self._columns is not point.columns:
             self._columns = point.columns
             self._pairs.clear()
+        # the plain scaled slope is an ascent direction in any case
         for direction in (self._direction(problem, point), self._scaled(problem, point, point.missing)):
             found = searched(problem, point, direction, softening)
             if found is None:
@@ -40,6 +42,7 @@ class LimitedMemory:
             _, step = found
             moved = point_at(problem, point.columns, point.potentials + step * direction, softening)
             fall = point.missing - moved.missing
+            # only pairs of positive curvature keep the approximation positive definite
             if float(fall @ direction) > 0.0:
                 self._pairs.append((step * direction, fall))
                 if len(self._pairs) > self.memory:
@@ -80,6 +83,7 @@ class IterativeScaling:
             )
         if cells.lower.max(initial=0.0) > 0.0 or np.isfinite(cells.upper).any():
             raise InvalidOptionError("GIS() does not support bounds on masses: use solver=Newton(), or None")
+        # to this power no cell's factors count more than once together, as Darroch and Ratcliff (1972) need
         self._power = 1.0 / float(np.asarray(coefficients.sum(axis=0)).max(initial=1.0))
 
     def __call__(self, problem: DualProblem, point: DualPoint, softening: float) -> DualPoint | None:

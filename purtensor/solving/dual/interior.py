@@ -11,6 +11,7 @@ from purtensor._typing import BoolArray, FloatArray
 from purtensor.solving.dual.problem import DualProblem
 from purtensor.solving.dual.watch import Watch
 
+# the usual share of the way to the nearest wall: a column that touches it could not come off any more
 _TO_THE_WALL = 0.995
 _STEADY_STEPS = 25
 _MOST_GROWTH = 2.0
@@ -78,6 +79,7 @@ def _walls(problem: DualProblem, *, walled: bool) -> _Walls:
     finite_lower, finite_upper = np.isfinite(columns.lower) & ~fixed, np.isfinite(columns.upper) & ~fixed
     open_lower, open_upper = columns.repelled_below & ~fixed, columns.repelled_above & ~fixed
     if walled:
+        # beside costs of hundreds of nats the scale of entropy, a nat, is too fine: a multiplier guards 0
         open_lower = open_lower & ~finite_lower
     has_lower, has_upper = finite_lower & ~open_lower, finite_upper & ~open_upper
     return _Walls(
@@ -99,6 +101,7 @@ def _start(problem: DualProblem, walls: _Walls) -> _State:
     low, high = walls.has_lower | walls.open_lower, walls.has_upper | walls.open_upper
     room = np.where(low & high, walls.upper - walls.lower, mass)
     guarded = walls.has_lower | walls.has_upper | walls.open_upper
+    # a tenth of the room off both walls, where multipliers and distances are of like size
     x = np.where(guarded & low, np.maximum(x, walls.lower + 0.1 * room), x)
     x = np.where(guarded & high, np.minimum(x, walls.upper - 0.1 * room), x)
     x = np.where(walls.fixed, columns.lower, x)
@@ -141,6 +144,7 @@ def _descend(
         missing = problem.targets - problem.times(state.x)
         tilt = problem.back(state.y) + state.below - state.above - columns.slope(state.x)
         tilt = np.where(walls.fixed, 0.0, tilt)
+        # what an almost empty cell lacks in nats counts by its mass only
         weight = np.minimum(1.0, np.where(open_, np.abs(state.x), mass) / mass)
         pressure = _pressure(state, to_lower, to_upper, walls)
         residual = float(np.abs(missing).max(initial=0.0)) / mass
@@ -156,6 +160,7 @@ def _descend(
         watch.before_step(residual)
         if watch.refute and problem.refuted_by(state.y):
             watch.end_refuted(state.y)
+        # linear costs have no curvature: their walls alone give some
         stiff = np.where(flat, 0.0, 1.0 / columns.give(state.x))
         stiff = stiff + state.below / to_lower * walls.has_lower + state.above / to_upper * walls.has_upper
         give = np.where(walls.fixed, 0.0, 1.0 / stiff)
@@ -215,8 +220,10 @@ def _move(
         (state.below + dual * dbelow) * (to_lower + primal * dx) * low
         + (state.above + dual * dabove) * (to_upper - primal * dx) * high
     ).sum() / max(walls.count, 1)
+    # Mehrotra's rule (1992): the less pressure the plain step would leave, the less the second is centred
     centred = min(1.0, max(0.0, float(ahead / pressure) ** 3)) if walls.count and pressure > 0 else 0.0
     dx, dy, dbelow, dabove = direction(
+        # the corrector takes in the product of the two changes that the linear step leaves out
         centred * pressure - state.below * to_lower - dbelow * dx,
         centred * pressure - state.above * to_upper + dabove * dx,
     )
@@ -231,6 +238,7 @@ def _move(
 def _growth(x: FloatArray, dx: FloatArray, where: BoolArray, mass: float) -> float:
     """Return the longest step, 1 at most, by which no mass that counts becomes more than e^2 times what it was."""
     rises = where & (dx > 0.0)
+    # cells of almost nothing may grow further, up to a hundredth of an even share
     allowed = np.maximum(_MOST_GROWTH, np.log(1e-2 * mass / (x[rises] * len(x))))
     return min(1.0, float((allowed * x[rises] / dx[rises]).min(initial=np.inf)))
 

@@ -67,6 +67,7 @@ class RowCosts:
             self.upper * by,
             self.absolute / by,
             self.variance * by**2,
+            # KL of a row scaled by s is s times that of the row
             self.divergence / by,
         )
 
@@ -133,6 +134,7 @@ class DualProblem:
         linear = self.columns.linear
         if linear is None:
             return slacks
+        # slacks of absolute penalties, not of intervals, whose ends are finite and whose cost is 0
         misses = np.flatnonzero(np.isinf(linear.upper) & (linear.lower == 0.0) & (linear.cost > 0.0))
         half = len(misses) // 2  # what a row lacks, then what it has too much
         short, over = misses[:half], misses[half:]
@@ -151,6 +153,7 @@ class DualProblem:
         if linear is None:
             nothing = np.zeros(0, dtype=bool)
             return nothing, nothing
+        # the slope of the slack's own terms in the dual: positive pushes to the upper bound
         push = z[own] - linear.cost
         bound = np.where(push > 0.0, linear.upper, linear.lower)
         held = np.abs(x[own] - bound) < np.abs(push) * self.mass
@@ -175,9 +178,11 @@ class DualProblem:
         put, low, high = y, self.columns.lower, self.columns.upper
         if len(self._unlimited):
             put, z = y.copy(), None
+            # such a row can be met whatever the cells are, so it can refute nothing
             put[self._unlimited] = 0.0
         z = self.back(put) if z is None else z
         with np.errstate(invalid="ignore"):
+            # 0 times an infinite bound is 0 here, not NaN
             most = np.where(z == 0.0, 0.0, np.where(z > 0.0, high, low) * z)
         needed = put * self.targets
         return bool(needed.sum() - most.sum() > _DOUBT * (np.abs(needed).sum() + np.abs(most).sum()))
@@ -193,9 +198,11 @@ def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float, matrix: Matrix
     `matrix` is another form of the coefficients, where their largest are 1 already.
     """
     largest = sizes_of_rows(asked.coefficients)
+    # users do not scale rows: with the largest coefficient 1 misses of all rows mean the same
     scales = 1.0 / np.where(largest > 0.0, largest, 1.0)
     rows = asked.scaled(scales)
     held = ~np.isnan(rows.divergence)
+    # an interval's slack counts from the point nearest to 0, a kl row's from 0: there the slack is the row's sum
     base = np.where(rows.lower == rows.upper, rows.lower, np.clip(0.0, rows.lower, rows.upper))
     base = np.where(held, 0.0, base)
     blocks: list[ColumnKind] = [cells]
@@ -208,6 +215,7 @@ def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float, matrix: Matrix
         signs.append(np.full(len(at), sign))
         return at
 
+    # a kl row of target 0 has no slack: it must be 0
     at = add(held & (rows.upper > 0.0), -1.0)
     if len(at):
         zero, infinite = np.zeros(len(at)), np.full(len(at), np.inf)
@@ -217,6 +225,7 @@ def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float, matrix: Matrix
         infinite = np.full(len(at), np.inf)
         blocks.append(SquareColumns(np.zeros(len(at)), rows.variance[at], -infinite, infinite))
     interval = add((rows.lower < rows.upper) & ~held, -1.0)
+    # in this order, on which `DualProblem.netted` relies
     short, over = add(np.isfinite(rows.absolute), 1.0), add(np.isfinite(rows.absolute), -1.0)
     if len(interval) + len(short):
         nothing = np.zeros(len(interval))

@@ -37,6 +37,7 @@ class _Jumps:
     def around(self, potential: float) -> tuple[float, float]:
         """Return the least and the most that the slacks come to at a potential."""
         left, right = np.searchsorted(self.at, potential, "left"), np.searchsorted(self.at, potential, "right")
+        # at the end of its range a slack without bound takes whatever is left
         low = -np.inf if potential <= self.lowest else float(self.before[left])
         high = np.inf if potential >= self.highest else float(self.before[right])
         return low, high
@@ -87,6 +88,7 @@ class _Sweeper:
         coefficients = problem.matrix.to_sparse().tocsr()
         self.rows = [_row(problem, coefficients, row) for row in range(problem.rows)]
         for k, row in enumerate(self.rows):
+            # beyond, the dual is -inf: a slack without bound would be used without end
             potentials[k] = np.clip(potentials[k], row.jumps.lowest, row.jumps.highest)
         self.z = problem.matrix.back(potentials)
 
@@ -123,6 +125,7 @@ class _Sweeper:
         push = signs * self.potentials[rows] - linear.cost
         taken = np.where(push > 0.0, linear.upper, linear.lower)
         taken = np.where(np.isfinite(taken), taken, 0.0)
+        # where the potential is exactly at the cost the slack takes what the row needs; elsewhere it is at a bound
         for k in np.flatnonzero(push == 0.0):
             others = float((signs * taken)[(rows == rows[k]) & (np.arange(len(rows)) != k)].sum())
             taken[k] = np.clip(signs[k] * (rest[rows[k]] - others), linear.lower[k], linear.upper[k])
@@ -171,6 +174,7 @@ def _met(row: _Row, z: FloatArray, start: float) -> float:
     for kink in jumps.at.tolist():
         if not below <= kink <= above:
             continue
+        # the slope is monotone, so a kink either holds the root or tells on which side it lies
         left, _ = row.left(z + (kink - start) * row.values, kink)
         low, high = jumps.around(kink)
         if low <= left <= high:

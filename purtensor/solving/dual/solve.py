@@ -24,8 +24,10 @@ _FASTER = 4.0
 _SLOWEST = 1.1
 _SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)
 _SETTLED = 1e-13
+# so many slacks of linear cost, each of which bends the dual, hold plain ascent up
 _MANY_KINKS = 10
 _INTERIOR = 1e-10
+# some 18 eps: what is left of a condition whose terms are as large as the strongest cost
 _UNIT = 4e-15
 _AT_THE_ANSWER = 1e-10
 _STRONG = 10.0
@@ -85,6 +87,7 @@ def solve(
             else:
                 phase = _by_first_order(problem, watch, tolerance, start, method, memory)
         except (StoppedError, KeyboardInterrupt) as error:
+            # the watch keeps the potentials of the last step, so a run that is ended has a state to return
             last = np.zeros(problem.rows) if watch.potentials is None else watch.potentials
             point = point_at(problem, problem.columns, last)
             why = error.why if isinstance(error, StoppedError) else "interrupted"
@@ -99,6 +102,7 @@ def _by_first_order(
     if method == "ipf":
         return sweep_rows(problem, watch, tolerance=tolerance, start=start)
     step = LimitedMemory(memory) if method == "lbfgs" else IterativeScaling(problem)
+    # one more than the watch allows, so that the watch ends the run and names the reason
     options = AscentOptions(tolerance=tolerance, most_steps=watch.max_iterations + 1, step=step)
     return replace(ascend(problem, start, options, watch), way=method)
 
@@ -110,6 +114,7 @@ def _phases(
     kinks = 0 if linear is None else len(linear.cost)
     strongest = 0.0 if linear is None else float(linear.cost.max(initial=0.0))
     best: Phase | None = None
+    # given potentials are of the answer nearby: plain ascent from there is tried whatever the costs
     if (kinks < _MANY_KINKS and strongest <= _STRONG) or start is not None:
         wide = 1.0 if slack is None else 10.0
         plain = AscentOptions(tolerance=tolerance, most_steps=_PATIENCE, sigma=wide, slack=slack)
@@ -119,6 +124,7 @@ def _phases(
     for way in (_by_interior, _by_strengths):
         found = way(problem, tolerance, watch)
         if found is not None:
+            # a phase may stand at the answer and still creep: the certificate knows
             best = _better(best, _proved(problem, found))
             if best.ending is Ending.CONVERGED:
                 return best
@@ -186,10 +192,12 @@ def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance
     last: Phase | None = None
     growth = _FASTER
     while True:
+        # weaker costs keep their own strength: only those beyond are cut
         weaker = LinearCostColumns(np.minimum(linear.cost, strength), linear.lower, linear.upper)
         own = problem.with_columns(problem.columns.with_linear(weaker))
         found = _rung(own, _ahead(own, known, strength), last, tolerance, watch)
         if found.ending is not Ending.CONVERGED:
+            # back to the last strength that worked, and half the way in the logarithm
             growth = math.sqrt(growth)
             if not known or growth < _SLOWEST:
                 return replace(found, way=way, ending=Ending.LIMIT)
@@ -199,6 +207,7 @@ def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance
             return replace(found, way=way)
         known.append((strength, found.point.potentials))
         cells = slice(0, problem.cells)
+        # the misses are the least that there are: masses stay, and potentials go on in proportion to the full strength
         settled = last is not None and _apart(found.point.x[cells], last.point.x[cells]) <= _SETTLED * problem.mass
         last, strength = found, full if settled else min(growth * strength, full)
 
@@ -246,6 +255,7 @@ def _dual_of_cells(problem: DualProblem, potentials: FloatArray) -> float:
 def _down_the_softness(problem: DualProblem, tolerance: float, watch: Watch) -> Phase:
     """Return the ascent of the problem as asked, reached by rows that are softened less and less."""
     potentials: FloatArray | None = None
+    # a softened dual is strongly concave, so that every stage ends; each begins where the one before ended
     for exponent in np.arange(0.0, 13.1, 0.5):
         softened = AscentOptions(
             tolerance=1e-6, most_steps=_POLISHING, softening=float(10.0**-exponent) * problem.mass, once=True

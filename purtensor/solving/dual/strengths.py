@@ -112,11 +112,13 @@ def _derivatives(problem: DualProblem, run: DualRun, unit: FloatArray) -> tuple[
     places = own.start - problem.cells + np.flatnonzero(inside)
     rows, signs = problem.slack_rows[places], problem.slack_signs[places]
     ahead, give = np.zeros(problem.rows), point.give.copy()
+    # a missed row's potential is its price, so it rises with the strength one for one
     ahead[rows] = signs * unit[inside]
     give[own] = 0.0
     pull = problem.times(give * problem.back(ahead))
     pull[rows] = 0.0
     held = give.copy()
+    # rows with so free a slack do not change in the solve: their potentials are given
     held[own] = np.where(inside, _FREELY * problem.mass, 0.0)
     slacks = np.zeros(problem.columns.size)
     try:

@@ -73,11 +73,13 @@ class ColumnKind(ABC):
         """Return the integral of x(z + s) - x(z) along `change`, a sum of terms that are never negative."""
         moved = z + change
         start, end = np.clip(z, self.lowest, self.highest), np.clip(moved, self.lowest, self.highest)
+        # where nothing changes the end may be infinite on both sides, and inf - inf is NaN
         rise = np.where(change == 0.0, 0.0, end - start)
         between = float(self.loss_between(x, rise).sum())
         beyond = moved != end
         if not beyond.any():
             return between
+        # past the bound the response stays, so the rest of the integral is a rectangle
         there = np.clip(self.inverse(end), self.lower, self.upper)
         return between + float(np.where(beyond, (there - x) * (moved - end), 0.0).sum())
 
@@ -85,6 +87,7 @@ class ColumnKind(ABC):
         """Return h(other) + h*(z) - z other: what `other` costs more than the best response to z."""
         clipped = np.clip(z, self.lowest, self.highest)
         x = np.clip(self.inverse(clipped), self.lower, self.upper)
+        # never negative: `other` lies on the inner side of the bound that z pushes to
         held = np.where(clipped == z, 0.0, (clipped - z) * (other - x))
         return self.divergence(other, x) + held
 

@@ -47,6 +47,7 @@ class LogitColumns(ColumnKind):
         spread = s * (1.0 - s)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             series = spread * g * g * (0.5 + g * ((1.0 - 2.0 * s) / 6.0 + g * (1.0 - 6.0 * spread) / 24.0))
+            # for large g expm1 overflows, for small g this one loses digits
             far = np.logaddexp(np.log1p(-s), np.log(s) + g) - s * g
             exact = np.where(np.abs(g) < 1.0, np.log1p(s * np.expm1(np.minimum(g, 1.0))) - s * g, far)
         return np.asarray(self.width / self.rate * np.where(np.abs(g) < 1e-3, series, exact))
