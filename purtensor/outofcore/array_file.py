@@ -17,6 +17,7 @@ from purtensor.kernels.checksum import checksum
 from purtensor.tables.io.atomic import replaced_file
 
 _MAGIC = b"purtensor packed arrays 1\n"
+# a cache line: arrays can be used where they lie in the file's buffer
 _ALIGNED = 64
 _WORD = 8
 
@@ -71,6 +72,7 @@ def write_joined(
         with replaced_file(path) as temporary, temporary.open("wb") as file:
             for arrays, facts in pieces:
                 content = _content(arrays, facts, path.name)
+                # of the header too, so that a changed shape or name shows
                 proof = checksum(content.view(np.uint64)) & (2**64 - 1)
                 file.write(content.data)
                 file.write(proof.to_bytes(_WORD, "little"))
@@ -90,6 +92,7 @@ def _content(arrays: Mapping[str, IntArray], facts: Mapping[str, Any], name: str
         at += _pad(array.nbytes)
     header = json.dumps({"arrays": table, "facts": dict(facts), "name": name}).encode()
     begin = _pad(len(_MAGIC) + _WORD + len(header))
+    # zeros between the arrays: equal content has equal bytes, and equal checksums
     content = np.zeros(begin + at, dtype=np.uint8)
     head = _MAGIC + len(header).to_bytes(_WORD, "little") + header
     content[: len(head)] = np.frombuffer(head, dtype=np.uint8)
@@ -114,10 +117,12 @@ def read_packed(path: Path, piece: tuple[int, int] | None = None) -> Packed:
     """
     try:
         begin, size = (0, os.stat(path).st_size) if piece is None else piece
+        # at least a word, so that the slice of the checksum is never empty
         content: Any = np.empty(max(size, _WORD), dtype=np.uint8)
         with path.open("rb", buffering=0) as file:
             file.seek(begin)
             got = 0
+            # one read returns at most 2 GiB on Linux
             while got < size and (more := file.readinto(memoryview(content)[got:])):
                 got += more
     except OSError as error:
@@ -157,6 +162,7 @@ def _unpack(path: Path, content: IntArray, proof: int) -> Packed:
     arrays = dict[str, Any]()
     for name, (kind, shape, offset) in header["arrays"].items():
         dtype = np.dtype(kind)
+        # Python's integers: a damaged shape could overflow
         count = int(np.prod(shape, dtype=object))
         start = begin + offset
         arrays[name] = content[start : start + count * dtype.itemsize].view(dtype).reshape(shape)

@@ -65,6 +65,7 @@ def keep(store: SlabStore, state: State[PartsPoint], options: dict[str, Any]) ->
         "numbers": list(numbers),
         "largest": list(point.tally.largest),
     }
+    # replaced in one move; only then may states of the point before go
     write_packed(store.checkpoint, arrays, facts)
     for there in store.states.iterdir():
         if there.name != point.token:
@@ -86,6 +87,7 @@ def recall(store: SlabStore) -> tuple[State[PartsPoint], dict[str, Any]]:
     try:
         state, options = _state_of(packed.arrays, packed.facts)
         token = state.point.token
+        # a token names a folder: it must not lead out of the store
         leads_elsewhere = Path(token).name != token or token.startswith(".")
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise StoreError(f"{path} has no valid state of a run: {error}") from error

@@ -34,6 +34,7 @@ def active_client() -> Any | None:
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
+    # a Client registers its own method as dask's scheduler: its owner is the Client
     owner = getattr(_dask().base.get_scheduler(), "__self__", None)
     return owner if isinstance(owner, distributed.Client) else None
 
@@ -50,12 +51,14 @@ def compute_by(client: Any, calls: Sequence[Any]) -> list[Any]:
     ended: SimpleQueue[Any] = SimpleQueue()
     try:
         for future in futures:
+            # results are awaited by a queue with a timeout, as `gather` alone would wait for ever without workers
             future.add_done_callback(ended.put)
         with _place_given_up():
             _wait(client, len(futures), ended)
             return list(client.gather(futures))
     finally:
         for future in futures:
+            # or the workers would keep the results as long as the Client lives
             future.release()
 
 
@@ -106,6 +109,7 @@ def _place_given_up() -> Iterator[None]:
     distributed = importlib.import_module("distributed")
     left = getattr(distributed.worker.thread_state, "key", None) is not None
     if left:
+        # a task that waits for other tasks must not hold the thread that they need
         distributed.secede()
     try:
         yield

@@ -53,9 +53,11 @@ class SpreadVectors(Vectors):
 
     def span(self, prime: int) -> Echelon:
         """Return the span of all vectors modulo a prime."""
+        # the first prime's bases were found when the parts were laid out; another prime takes a pass
         bases = self.bases if prime == self.prime else map_each(_basis, self.parts, prime)
         echelon = Echelon(self.rows, prime)
         for basis in bases:
+            # no more can be independent: the parts that are left need not be inserted
             if echelon.rank >= self.most:
                 break
             echelon.insert(basis)
@@ -97,6 +99,7 @@ def relations_of(store: SlabStore) -> list[IntArray]:
     """
     rows = len(store.outer_targets)
     highest = highest_rank(store.scopes, store.inside, store.outside, store.outer_codes) if rows else 0
+    # the shared marginals explain every dependence: there are no other relations to look for
     if int(store.kept.sum()) == highest:
         return []
     paths = tuple(store.part(number) for number in store.parts)
@@ -120,6 +123,7 @@ def highest_rank(
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(int)
     blocks = []
     for a, k in enumerate(outside):
+        # inside rows imply the marginal that an outside constraint shares with them
         for j in inside:
             shared = [name for name in scopes[k] if name in scopes[j]]
             group = _groups(scopes[k], outer_codes[a], shared)
@@ -131,6 +135,7 @@ def highest_rank(
                 _shared_by_two(scopes, (k, other), (outer_codes[a], outer_codes[b]), starts[[a, b]], starts[-1])
             )
     constraints = np.concatenate(blocks) if blocks else np.zeros((0, int(starts[-1])), dtype=np.int64)
+    # the null vectors lie in the space that these sums vanish on: its dimension bounds their rank
     return int(starts[-1]) - len(rank_profile(Explicit(constraints)).independent)
 
 
@@ -157,6 +162,7 @@ def _shared_by_two(
     group = _groups(shared, joint, shared) if shared else np.zeros(sum(counts), dtype=np.int64)
     block = np.zeros((int(group.max()) + 1, width), dtype=np.int64)
     block[group[: counts[0]], starts[0] + np.arange(counts[0])] = 1
+    # null vectors sum alike on both sides: their difference vanishes
     block[group[counts[0] :], starts[1] + np.arange(counts[1])] = -1
     return block
 

@@ -15,6 +15,7 @@ from purtensor.outofcore.cluster import active_client, compute_by, lost_call
 
 PART_OPTION = "purtensor.part-profiles"
 
+# wide enough for few levels, small enough that a worker holds few matrices at once
 _FAN_IN = 8
 _MOST_LOSSES = 3
 """A call that is lost so often in one pass is not made again; dask's allowed-failures is how often it tries itself."""
@@ -67,6 +68,7 @@ def map_reduce(task: Callable[..., T], add: Callable[[list[T]], T], numbers: Seq
 
 def _call(function: Callable[..., Any], which: Any, *arguments: Any) -> Any:
     """Return a call for dask to make later; errors of lost workers name it by the function and which one it is."""
+    # a unique key: dask must not take a pass for an earlier one with equal arguments
     name = f"{function.__name__}({which})-{uuid.uuid4().hex}"
     return _dask().delayed(function, pure=False)(*arguments, dask_key_name=name)
 
@@ -88,6 +90,7 @@ def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
             lost = lost_call(error)
             if lost is None:
                 raise
+            # the whole pass is made again, and a call that is lost each time ends it
             losses[lost] += 1
             if losses[lost] == _MOST_LOSSES:
                 raise StoreError(
@@ -113,6 +116,7 @@ def workers() -> Workers:
     if client is not None:
         known = client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [int(one["memory_limit"]) // max(1, int(one["nthreads"])) for one in known if one["memory_limit"]]
+        # threads of a worker share its memory
         threads = max((int(one["nthreads"]) for one in known), default=1)
         return Workers(threads, threads * min(limits) if limits else None)
     dask = _dask()

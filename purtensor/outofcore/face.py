@@ -31,6 +31,7 @@ from purtensor.tables.values_at import look_up
 
 def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore:
     """Return the problem without the implied zeros of a diagnosis: the rest has a positive solution."""
+    # the search ended on a face that is on disk already; else a diagnosis in memory names the zeros
     if found.settled is None:
         last = store if found.store is None else found.store
         return store if last.folder == store.folder else read_store(last.folder)
@@ -85,6 +86,7 @@ def begin_on(
     space = PartsSpace(face, {**before.options, "face": facts})
     started = begin_at_reference(space, domain)
     if face.folder != store.folder:
+        # the whole problem's checkpoint only points to the face; its states need not stay
         keep(store, replace(state, point=replace(state.point, token=START)), space.options)
     return space, started
 
@@ -114,6 +116,7 @@ def face_named(store: SlabStore, name: Any) -> SlabStore:
     """
     if name == "":
         return store
+    # a checkpoint is a file like any other: a name must not lead out of the folder
     if not isinstance(name, str) or Path(name).name != name or name.startswith("."):
         raise StoreError(f"{store.folder} has no valid face to continue on: {name!r} is unknown")
     return read_store(store.face(name))

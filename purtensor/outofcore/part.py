@@ -83,10 +83,12 @@ class Part:
 
         `profiles` counts those of the rows that couple the parts.
         """
+        # a row that couples parts has profiles in many of them: their number is given
         counts = np.ones_like(self.targets)
         for k in self.inside:
             counts[self.block(k)] = np.bincount(self.index[k], minlength=self.block(k).stop - self.block(k).start)
         counts[self.outer_rows()] = profiles
+        # h of Newton's floor: the least even share of any of its rows (notes/newton.md, equation 9)
         shares = np.full_like(self.reference, np.inf)
         for k, row in enumerate(self.index):
             each = self.targets[self.block(k)] / np.maximum(counts[self.block(k)], 1.0)
@@ -98,12 +100,14 @@ class Part:
         largest, l1 = 0.0, np.zeros(len(self.offsets) - 1)
         for k in self.inside:
             worst, l1[k] = miss(sums[self.block(k)], self.targets[self.block(k)])
+            # Python's max may lose NaN, which must end the run
             largest = max(largest, worst) if np.isfinite(worst) else np.nan
         return largest, l1
 
     def inner_miss(self, sums: FloatArray) -> FloatArray:
         """Return targets - sums on the inside rows, 0 on the others."""
         left = self.targets - sums
+        # what outer rows miss is known to the driver only, after all parts are added
         left[self.outer_rows()] = 0.0
         return left
 
@@ -142,6 +146,7 @@ def read_part(path: Path, kept: BoolArray) -> Part:
         a["primary"] if facts["form"] == "arrowhead" else _NONE,
         _NONE,
     )
+    # the form needs the rows of the part first: it is filled in below
     part = Part(a["reference"], a["index"], a["offsets"], a["targets"], inside, outside, _NO_FORM)
     coupling_rows = part.outer_rows()
     rows = len(part.targets)
@@ -196,6 +201,7 @@ _NO_FORM = Arrowhead(
 
 def _restrict(form: Bipartite, kept: BoolArray) -> Bipartite:
     """Return the form with the coupling rows that are kept, all of them given before: less pairs to multiply."""
+    # dependent coupling rows are -1 like no row: their products need not be formed
     place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last for cells of no row, number -1
     number = place[form.number]
     cells = np.flatnonzero(number.reshape(-1) >= 0)
@@ -209,6 +215,7 @@ def reduce_to(
     matrix, vector = part.form.reduced(masses, rhs, with_matrix=with_matrix)
     if isinstance(part.form, Bipartite):
         return matrix, vector
+    # the arrowhead multiplies all rows; its layout on disk knows nothing of `kept`, which a face changes
     return matrix[np.ix_(kept, kept)], vector[kept]
 
 
@@ -218,6 +225,7 @@ def extend_from(
     """Return the solution on all rows of the part, given it on the kept coupling rows."""
     if isinstance(part.form, Bipartite):
         return part.form.extended(masses, rhs, np.asarray(solved))
+    # dependent rows keep the potential 0: any solution with the same C^T m will do
     everywhere = np.zeros(len(kept))
     everywhere[kept] = solved
     return part.form.extended(masses, rhs, everywhere)

@@ -48,6 +48,7 @@ class At(NamedTuple):
     def coupled(self, number: int, part: Part, rows: FloatArray) -> FloatArray:
         """Return what a part says of the rows that cycles meet: of those beside all forests, and that couple parts."""
         found = np.zeros(self.extra_count)
+        # extra rows of a part are nobody else's: each part has a stretch of its own, the coupled rows are shared
         begin, own = self.extras[number]
         found[begin : begin + len(own)] = rows[own]
         return np.concatenate([found, rows[part.outer_rows()]])
@@ -104,8 +105,10 @@ def join_met(parts: list[Met]) -> Met:
     total = parts[0]
     for part in parts[1:]:
         high = total.high + part.high
+        # two-sum (Knuth): what the addition loses is known exactly
         back = high - total.high
         low = total.low + part.low + ((total.high - (high - back)) + (part.high - back))
+        # `low` itself is summed with rounding, of its own sizes
         unsure = total.unsure + part.unsure + 4.0 * UNIT * (np.abs(total.low) + np.abs(part.low) + UNIT * np.abs(high))
         following, reached = total.next + part.next, total.reach + part.reach
         moved, mass = total.moved + part.moved, total.mass + part.mass
@@ -129,11 +132,13 @@ class Forest:
     def read(cls, at: At, number: int, part: Part) -> Forest:
         """Return what `grow` has written."""
         found = read_packed(at.store.state(BASIS, number)).arrays
+        # the graph follows from the part: only the forest is stored
         return cls(*build_graph(part, at.pair), found["edge"], found["leaf"], found["other"])
 
     def missed(self, part: Part, pair: tuple[int, ...], rows: FloatArray) -> FloatArray:
         """Return what the nodes miss, of what all rows miss."""
         own = [rows[part.block(k)] for k in pair]
+        # the node above all rows of a single constraint misses nothing
         return np.concatenate([*own, np.zeros(self.nodes - sum(map(len, own)))])
 
     def ends(self, profiles: IntArray) -> tuple[IntArray, IntArray]:

@@ -106,16 +106,19 @@ class Gathered:
 def gather_part(number: int, recipe: Recipe) -> Gathered:
     """Make a part out of the scattered profiles, write it and its labels, and return what was found."""
     columns, values = gather(recipe.folder / "scattered", number)
+    # a canonical order makes the result independent of how the table was chunked
     order, repeated = _canonical(columns, recipe)
     if repeated is not None:
         return Gathered(repeated=repeated)
     columns, values = [column[order] for column in columns], values[order]
     inner = [k for k, keys in enumerate(recipe.outer_keys) if keys is None]
     found = _Rows.of(recipe, number, columns, values)
+    # targets too large for memory are compared here, where both sides of a slab are together
     for pair in recipe.compared:
         disagreement = found.disagreement(recipe, pair)
         if disagreement is not None:
             return Gathered(disagreement=disagreement)
+    # a zero target of any constraint empties its profiles before anything is numbered
     alive = values > 0
     for k in range(len(recipe.scopes)):
         alive &= found.alive(k)
@@ -127,6 +130,7 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
     if not len(profiles):
         _write_labels(recipe, number, columns, values, profiles, alive)
         return Gathered(stored=len(values), extent=extent)
+    # by a power of two, so that no digit is lost
     reference = np.ldexp(values[profiles], -recipe.reference_exponent)
     path = recipe.folder / "parts" / f"{number:06d}"
     system = found.system(recipe, profiles)
@@ -146,6 +150,7 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
 
 def _canonical(columns: Sequence[IntArray], recipe: Recipe) -> tuple[IntArray, tuple[int, ...] | None]:
     """Return the profiles' order by their codes, the key's first, and one that occurs twice."""
+    # the key first, so that each slab is one stretch
     first = [recipe.attributes.index(name) for name in recipe.key]
     rest = [k for k in range(len(columns)) if k not in first]
     keys, _ = profile_keys([columns[k] for k in (*first, *rest)], [recipe.sizes[k] for k in (*first, *rest)])
@@ -194,11 +199,14 @@ class _Rows:
         self.targets.append(scaled_targets(group_sums(masses, group[count:], len(codes[0])), exponent))
 
     def _couple(self, own: Sequence[IntArray], sizes: Sequence[int], keys: IntArray, targets: FloatArray) -> None:
+        # the same mixed-radix number as the keys of the outer rows
         wanted = np.zeros(len(own[0]), dtype=np.int64)
         for code, size in zip(own, sizes, strict=True):
             wanted = wanted * size + code
+        # beyond the last key: clipped, it differs from what stands there
         place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         self.index.append(np.where(keys[place] == wanted, place, -1))
+        # rows that couple the parts are named by the store; here only their number counts
         self.codes.append(tuple(np.zeros(len(keys), dtype=np.int64) for _ in sizes))
         self.targets.append(targets)
 
@@ -226,6 +234,7 @@ class _Rows:
     def alive(self, k: int) -> BoolArray:
         """Mark the profiles whose row of constraint k has a positive target."""
         rows = self.index[k]
+        # row -1 picks the 0 at the end
         return np.asarray((rows >= 0) & (np.append(self.targets[k], 0.0)[rows] > 0))
 
     def bare(self, k: int, alive: BoolArray) -> int | None:
@@ -239,6 +248,7 @@ class _Rows:
         """Return the constraints on these profiles, without the inside rows of target zero."""
         index, codes, targets = [], [], []
         for k, keys in enumerate(recipe.outer_keys):
+            # outside rows keep the numbers that all parts share, even where a part has none of their profiles
             stays = np.ones(len(self.targets[k]), dtype=bool) if keys is not None else self.targets[k] > 0
             index.append((np.cumsum(stays) - 1)[self.index[k][profiles]])
             codes.append(tuple(code[stays] for code in self.codes[k]))

@@ -17,6 +17,7 @@ from purtensor.tables.store.open_store import read_profiles
 BUCKETS = 1 << 16
 """Slabs are counted in so many buckets; a part is a range of them."""
 
+# 2^64 divided by the golden ratio, made odd: Fibonacci hashing
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _ORDERED_UP_TO = 1 << 26
 """Keys of a larger product are spread by a hash: few of them occur, and ranges could be uneven."""
@@ -54,12 +55,14 @@ def bucket_of(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
         key = np.zeros(len(codes[0]), dtype=np.int64)
         for code, size in zip(codes, sizes, strict=True):
             key = key * size + code
+        # neighbouring keys share a bucket, so parts are ranges of the key where that is possible
         return key * BUCKETS // math.prod(sizes)
     mixed = np.zeros(len(codes[0]), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for code in codes:
             mixed = (mixed ^ code.astype(np.uint64)) * _FACTOR
             mixed ^= mixed >> np.uint64(29)
+    # the high 16 bits, which the multiplication has mixed best; 2^16 are the buckets
     return (mixed >> np.uint64(48)).astype(np.int64)
 
 
@@ -68,6 +71,7 @@ def parts_of_buckets(buckets: IntArray, most: int) -> IntArray:
     part = np.empty(len(buckets), dtype=np.int32)
     number, held = 0, 0
     for bucket, count in enumerate(buckets.tolist()):
+        # a slab is never cut: a bucket that is too large alone becomes a part of its own
         if held and held + count > most:
             number, held = number + 1, 0
         held += count
@@ -104,7 +108,9 @@ def scatter(
 
 def write_scattered(path: Path, codes: Sequence[IntArray], values: FloatArray, part: IntArray, parts: int) -> None:
     """Write profiles into a file in the order of their parts, and beside it where each part's begin."""
+    # stable, so that the order within a part is that of the table
     order = np.argsort(part, kind="stable")
+    # scattered files hold the whole table once more: narrow codes keep them small
     kinds = [smallest_unsigned(int(code.max(initial=0)) + 1) for code in codes]
     columns = [np.asarray(code)[order].astype(kind) for code, kind in zip(codes, kinds, strict=True)]
     values = values[order]
@@ -120,6 +126,7 @@ def write_scattered(path: Path, codes: Sequence[IntArray], values: FloatArray, p
     where = np.zeros((parts, 2), dtype=np.int64)
     written = write_joined(path, pieces())
     where[filled] = np.array([piece[:2] for piece in written], dtype=np.int64).reshape(-1, 2)
+    # written last, and what `gather` looks for: a file that broke off is not read
     write_packed(path.with_name(f"{path.name}.where"), {"where": where}, {"columns": len(columns)})
 
 
@@ -127,6 +134,7 @@ def gather(folder: Path, number: int) -> tuple[list[IntArray], FloatArray]:
     """Return the profiles of a part out of all files of a folder, in the files' order."""
     columns: list[list[IntArray]] = []
     values = []
+    # sorted by where each chunk begins: the same bits whichever worker wrote first
     for path in sorted(folder.glob("*.where")):
         index = read_packed(path)
         begin, length = index.arrays["where"][number].tolist()

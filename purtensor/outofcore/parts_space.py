@@ -70,6 +70,7 @@ class PartsSpace(PartsPoints):
     def first_change(self, point: PartsPoint, floor: float) -> PartsChange | None:
         raised, scale = self._floor(floor), self.total / self.mass(point)
         first = self._certified(point, raised, scale, None, 0)
+        # this pass has summed the divergence on its way: kept, it saves another
         self._first = (point, first)
         return self._changed(point, raised, scale, factorize(first.sums["matrix"]), first, 0)
 
@@ -80,6 +81,7 @@ class PartsSpace(PartsPoints):
         self, point: PartsPoint, raised: Floor | None, scale: float, factor: Factor, before: Tally, number: int
     ) -> PartsChange:
         store = self.store
+        # dependent rows follow from the kept ones, and would make the system singular
         rhs = (store.outer_targets - before.sums["outer"])[store.kept]
         tally = self._certified(point, raised, scale, factor.solve(rhs + before.sums["vector"]), number + 1)
         l1 = np.array(tally.sums["l1"])
@@ -95,6 +97,7 @@ class PartsSpace(PartsPoints):
         return self._pass(certificate_pass, point.token, point.outer, scale, solved, tokens, raised)
 
     def sums(self, point: PartsPoint, change: PartsChange) -> Sums | None:
+        # one search of a basis for all refinements of a change: it depends on the masses alone
         if self._basis is None or self._basis[0] is not point:
             at = start_at(self.store, point.token, point.outer, change.scale, change.token)
             self._basis = point, stored_basis(at)
@@ -118,6 +121,7 @@ class PartsSpace(PartsPoints):
         """Return what can be proved of a point, kept with its witness; `at_last` with more effort."""
         if self._proof is not None and self._proof[0] == point.token and (self._proof[1].certified or not at_last):
             return self._proof[1]
+        # both hold sums of an earlier point
         self._first = self._basis = None
         kept: list[PartsChange] = []
         found = certify(self, point, FLOORS if at_last else (), kept)
@@ -130,6 +134,7 @@ class PartsSpace(PartsPoints):
         shutil.rmtree(witness, ignore_errors=True)
         if change is not None:
             make_folders(witness.parent.parent, (witness.parent.name,))
+            # moved, not copied: it is as large as the potentials
             os.replace(self.store.state(change.token, 0).parent, witness)
         for state in self.store.states.glob("change.*"):
             shutil.rmtree(state, ignore_errors=True)
@@ -142,6 +147,7 @@ class PartsSpace(PartsPoints):
         return 1
 
     def keep(self, state: State[PartsPoint]) -> None:
+        # tries are counted within an iteration: its own number is part of their names
         self._made = 0
         token = state.point.token
         keep(self.store, state, self.options)

@@ -108,6 +108,7 @@ def project_stored(
             options = _options(solver, len(flat), stopping, certificate)
             store = slab_store_of(stored, flat, part_profiles)
             space, state = _begin(PartsSpace(store, options), stored, start, joins=waited)
+        # found while the table is cut, before there is anything to diagnose
         except BareRowError as bare:
             raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
         return _carry_on(store, space, state, stored, flat, on_failure, progress, callback)
@@ -126,8 +127,10 @@ def _begin(
         return space, begin_from(space, reference.domain, start)
     if joins and (space.store.folder / "checkpoint").exists():
         joined, state = recall_on(space.store)
+        # a run with other options would give another answer: then it begins anew
         if all(joined.options.get(name) == value for name, value in space.options.items()):
             return joined, state
+    # an earlier run's goes before states of this one are written, or a crash would leave the two mixed
     (space.store.folder / "checkpoint").unlink(missing_ok=True)
     return space, begin_at_reference(space, reference.domain)
 
@@ -207,6 +210,7 @@ def _options(solver: Any, constraints: int, stopping: Stopping, certificate: boo
     elif not isinstance(solver, Newton):
         raise InvalidOptionError(f"a stored table must be projected by Newton(), IPF() or LBFGS(), got {solver!r}")
     newton = isinstance(solver, Newton)
+    # part of every state's name: runs by other solvers in the same folder do not touch each other's
     run = hashlib.sha256(repr((solver, order)).encode()).hexdigest()[:8]
     return {
         "run": run,
@@ -234,9 +238,11 @@ def _carry_on(
     stopping = Stopping(**space.options["stopping"])
     with progress_callback(progress, callback, stopping.residual) as report:
         outcome = solve(_stage(space, state), stopping, verdict, report, before)
+    # the verdict holds the space of the face, where the run went on there
     ending, point, space = outcome.termination, outcome.iterate, verdict.space
     proof, divergence = UNPROVED, float("nan")
     if ending is not Termination.NOT_FINITE:
+        # after Ctrl-C no proof is begun: it takes several passes
         if space.options["certificate"] and not outcome.hurried:
             proof = space.proof(point, at_last=True)
         divergence = space.divergence(point)

@@ -78,8 +78,10 @@ def restricted(store: SlabStore, domain: Domain, proof: Path, checksums: Sequenc
     StoreError
         The disk is full.
     """
+    # named by what it is made of: the same proof finds the same face again
     message = f"{store.folder.name} {list(checksums)}"
     folder = store.face(hashlib.sha256(message.encode()).hexdigest()[:16])
+    # `problem` is written last: where it is, the face is whole
     if (folder / "problem").exists():
         return read_store(folder)
     shutil.rmtree(folder, ignore_errors=True)
@@ -104,13 +106,16 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> None:
             raise BareRowError(domain, store.scopes[k], k, codes)
         if one.laid is not None:
             laid[number] = one.laid
+    # parts without profiles keep their labels, since the table is written with all of its profiles
     empty = [number for number in store.label_parts if number not in laid]
     left_out = sum(map_each(copy_labels, empty, store, folder)) + math.fsum(one.left_out for one in made.values())
     mass = math.fsum(one.mass for one in laid.values())
     whole = mass + left_out
     bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
+    # fewer profiles may make more coupling rows dependent
     kept = independent_outer_rows(store.scopes, store.inside, store.outside, store.outer_codes, bases, prime)
     slabs = sum(one.slabs for one in laid.values())
+    # in fractions: 0 here means exactly empty, and costs the bound nothing
     value = abs(sum((one.value for one in made.values()), made[store.parts[0]].outer))
     largest = max(one.largest for one in made.values())
     # what the constraints leave of b.t, and what profiles that earlier proofs emptied may take off it
@@ -153,6 +158,7 @@ def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, fo
     labels: dict[str, Any] = {f"codes_{k}": code[order] for k, code in enumerate(_narrow(store, number))}
     labels["left_out"] = np.concatenate([emptied, left_out])
     write_packed(folder / "labels" / f"{number:06d}", labels, {"profiles": len(stays)})
+    # rows keep their numbers on faces, so all proofs of a run are lines over the same rows
     weights = np.concatenate([earlier_weights(store, number, part), held["weights"][None, :]])
     touched = touched_rows(store, number, part)
     for k, index in enumerate(part.index):

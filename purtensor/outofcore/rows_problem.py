@@ -120,6 +120,7 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
     made = make_once(folder, lambda place: _make_chunks(reference, scopes, keys, place))
     offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
     exponent = int(made["exponent"])
+    # what zero targets leave of the reference, in its own units
     share = math.ldexp(made["mass"], exponent) / reference.total
     return RowProblem(
         folder,
@@ -148,6 +149,7 @@ def _make_chunks(
     made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
     if not any(count for count, _, _ in made):
         raise InfeasibleError("no distribution meets the constraints: targets of 0 exclude every profile")
+    # the scale is known only after the chunks are: mostly the first guess holds
     wanted = exponent_of((extent for _, _, extent in made), exponent)
     if wanted != exponent:
         exponent = wanted
@@ -186,8 +188,10 @@ def make_chunk(
         wanted = np.zeros(len(values), dtype=np.int64)
         for name, size in zip(scope, reference.domain.select(scope).sizes, strict=True):
             wanted = wanted * size + codes[reference.domain.position(name)]
+        # beyond the last key: clipped, it differs from what stands there
         place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
         index[k] = place
+        # rows are those of positive targets only: a profile without one is empty
         alive &= known[place] == wanted
     masses = np.ldexp(values[alive], -exponent)
     kind = smallest_unsigned(max(len(known) for known in keys))

@@ -87,6 +87,7 @@ class RowsSpace:
         """Return the point at these potentials, as `at` does, where the sums there are known."""
         ratio = self.total / found.sums["mass"]
         moved = potentials.copy()
+        # a shift of all rows of one constraint scales the masses to the total: no pass over the disk
         moved[self.first_rows] += np.log(ratio)
         return RowsPoint(moved, self.targets - ratio * found.sums["rows"])
 
@@ -99,6 +100,7 @@ class RowsSpace:
         return Residual(float(misses.max()) / self.total, max(l1) / self.total)
 
     def dual(self, point: RowsPoint) -> float:
+        # masses have the targets' total at every point, so the log of the mass is a constant
         linear = inner_product(self.targets, point.potentials) / self.total
         return float(linear - np.log(self.total / self.problem.mass))
 
@@ -106,10 +108,12 @@ class RowsSpace:
         return self.total
 
     def rebuild(self, point: RowsPoint, *, quickly: bool = False) -> tuple[RowsPoint, bool]:
+        # points are made anew from their potentials in each pass: there are no factors to take up
         return point, False
 
     def try_step(self, point: RowsPoint, direction: Direction, step: float) -> RowsTrial:
         reached = point.potentials + step * direction.potentials
+        # the sums at the end of the step come along: if it is taken, no further pass is needed
         found = self._pass(step_pass, point.potentials, direction.potentials, step, reached)
         loss, largest = found.sums["loss"], found.largest["change"]
         return RowsTrial(direction.slope, loss, largest, self, reached, found)

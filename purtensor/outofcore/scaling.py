@@ -48,6 +48,7 @@ def exponent_of(extents: Iterable[Extent], used: int) -> int:
     total = math.fsum(extent.total for extent in pieces)
     wanted = exponent_between(smallest, total)
     refuse_beyond(max(extent.left_out for extent in pieces), wanted)
+    # a scale that is in use costs nothing: another one means that all parts are written again
     if not loses_digits(smallest, used) and 0 <= used - math.frexp(total)[1] <= _ABOVE:
         return used
     return wanted
@@ -55,4 +56,5 @@ def exponent_of(extents: Iterable[Extent], used: int) -> int:
 
 def nats_left_out(lost: float, share: float) -> float:
     """Return what leaving out a share of the reference's mass adds to a divergence from it, given both shares."""
+    # near 0 the log of the share has lost the digits of what is missing, near 1 the other way round
     return -math.log1p(-lost) if lost < 0.5 else -math.log(share)

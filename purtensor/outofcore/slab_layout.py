@@ -49,6 +49,7 @@ def lay_out(path: Path, given: System, reference: FloatArray, key: tuple[str, ..
     system, slabs, order = arrange(given, key)
     reference = reference[order]
     independent, vectors = structure_of(system.index, system.offsets, slabs)
+    # where coupling rows depend on the cell alone the slabs have a form of their own, which is faster
     form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
     write_part(path, Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form))
     basis = vectors.span(prime).basis if vectors is not None else None
@@ -63,6 +64,7 @@ def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[Bool
     """
     rows = int(offsets[-1])
     count = len(offsets) - 1
+    # ranks depend on the pattern alone: targets and labels may be anything
     system = System(index, offsets, np.ones(rows), Domain((), ()), ((),) * count, ((),) * count)
     outer = [np.arange(offsets[k], offsets[k + 1]) for k in slabs.outside]
     outer_rows = np.concatenate(outer) if outer else np.empty(0, dtype=np.int64)
@@ -70,6 +72,7 @@ def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[Bool
     if len(slabs.inside) == 2:
         main, second = slabs.inside
         forest = grow_forest(system, main, second, independent)
+        # each tree of the graph makes one row depend on the others: that of its root
         independent[int(offsets[second]) + forest.roots - forest.first_rows] = False
         return independent, couple(system, forest, slabs.outside, outer_rows) if outer else None
     inside, outside = list(slabs.inside), list(slabs.outside)
@@ -90,6 +93,7 @@ def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[Bool
         next(primes()),
     )
     marked = np.zeros(rows, dtype=bool)
+    # run for what it marks: the independent rows inside the slabs
     for _ in vectors.passes(marked):
         pass
     marked[outer_rows] = True
