@@ -160,6 +160,7 @@ def _ratio_between(constraint: Ratio, absolute: Any, relative: Any, rate: float 
 def _within_rate(block: RowBlock, base: sparse.csr_array, rate: float) -> RowBlock:
     """Return rows that say |row - target| <= rate * base, each as two one-sided rows."""
     count = len(block.labels)
+    # row + rate * base >= target, and row - rate * base <= target: linear in the masses of both
     matrix = sparse.csr_array(
         sparse.vstack([block.coefficients + rate * base, block.coefficients - rate * base], format="csr")
     )

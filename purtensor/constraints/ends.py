@@ -156,6 +156,7 @@ def _of_parts(
     if not tables:
         ends = Ends(tuple(attributes or ()), None, np.array([low]), np.array([high]))
         return _check(ends, what)
+    # a target, which was read once and is both ends
     if low is high:
         return Ends(tables[0].domain.attributes, tables[0], tables[0].values, tables[0].values)
     domain, codes, places = joined(tables)

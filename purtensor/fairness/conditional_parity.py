@@ -67,6 +67,7 @@ def parity_of_free_rates(coded: CodedTable, roles: Roles, given: tuple[str, ...]
     labels = [described(pairs.domain, codes) for codes in zip(*pairs.codes, strict=True)]
     row, column = _within_strata(pairs, coded, roles, given)
     share = pairs.of_s / pairs.of_t
+    # q(y, s, t), less p(s | t) times all that makes up q(y, t)
     values = np.where(row == column, 1.0, 0.0) - share[row]
     dimension = "row" if "row" not in pairs.domain.attributes else "row of parity"
     coefficients = _by_rows(pairs, labels, dimension, row, column, values)
@@ -85,9 +86,11 @@ def _pairs(coded: CodedTable, roles: Roles, given: tuple[str, ...]) -> _Strata:
     group = np.zeros(len(of_y) + len(of_s), dtype=np.int64) if not given else group_profiles(together, sizes)[0]
     t_of_y, t_of_s = group[: len(of_y)], group[len(of_y) :]
     of_t = np.bincount(t_of_s, weights=of_s)
+    # the responses of a stratum stand together in this order, from `first` on
     order = np.argsort(t_of_y, kind="stable")
     per_stratum = np.bincount(t_of_y, minlength=len(of_t))
     first = np.cumsum(per_stratum) - per_stratum
+    # each s meets every response of its stratum
     times = per_stratum[t_of_s]
     s = np.repeat(np.arange(len(of_s)), times)
     # 0, 1, 2, ... anew for each s, over the responses of its stratum

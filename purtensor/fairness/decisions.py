@@ -207,6 +207,7 @@ def _joint_table(
     columns = dict(zip(names, (y, *(code[row] for code in profiles)), strict=True))
     codes = [columns[name] for name in coded.domain.attributes]
     group, ordered = group_profiles(codes, coded.domain.sizes)
+    # no profile comes twice: its group is its place in category order
     values = np.empty(len(group))
     values[group] = masses[row, y]
     return like(coded.template, coded.domain, ordered, values, name="decision")

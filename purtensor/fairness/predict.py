@@ -191,6 +191,7 @@ def _assembled(
     if not is_sparse(population.template):
         require_memory(8 * domain.size, f"a dense prediction of {domain.size} profiles", "give test as a sparse table")
     group, sorted_codes = group_profiles([codes[i] for i in order], domain.sizes)
+    # no profile comes twice: its group is its place in category order
     masses = np.empty(len(values))
     masses[group] = values
     return like(population.template, domain, sorted_codes, masses, name="prediction", attrs=attrs)

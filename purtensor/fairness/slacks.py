@@ -110,6 +110,7 @@ class Slacks:
         # the misses fall as the strength grows: an excess calls for a larger one
         low = max((at for at, excess in known.items() if excess > 0.0), default=-_LARGEST_LOGARITHM)
         high = min((at for at, excess in known.items() if excess <= 0.0), default=_LARGEST_LOGARITHM)
+        # where an earlier search came nearest to this slack
         here = min(known, key=lambda at: abs(known[at]), default=0.0)
         width, last = _FIRST_WIDTH, math.inf
         for _ in range(_MOST_TRIALS):

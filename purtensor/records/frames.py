@@ -142,6 +142,7 @@ def frame_like(made: pd.DataFrame, like: Any) -> Any:
     for name in made.columns.difference(pd.Index(labels)):
         plain[name] = made[name].astype(object).where(made[name].notna(), None)
     if backend in _ARROW:
+        # without the metadata by which pandas would know its own table again
         found = nw.from_native(pa.Table.from_pandas(plain, preserve_index=False).replace_schema_metadata(None))
     else:
         found = nw.from_dict({str(name): plain[name].tolist() for name in plain}, backend=native.implementation)

@@ -46,6 +46,7 @@ def to_records(counts: Table, like: Any = None) -> Any:
     coded = encode(counts, allow_empty=True)
     repeats = whole_counts(coded)
     rows = int(repeats.sum())
+    # codes are signed in pandas, and these types hold -size
     smallest = [np.min_scalar_type(-max(size, 1)) for size in coded.domain.sizes]
     # the columns, and one more while it is made
     needed = rows * (sum(kind.itemsize for kind in smallest) + 8)

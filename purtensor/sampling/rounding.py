@@ -79,6 +79,7 @@ def round_counts(p: Table, total: int, *, constraints: Constraints = (), seed: i
     bounds = [_bounds(coded, marginal, order, whole_total) for marginal in marginals]
     rows = [len(bound.lower) for bound in bounds]
     chains = two_chains([frozenset(bound.scope) for bound in bounds], rows)
+    # two chains are a flow, which rounds exactly; for too many rows the walk's matrix would not fit
     if sum(map(len, chains)) == len(bounds) or sum(rows) > MOST_ROWS:
         rounded = round_along_chains(masses, [bound.index for bound in bounds], rows, chains, rng)
     else:

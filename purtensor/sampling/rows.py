@@ -134,6 +134,7 @@ def _without(coded: CodedTable, response: str | None) -> IntArray:
 def _members(groups: IntArray, count: int) -> list[IntArray]:
     """Return the places of each group, those of -1 left out."""
     order = np.argsort(groups, kind="stable")
+    # those of -1 stand before the first end
     ends = np.searchsorted(groups[order], np.arange(count + 1))
     return [order[ends[k] : ends[k + 1]] for k in range(count)]
 

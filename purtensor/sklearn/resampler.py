@@ -94,10 +94,12 @@ class PURResampler(ProjectingEstimator):
             raise InvalidOptionError(f"n_samples must be a whole number, 1 or more, or None, got {self.n_samples!r}")
         codes, weights = self._fit_rows(X, y, sample_weight)
         size = len(weights) if self.n_samples is None else int(self.n_samples)
+        # numpy's Generator is seeded from the RandomState that scikit-learn works with
         seeds = check_random_state(self.random_state).randint(0, 2**31 - 1, size=4)
         rng = np.random.default_rng(seeds.tolist())
         drawn = encode(sample(self.projection_.table, size, seed=rng))
         profile = rng.permutation(np.repeat(np.arange(len(drawn.values)), drawn.values.astype(np.int64)))
+        # column by column: the number that stands for a bin need not be of the same person as the others
         sources = [
             _rows_with(own, wanted[profile], weights, rng) for own, wanted in zip(codes, drawn.codes, strict=True)
         ]
@@ -110,6 +112,7 @@ def _rows_with(codes: IntArray, wanted: IntArray, weights: FloatArray, rng: np.r
     order = rows[np.argsort(codes[rows], kind="stable")]
     begins = np.searchsorted(codes[order], wanted, side="left")
     ends = np.searchsorted(codes[order], wanted, side="right")
+    # the rows of a code stand together in this order, and are equally likely
     return np.asarray(order[begins + np.floor(rng.random(len(wanted)) * (ends - begins)).astype(np.int64)])
 
 

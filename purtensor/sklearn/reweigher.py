@@ -71,6 +71,7 @@ class PURReweigher(ProjectingEstimator):
         columns = self._row_codes(X)
         labels = self._labels(y, columns[0])
         place = np.searchsorted(self.classes_, labels)
+        # any class will do: the comparison finds that the label is another
         place[place == len(self.classes_)] = 0
         response = np.where(self.classes_[place] == labels, place, -1)
         codes = [response, *columns]

@@ -87,4 +87,5 @@ def predictors(population: Population) -> FloatArray:
         *(code[population.protected] for code in population.protected_codes),
         *(code[population.unprotected] for code in population.unprotected_codes),
     ]
+    # the type that scikit-learn's trees work in; codes are exact in it
     return np.stack(columns, axis=1).astype(np.float32)

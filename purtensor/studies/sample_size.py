@@ -34,6 +34,7 @@ def rest_by_size(study: WageStudy, *, factors: tuple[int, ...] = FACTORS, worker
     rows = []
     for factor in factors:
         size = factor * round(float(study.counts.sum()))
+        # a stream of its own for each size
         seed = int(np.random.SeedSequence([study.seed, factor]).generate_state(1)[0])
         simulation = Simulation(study.population, study.masses, size, size, study.strength)
         found = run_members(simulation, sets, seed=seed, workers=workers)

@@ -191,6 +191,7 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
         codes = np.unravel_index(position, table.shape) if stored is None else [c[position] for c in stored]
         raise InvalidTableError(f"profile ({described(domain, codes)}) {what}")
 
+    # row by row, the order in which positions are counted everywhere
     values = as_masses(np.asarray(table.values).reshape(-1), fail)
     # None spares full tables, the usual case, an index as long as the table
     where = None if np.count_nonzero(values) == len(values) else np.flatnonzero(values).astype(place_type(len(values)))
@@ -198,6 +199,7 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
         raise InvalidTableError("the table is empty: at least one profile must have positive mass")
     if where is not None:
         values = values[where]
+    # as_masses returns the table's own array where that is float64 already
     elif copy and np.may_share_memory(values, table.values):
         values = values.copy()
     # every mass is finite, their sum need not be
@@ -216,6 +218,7 @@ def _dense_codes(shape: tuple[int, ...], positions: IntArray) -> tuple[IntArray,
         return tuple(code.astype(code_type(size)) for code, size in zip(unravelled, shape, strict=True))
     found = []
     for axis, size in enumerate(shape):
+        # the codes of one axis, laid along it and repeated over all others
         along = np.arange(size, dtype=code_type(size)).reshape((size, *[1] * (len(shape) - axis - 1)))
         everywhere = np.broadcast_to(along, shape).reshape(-1)
         found.append(everywhere if len(positions) == len(everywhere) else everywhere[positions])

@@ -66,6 +66,7 @@ def _level_sums(values: FloatArray, scopes: Sequence[Axes]) -> list[FloatArray]:
     thickness = values.size // values.shape[along]
     chunks = chunks_of(values.shape[along], max(1, _CHUNK // thickness))
     sums = [
+        # threads write to places of their own in a scope with the axis; in others each chunk has its own sums
         np.zeros((1 if along in scope else len(chunks), _LEVELS, *(values.shape[axis] for axis in scope)))
         for scope in scopes
     ]

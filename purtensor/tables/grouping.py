@@ -25,6 +25,7 @@ def profile_keys(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntAr
     bound = 1
     for code, size in zip(codes, sizes, strict=True):
         if bound * size > _LARGEST_KEY:
+            # ranks keep the order, and are no more than there are profiles
             distinct, keys = np.unique(keys, return_inverse=True)
             bound = len(distinct)
         keys = keys * size + code
@@ -102,6 +103,7 @@ def first_repeated(codes: Sequence[IntArray], sizes: Sequence[int]) -> int | Non
     if len(first) == len(keys):
         return None
     seen = np.zeros(len(keys), dtype=bool)
+    # the first profile of each key; what is left repeats one of them
     seen[first] = True
     return int(np.flatnonzero(~seen)[0])
 

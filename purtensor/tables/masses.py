@@ -42,6 +42,7 @@ def as_float64(raw: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> F
         raise InvalidTableError(f"the values of a table must be integers or floats, got {raw.dtype}")
     if raw.dtype.kind in "ui" and raw.size:
         beyond = np.flatnonzero((raw > LARGEST_EXACT_INTEGER) | (raw < -LARGEST_EXACT_INTEGER))
+        # beyond 2^53 every second integer is one of float64's, then every fourth, and so on
         inexact = [i for i in beyond if int(np.float64(raw[i])) != int(raw[i])]
         if inexact:
             fail(int(inexact[0]), f"has {raw[inexact[0]]}, an integer that float64 cannot represent exactly")

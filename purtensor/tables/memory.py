@@ -88,6 +88,7 @@ def _control_groups(proc: Path, mount: Path) -> Iterator[int]:
         if len(parts) < 3:
             continue
         _, controllers, path = parts
+        # version 2 of control groups names no controllers
         if controllers == "":
             names = ("memory.max", "memory.current", "inactive_file")
             roots = [mount, mount / "unified"]

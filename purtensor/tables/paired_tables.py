@@ -112,6 +112,7 @@ def share_profiles(p: CodedTable, q: CodedTable) -> SharedProfiles:
     """
     require_same_attributes((p.domain, q.domain), ("p", "q"))
     q_codes = _translate(q, "q", p.domain, "p")
+    # only to refuse categories that q does not list
     _translate(p, "p", q.domain, "q")
     joint = [np.concatenate([own, other]) for own, other in zip(p.codes, q_codes, strict=True)]
     group, _ = group_profiles(joint, p.domain.sizes)

@@ -159,6 +159,7 @@ def regularize(
             f"of {size:g}; "
             "use a smaller strength"
         )
+    # arXiv 2309.17347, equation 1; the mass is N, or 1 where probabilities came with their N
     values = (observed / mass + strength / size) / (1.0 + share)
     attrs = {
         "strength": strength,

@@ -66,6 +66,7 @@ def rank_profile(vectors: Vectors, *, explain: bool = False) -> RankProfile:
     """
     residues: list[IntArray] = []
     moduli: list[int] = []
+    # an empty span, which any prime beats
     best = Echelon(vectors.size, 2)
     for prime in primes():
         echelon = vectors.span(prime)

@@ -59,6 +59,7 @@ def grow_forest(system: System, first: int, second: int, supported: BoolArray) -
     rows = np.diff(system.offsets)
     first_rows, nodes = int(rows[first]), int(rows[first] + rows[second])
     in_forest = np.zeros(system.profiles, dtype=bool)
+    # union-find: every row begins as its own leader
     leader, edges, count = np.arange(nodes), np.empty(nodes, dtype=np.int64), 0
     for begin, end in blocks(system.profiles):
         count = forest_edges(one, two, first_rows, begin, end, leader, in_forest, edges, count)

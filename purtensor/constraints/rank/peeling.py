@@ -159,6 +159,7 @@ def _pivots(system: System, alive: BoolArray, present: BoolArray) -> tuple[IntAr
     for begin, end in blocks(system.profiles):
         count_profiles(system.index, starts, alive, begin, end, row_left, profile_left)
     begins = np.concatenate([[0], np.cumsum(row_left)]).astype(np.int64)
+    # the profiles of every row, one list after the other
     profiles = np.empty(begins[-1], dtype=np.int32 if system.profiles < 2**31 else np.int64)
     filled = begins[:-1].copy()
     for begin, end in blocks(system.profiles):
@@ -167,6 +168,7 @@ def _pivots(system: System, alive: BoolArray, present: BoolArray) -> tuple[IntAr
     first = np.concatenate([-1 - np.flatnonzero(row_left == 1), np.flatnonzero(profile_left == 1)[::-1]])
     stack = np.empty(system.rows + system.profiles, dtype=np.int64)  # each line is put there at most once
     stack[: len(first)] = first
+    # each pivot takes a row and a profile away
     room = min(int(alive.sum()), system.profiles)
     rows, columns, by_row = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room, dtype=bool)
     top, count = len(first), 0

@@ -84,6 +84,7 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     require_memory(_TO_OPEN + os.stat(path).st_size, what)
     with reading(path, "NetCDF"):
         with undisturbed():
+            # as it was written: xarray would make times of some numbers, and NaN of others
             opened = xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=False)
         try:
             require_memory(2 * opened.nbytes, what)  # as declared: few bytes on disk may stand for very many

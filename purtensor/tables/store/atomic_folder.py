@@ -136,6 +136,7 @@ def _is_running(process: int) -> bool:
 
 
 def _machine() -> str:
+    # hashed, as a machine's name may have what a file's may not
     return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 

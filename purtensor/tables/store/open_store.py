@@ -264,6 +264,7 @@ def _pieces(table: Table) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatA
 
 
 def _encode(tables: Iterable[Table]) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
+    # an array without dimensions has __iter__, but cannot be iterated over
     if not isinstance(tables, Iterable) or getattr(tables, "shape", None) == ():
         raise InvalidTableError(f"what is stored must be a table, or several, got {type(tables).__qualname__}")
     for table in tables:
