@@ -43,6 +43,7 @@ def coarse_contradiction(
 def _questions(domain: Domain, outer: Sequence[str], key: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the attributes of coarser questions: those outside of the key, with one of the key or with all that fit."""
     sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
+    # slabs contradict each other in the rows that couple them: their attributes are in every question
     base = [name for name in outer if name not in key]
     rest = [name for name in domain.attributes if name not in key and name not in base]
     if math.prod(sizes[name] for name in base + rest) <= _LARGEST:

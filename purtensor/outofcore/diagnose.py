@@ -126,6 +126,7 @@ def diagnose_slabs(
     """
     found = _search(store, reference.domain)
     diagnosis = _conclude(store, reference, constraints, found, in_memory)
+    # only after the conclusion, which reads what it removes
     found.forget()
     return diagnosis
 
@@ -138,9 +139,11 @@ def _conclude(
         return _with_solution(store, reference, constraints, found, found.end)
     outer = {name for k in store.outside for name in store.scopes[k]}
     if not isinstance(found.end, BareRowError):
+        # a contradiction of fewer attributes is sought even where whole numbers refute: people can read it
         coarse = coarse_contradiction(reference, constraints, sorted(outer), store.key)
         if coarse is not None:
             return _as_in_memory(store.folder, reference, constraints, coarse, store)
+    # nothing was emptied before: the row alone is the proof
     if isinstance(found.end, BareRowError) and not found.steps:
         return without_profile(reference, constraints, found.end)
     if found.end is not None:
@@ -194,6 +197,7 @@ def _search(store: SlabStore, domain: Domain) -> _Search:
 def _aside(store: SlabStore) -> _Aside:
     """Return a problem for a separate search; files of an earlier search are removed, unless it was interrupted."""
     aside = _as_aside(store)
+    # without a checkpoint nothing there can be continued
     if not aside.checkpoint.exists():
         shutil.rmtree(aside.states, ignore_errors=True)
     return aside
@@ -236,6 +240,7 @@ def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step |
         make_folders(folder.parent, (folder.name,))
         map_each(keep_bare, store.parts, found.store, domain, found.end, folder)
         return refuting(_as_aside(store), domain, found.steps, folder)
+    # weights of the last step hold only where the earlier ones emptied: together they hold everywhere
     *before, last = found.steps
     return refuting(_as_aside(store), domain, before, last.folder) if before else last
 
@@ -256,6 +261,7 @@ def _coupling_weights(reference: StoredTable, step: Step) -> tuple[Table, ...]:
 def _refute(
     reference: StoredTable, constraints: tuple[Constraint, ...], step: Step, end: Proven | BareRowError
 ) -> Diagnosis[StoredTable]:
+    # b.t < 0 is what has no place, as a share of the total
     missing = -step.proven.value * constraints[0].total
     rows = int(np.count_nonzero(step.proven.outer))
     sentences = [

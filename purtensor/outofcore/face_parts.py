@@ -54,6 +54,7 @@ def codes_of_rows(
     """
     if k in store.outside:
         return store.outer_codes[store.outside.index(k)]
+    # any profile of a row has the row's labels
     _, first = np.unique(part.index[k], return_index=True)
     return tuple(codes[domain.position(name)][first] for name in store.scopes[k])
 

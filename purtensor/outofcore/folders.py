@@ -39,6 +39,7 @@ def _move(partial: Path, folder: Path) -> None:
     try:
         moved_into(partial, folder)
     except StoreError:
+        # without the description, which is written last, it is what a crash has left
         if not (folder / _MADE).exists():
             moved_over(partial, folder)
     except OSError as error:

@@ -66,6 +66,7 @@ class ProvedZeros:
             self.absolutes.append(np.longdouble(0))
             self.steepest.append(0)
         for k, one in enumerate(rows):
+            # rows that couple the pieces come with each of them: they must be the same, and count once
             if k in self.coupling:
                 self.differ |= not _same(one, self.coupling[k])
             else:
@@ -79,6 +80,7 @@ class ProvedZeros:
                     self.coupling[k] = one
         listed, costs = _costs(piece, rows, self.result.reference.domain, self.evidence.scopes)
         for j, cost in enumerate(costs):
+            # each proof needs C^T t >= 0 only where the ones before left mass
             alive = listed & ~empty & (piece.reference > 0)
             self.steepest[j] = max(self.steepest[j], int(np.abs(cost[empty]).max(initial=0)))
             self.negative |= bool((cost[alive] < 0).any())
@@ -89,6 +91,7 @@ class ProvedZeros:
         """Return what the emptied profiles may have together: 0 where the targets say exactly that they are empty."""
         found = 0.0
         for value, steepest in zip(self.values, self.steepest, strict=True):
+            # what earlier proofs emptied may still have mass: in b.t of a later one it counts steepest times at most
             found += (float(abs(value)) + steepest * found) * (1 + 2.0**-40)
         return found
 

@@ -23,6 +23,7 @@ def identity_of(table: StoredTable) -> str:
         It is not there any more.
     """
     try:
+        # the time of writing, since reading a whole table for a hash would be a pass
         written = (table.path / "zarr.json").stat().st_mtime_ns
     except OSError as error:
         raise StoreError(f"{table.path} cannot be read: {error.strerror or error}") from error
@@ -45,6 +46,7 @@ def problem_name(reference: StoredTable, constraints: Sequence[Constraint], opti
         if isinstance(constraint, Marginal):
             for array in (*constraint.coded.codes, constraint.coded.values):
                 digest.update(np.ascontiguousarray(array).tobytes())
+            # codes alone mean nothing: equal codes may stand for other labels
             for categories in constraint.coded.domain.categories:
                 digest.update(pd.util.hash_array(categories.to_numpy()).tobytes())
     return digest.hexdigest()[:16]

@@ -65,6 +65,7 @@ def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict
     def outside(key: frozenset[str]) -> int:
         return sum(count for count, scope in zip(rows, sets, strict=True) if not key <= scope)
 
+    # rows outside cost a dense matrix; among equals more slabs are smaller ones
     best = min(candidates, key=lambda key: (outside(key), -math.prod(sizes[name] for name in key)))
     if outside(best) > LARGEST_DENSE:
         raise NoSlabsError(
@@ -74,6 +75,7 @@ def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict
             "table in memory (to_table), where conjugate gradients serve, or ask for marginals that share a large "
             "attribute"
         )
+    # in the order of a scope, as a set has none
     scope = next(scope for scope in scopes if best <= set(scope))
     return tuple(name for name in scope if name in best)
 
@@ -97,11 +99,13 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     key = slab_key(scopes, rows, sizes)
     most = part_profiles or profiles_per_part()
     folder = reference.workspace / problem_name(reference, constraints, most)
+    # written last: where it is, all parts are whole
     if (folder / "problem").exists():
         found = read_store(folder)
         if found.smallest > 0.0:  # else an earlier version cut it, which may have lost masses
             return found
     _require_room(reference, len(scopes), min(most, reference.profiles))
+    # a constraint that contains the key has each of its rows in one slab
     inside = [k for k, scope in enumerate(scopes) if set(key) <= set(scope)]
     settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
     check_stored_consistency(settled)
@@ -137,6 +141,7 @@ def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
     """Refuse what memory or disk cannot hold, before anything is written."""
     attributes = len(reference.domain.attributes)
     who = workers()
+    # bytes a profile: three int64 for each attribute and each constraint, and eight numbers beside
     making = part * (24 * attributes + 24 * constraints + 64) * who.at_once
     advice = f"set dask's num_workers to fewer threads, or its {PART_OPTION} to fewer profiles"
     if who.memory is not None and making > who.memory:
@@ -149,7 +154,9 @@ def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
     if who.memory is None:
         require_memory(making, f"work on {who.at_once} parts of {part} profiles at once", advice)
     labels = sum(smallest_unsigned(size).itemsize for size in reference.domain.sizes)
+    # bytes a profile: its codes scattered and as labels, a row index for each constraint, and five numbers
     disk = reference.profiles * (2 * labels + 4 * constraints + 40)
+    # the workspace may not exist yet: the disk is that of its first folder that does
     place = next(one for one in (reference.workspace, *reference.workspace.parents) if one.exists())
     free = shutil.disk_usage(place).free
     if disk > free:
@@ -194,6 +201,7 @@ def _cut(
     outer: list[tuple[tuple[IntArray, ...], IntArray, FloatArray] | None] = []
     for k, constraint in enumerate(constraints):
         is_own = isinstance(constraint, StoredMarginal) and constraint.table.path == reference.path
+        # a target that is the reference's own marginal is summed in each part from the masses there
         scattered.append(None if k not in inside or is_own else folder / f"scattered_{k}")
         outer.append(None)
         if isinstance(constraint, Marginal) and k not in inside:
@@ -210,6 +218,7 @@ def _cut(
         tuple(scattered),
         tuple(one[1] if one else None for one in outer),
         tuple(one[2] if one else None for one in outer),
+        # a first guess of the scale, from a pass that is needed anyway; see below
         math.frexp(census.mass)[1],
         target_exponent,
         next(primes()),
@@ -220,6 +229,7 @@ def _cut(
     _refuse_faults(made, recipe, domain)
     if any(one.profiles for one in made):
         exponent = exponent_of((one.extent for one in made), recipe.reference_exponent)
+        # masses far below the total would lose digits at the first scale: all parts are made again
         if exponent != recipe.reference_exponent:
             recipe = replace(recipe, reference_exponent=exponent)
             made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
@@ -241,6 +251,7 @@ def _finish(
         raise InfeasibleError("no distribution meets the constraints: targets of 0 exclude every profile")
     outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
     targets = [targets for targets in recipe.outer_targets if targets is not None]
+    # exactly rounded, so that the order of the parts does not matter
     kept_mass = math.fsum(one.mass for one in made)
     share = math.ldexp(kept_mass, recipe.reference_exponent) / mass
     bases = {recipe.folder / "parts" / f"{n:06d}": made[n].basis for n in parts}
@@ -278,6 +289,7 @@ def _finish(
 def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> None:
     disagreements = [one.disagreement for one in made if one.disagreement is not None]
     if disagreements:
+        # the largest over all parts: what is reported must not depend on the cut
         pair, codes, masses = max(disagreements, key=lambda found: abs(found[2][0] - found[2][1]))
         shared = [name for name in recipe.scopes[pair[0]] if name in recipe.scopes[pair[1]]]
         where = [f"({', '.join(recipe.scopes[k])})" for k in pair]

@@ -25,6 +25,7 @@ def without_profile(
         here = k == bare.constraint
         codes = [np.array([code] if here else [], dtype=np.int64) for code in bare.codes[: len(constraint.scope)]]
         codes += [np.empty(0, dtype=np.int64)] * (len(constraint.scope) - len(codes))
+        # -1 on a row without profiles: C^T t = 0 everywhere, and b.t is minus its target (notes/feasibility.md)
         values: Any = np.full(int(here), -1, dtype=np.int64)
         tables.append(sparse_table(reference.domain.select(constraint.scope), codes, values, name="certificate"))
     scope = ", ".join(constraints[bare.constraint].scope)

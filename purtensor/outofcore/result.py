@@ -79,6 +79,7 @@ class SlabEvidence:
     @property
     def coupling_potentials(self) -> tuple[Table, ...]:
         """The potentials of the constraints that couple the slabs, natural logarithms; the others' stay on disk."""
+        # masses and targets were scaled by powers of two: the first constraint's potentials take both back
         shift = (self.store.target_exponent - self.store.reference_exponent) * np.log(2.0)
         tables = []
         for codes, (k, rows) in zip(self.store.outer_codes, self.store.outer_blocks.items(), strict=True):
@@ -115,8 +116,10 @@ class SlabEvidence:
         for number in self.store.label_parts:
             codes, count, left_out = labelled_codes(self.store, number)
             read, masses = read_profiles(table.path, begin, begin + len(codes[0]))
+            # labels are compared, or a table of another run would be verified by this one's potentials
             if any(not np.array_equal(own, other) for own, other in zip(codes, read, strict=True)):
                 raise StoreError(f"{table.path} is not the table of this run: it has other profiles")
+            # the table was written part by part, in the order of their labels
             begin += len(codes[0])
             reference, rows = left_out, [_no_rows(len(scope)) for scope in self.store.scopes]
             if count:
@@ -136,6 +139,7 @@ class SlabEvidence:
         for k in range(len(self.store.scopes)):
             block = part.block(k)
             targets = part.targets[block]
+            # rows of zero targets have no potential
             on = targets > 0
             columns = [code[on] for code in codes_of_rows(self.store, self.reference.domain, part, codes, k)]
             given = np.ldexp(targets[on], self.store.target_exponent)

@@ -45,6 +45,7 @@ def _weights_of(problem: RowProblem, step: Step) -> IntArray:
         for k, scope in enumerate(problem.scopes):
             rows, first = np.unique(part.index[k], return_index=True)
             wanted = _keys(problem, k, [codes[domain.position(name)][first] for name in scope])
+            # rows are matched by label: parts number them in their own way
             weights[problem.offsets[k] + np.searchsorted(keys[k], wanted)] = own[part.block(k)][rows]
     return weights
 
@@ -65,6 +66,7 @@ def face_of_rows(problem: RowProblem, proofs: Sequence[IntArray]) -> RowProblem:
     folder = problem.folder / f"face-{digest.hexdigest()[:16]}"
     made = make_once(folder, lambda place: _restrict_chunks(problem, proofs, place))
     mass = float(made["mass"])
+    # shares multiply, so what they add to the divergence adds up
     share = mass / problem.mass
     return replace(
         problem,
@@ -95,6 +97,7 @@ def restrict_chunk(
         costs: IntArray = np.zeros(len(chunk.reference), dtype=np.int64)
         for k, rows in enumerate(chunk.index):
             costs += weights[offsets[k] : offsets[k + 1]][rows]
+        # costs of later proofs may be negative on profiles that are gone, never on those that are left
         stays &= ~(costs > 0)
     arrays: dict[str, Any] = {
         "reference": chunk.reference[stays],

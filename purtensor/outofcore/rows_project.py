@@ -83,6 +83,7 @@ class RowEvidence:
     @property
     def table(self) -> StoredTable:
         """The projection as a stored table; written at the first access."""
+        # a name by content: another result over the same folder has another table
         digest = hashlib.sha256(f"{self.problem.folder.name} {self.problem.identity}".encode())
         digest.update(self.values.tobytes())
         place = self.path / f"table-{digest.hexdigest()[:16]}.zarr"
@@ -94,6 +95,7 @@ class RowEvidence:
             yield sparse_table(self.reference.domain, codes, values, name="projection")
 
     def _profiles(self) -> Iterator[Profiles]:
+        # chunks on disk were made of the table as it was: written again, its profiles may stand elsewhere
         if identity_of(self.reference) != self.problem.identity:
             raise StoreError(f"{self.reference.path} is not the table that was projected: it has been written again")
         for number, bounds in enumerate(self.reference.bounds):
@@ -151,6 +153,7 @@ def project_by_rows(
     folder = reference.workspace / f"rows-{problem_name(reference, constraints, 'rows')}"
     problem = row_problem_of(reference, constraints, folder)
     space, potentials = RowsSpace(problem), np.zeros(int(problem.offsets[-1]))
+    # sums of the reference: they show rows without profiles, and are those of the first point as well
     found_there = space.sums(potentials)
     refuse_rows_without_profiles(problem, found_there.sums["rows"], reference.domain)
     point = space.measured(potentials, found_there) if start is None else space.at(_starting_potentials(problem, start))
@@ -203,6 +206,7 @@ class RowsVerdict(FaceVerdict[StoredTable]):
         """Return the problem that the implied zeros leave, where a run begins anew."""
         self.proofs = proofs_of(self.space.problem, witness_of(self.lazily.diagnosed()))
         self.space = RowsSpace(face_of_rows(self.space.problem, self.proofs))
+        # from the reference: the potentials so far have begun to diverge
         return self.stage(begin(self.space, self.space.start()))
 
     def stage(self, state: State[RowsPoint]) -> Stage[RowsPoint]:
@@ -212,6 +216,7 @@ class RowsVerdict(FaceVerdict[StoredTable]):
 
 def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]:
     """Return potentials as tables, one per constraint, in the units of the reference and the targets as given."""
+    # potentials were found for scaled masses and targets: the first constraint takes both scales
     shift = (problem.target_exponent - problem.reference_exponent) * np.log(2.0)
     tables = []
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):
@@ -232,7 +237,9 @@ def _starting_potentials(problem: RowProblem, start: Any) -> FloatArray:
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):
         table = next((one for one in tables if set(domain_of(one).attributes) == set(scope)), None)
         if table is not None:
+            # two constraints over the same attributes take a table each
             tables = [one for one in tables if one is not table]
             found[problem.block(k)] = look_up(table, problem.reference.domain.select(scope), codes)
+    # -inf of zero targets, whose rows may have targets now
     found[~np.isfinite(found)] = 0.0
     return found

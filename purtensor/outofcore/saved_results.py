@@ -122,8 +122,10 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
     target = Path(path)
     if is_there(target):
         raise StoreError(f"{target} already exists: give a new folder, or remove it first")
+    # anew: a later run of the same folder may have written its own there
     keep_result(result, evidence)
     places = _list_needed(evidence)
+    # filled beside its place and moved there whole, so that a copy that breaks off is none
     partial = begun_beside(target)
     try:
         for place in places:
@@ -147,6 +149,7 @@ def _list_needed(result: SlabEvidence) -> Sequence[Path]:
     store = result.store
     state = store.state(result.token, 0).parent
     table = table_place(store, result.token)
+    # one of both suffices for the masses; START is the reference itself, and has no state
     if not table.exists() and result.token != START and not state.exists():
         raise StoreError(f"{result.path} now has another run: save a result before the next run of its problem")
     of_run = [result.path / name for name in ("problem", "result", "cut", "targets")]
@@ -162,12 +165,14 @@ def _checkpoints(result: SlabEvidence) -> list[Path]:
     if result.store.folder == result.path:
         return [path]
     first = result.path / "checkpoint"
+    # on a face there are two checkpoints, which have to belong together
     leads = first.exists() and (read_own(first).facts["options"].get("face") or {}).get("folder")
     return [first, path] if leads == result.store.folder.name else []
 
 
 def _link(source: str, target: str) -> str:
     try:
+        # files are replaced, never changed, so a link stays what it is
         os.link(source, target)
     except OSError:  # another disk, or one that knows no links
         shutil.copy2(source, target)

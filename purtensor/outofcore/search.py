@@ -77,6 +77,7 @@ class PartsEvidence(PartsSpace):
 
     def accept(self, point: PartsPoint, change: PartsChange) -> Solved | None:
         """Return a solution to rounding."""
+        # w > -1 keeps every mass positive; the misses left are rounding
         met = change.lowest > -1.0 and change.left / self.total <= NEGLIGIBLE
         return Solved(point, change) if met else None
 
@@ -89,8 +90,10 @@ class PartsEvidence(PartsSpace):
         relations = relations_of(self.store)
         if not relations:
             return None
+        # relations have weights on dependent rows too, which `kept` would leave out
         everything, outer = replace(self.store, kept=np.ones_like(self.store.kept)), self.start().outer
         for relation in relations:
+            # a relation refutes the targets by whichever sign makes b.t negative
             for sign in (1.0, -1.0):
                 found = _proof_of(everything, Guess(START, outer, sign * relation.astype(np.float64), False, 1.0))
                 if found is not None and found.infeasible:
@@ -109,6 +112,7 @@ def _recall(store: SlabStore) -> State[PartsPoint] | None:
         return None
     try:
         state, _ = recall(store)
+        # a checkpoint is of use only with all of its states: they are read whole before the search relies on them
         map_each(require_state, store.parts, store, state.point.token)
     except StoreError:
         store.checkpoint.unlink(missing_ok=True)
@@ -149,8 +153,10 @@ def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, 
         direction = extend_from(part, store.kept, masses, rhs, solved)
     change = np.empty_like(masses)
     spread(part.index, part.offsets, direction, change)
+    # b.d of the coupling rows is counted once, by the caller
     direction[part.outer_rows()] = 0.0
     highest = np.empty_like(direction)
+    # any one inside constraint can lower all profiles: the cheapest counts
     price = min(
         float(repair_price(change, part.index[k], part.targets[part.block(k)], highest[part.block(k)]))
         for k in part.inside

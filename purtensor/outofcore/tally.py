@@ -34,9 +34,11 @@ def add_tallies(parts: list[Tally]) -> Tally:
     sums, largest, logs = dict(parts[0].sums), dict(parts[0].largest), dict(parts[0].logs)
     for part in parts[1:]:
         for name, terms in part.logs.items():
+            # a sum of numbers below float64 is the logaddexp of their logarithms
             logs[name] = np.logaddexp(logs[name], terms)
         for name, value in part.sums.items():
             sums[name] = sums[name] + value
         for name, value in part.largest.items():
+            # np.maximum passes on NaN, which Python's max may lose
             largest[name] = float(np.maximum(largest[name], value))
     return Tally(sums, largest, logs)

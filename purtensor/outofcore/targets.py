@@ -65,6 +65,7 @@ def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTab
         require_mass(stored)
         yield stored, flat
     except BaseException as error:
+        # a NotConvergedError or InfeasibleError carries a result whose table must stay readable
         if getattr(error, "projection", None) is None and getattr(error, "diagnosis", None) is None:
             shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -83,9 +84,11 @@ def check_stored_consistency(constraints: Sequence[Constraint]) -> None:
         for names in sorted(wanted or {()}):
             small = [n for n in names or constraint.scope if constraint.table.domain.select([n]).size <= _MOST_SHARED]
             if constraint.table.domain.select(names).size > _MOST_SHARED or not names:
+                # at least one attribute, so that the totals are compared
                 small = small[:1]
             if small and (constraint.table.path, tuple(small)) not in done:
                 done.add((constraint.table.path, tuple(small)))
+                # small marginals of stored targets stand for them: their totals are compared with them
                 alike.append(Marginal(stored_marginal(constraint.table, tuple(small))))
     if len(alike) > 1:
         check_consistency(alike)
@@ -97,6 +100,7 @@ def uncompared(constraints: Sequence[Constraint], inside: Sequence[int], domain:
     for one, two in itertools.combinations(inside, 2):
         tables = [c.table.path if isinstance(c, StoredMarginal) else None for c in (constraints[one], constraints[two])]
         shared = [name for name in constraints[one].scope if name in constraints[two].scope]
+        # marginals of one table agree by themselves
         if tables[0] != tables[1] and domain.select(shared).size > _MOST_SHARED:
             found.append((one, two))
     return tuple(found)
@@ -123,6 +127,7 @@ def _checked_map(name: str, known: pd.Index[Any], categories: pd.Index[Any], ref
     reached = np.zeros(len(categories), dtype=bool)
     reached[mapping[mapping >= 0]] = True
     if not reached.all():
+        # only categories with mass must be known: a pass is made for them where some are missing
         mass = stored_marginal(reference, (name,))
         codes = np.asarray(mass.indexes["profile"].codes[0])
         lost = codes[~reached[codes]]
@@ -137,6 +142,7 @@ def outer_rows(
     codes: Sequence[IntArray], targets: FloatArray, sizes: Sequence[int], exponent: int
 ) -> tuple[tuple[IntArray, ...], IntArray, FloatArray]:
     """Return the codes, ascending keys and scaled targets of the rows of an outside constraint."""
+    # keys are int64
     if math.prod(sizes) > 2**62:
         raise NoSlabsError(
             f"a constraint with {math.prod(sizes)} combinations of categories has too many rows to couple slabs"
@@ -144,6 +150,7 @@ def outer_rows(
     keys = np.zeros(len(targets), dtype=np.int64)
     for code, size in zip(codes, sizes, strict=True):
         keys = keys * size + code
+    # ascending, so that profiles find their row by bisection
     order = np.argsort(keys)
     return tuple(np.asarray(c)[order] for c in codes), keys[order], scaled_targets(targets[order], exponent)
 

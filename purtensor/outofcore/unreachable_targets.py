@@ -34,6 +34,7 @@ class BareRowError(InfeasibleError):
 
 def refuse_bare(store: SlabStore, tally: Tally, domain: Domain) -> None:
     """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
+    # where sums may underflow, only the logarithm tells a tiny sum from none
     has = np.isfinite(tally.logs["outer"]) if store.spans_the_range else tally.sums["outer"] > 0
     bare = np.flatnonzero((store.outer_targets > 0) & ~has)
     if len(bare):

@@ -56,6 +56,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     by_proofs = np.concatenate(emptied)
     holds = proved.hold()
     if by_proofs.any() and not holds:
+        # zeros whose proofs fail are lost mass like any other
         sums.lost += int(by_proofs.sum())
     zeros = (by_proofs & holds, proved.mass())
     reached = [misses_of(result.table, constraint) for constraint in result.constraints]
@@ -86,11 +87,13 @@ def _bounds(
 
     `zeros` are the profiles that the constraints empty, and what these may have together.
     """
+    # counted first, in a pass, so that what memory cannot hold is never gathered
     profiles = sum(len(piece.masses) for piece in evidence.pieces(result.table)) if result.certified else 0
     need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.scopes))
     if not profiles or need > available_memory():
         return float("inf"), 1.0
     gathered, witness = gather_from(list(evidence.pieces(result.table)), result, evidence.scopes)
+    # the run kept none
     if all(np.isnan(own).all() for own in witness):
         return float("inf"), 1.0
     proved, mass = zeros
@@ -104,6 +107,7 @@ def _bounds(
 def _check_support(result: Projection[StoredTable], sums: Sums) -> list[str]:
     failures = []
     reference = (0, 0)
+    # pieces come from the run's own files: their profiles and masses must be those of the reference
     for codes, values in source_of(result.reference).profiles():
         reference = joined(reference, fingerprint(codes, values))
     if reference != sums.reference:

@@ -54,12 +54,14 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
     shutil.rmtree(folder, ignore_errors=True)
     try:
         outer, brought = _bring(store, domain, start, folder)
+        # a first pass with shift 0 measures the mass; where the shift belongs to inside rows it is written again
         mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
         if not 0.0 < mass < np.inf:
             raise InvalidOptionError(
                 f"the potentials in start give a total mass of {mass}; start from the reference instead"
             )
         shift = float(np.log(store.total / mass))
+        # the shift of the first constraint scales all masses; outside rows are at hand, and cost no pass
         if 0 in store.outside:
             outer[store.outer_blocks[0]] += shift
         else:
@@ -91,6 +93,7 @@ def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[
                 _scatter_rows(store, domain, k, *_rows(table, domain.select(scope)), folder / f"{k}" / "given", part_of)
             elif slabs is not None:
                 _scatter_parts(store, domain, k, slabs, folder / f"{k}", part_of)
+    # -inf of zero targets, whose rows may have targets now
     outer[~np.isfinite(outer)] = 0.0
     return outer, brought
 
@@ -147,6 +150,7 @@ def _scatter_rows(
     columns = [np.asarray(column[known], dtype=np.int64) for column in columns]
     scope = store.scopes[k]
     sizes = domain.select(store.key).sizes
+    # an inside scope contains the key, so each row knows its part
     part = part_of[bucket_of([columns[scope.index(name)] for name in store.key], sizes)]
     write_scattered(path, columns, values[known], part, int(part_of[-1]) + 1)
 
@@ -187,6 +191,7 @@ def move_potentials(
 ) -> None:
     """Bring the potentials of one part of an earlier run, of constraint `old_k`, to the parts of this one."""
     part, potentials = open_part(old, number, *point)
+    # by label, since the earlier run may have been cut otherwise, over other categories
     codes = codes_of_rows(old, old_domain, part, labelled_codes(old, number)[0], old_k)
     columns = []
     for name in store.scopes[k]:
