@@ -142,6 +142,7 @@ def _how_far(system: System, targets: ExactTargets) -> list[str]:
     total = _total(system)
     triangle = triangle_of(system)
     by_flow = triangle is not None and is_binary(system, triangle)
+    # a linear program of this size would take longer than the verdict; a flow does not
     if system.index.size > _LARGEST_PROGRAM and not by_flow:
         return []
     if triangle is not None:
@@ -210,6 +211,7 @@ class _Side:
 def _side(conflict: Conflict, system: System, sign: int) -> _Side:
     question = conflict.question.system
     chosen = np.flatnonzero(sign * conflict.weights > 0)
+    # the largest first: of many rows a reader sees only these
     chosen = chosen[np.argsort(-question.targets[chosen], kind="stable")]
     times = np.abs(conflict.weights[chosen])
     masses = question.targets[chosen]

@@ -106,6 +106,7 @@ class MemoryWitness:
     ) -> bool:
         costs = check_witness.costs_of(support, check_witness.attributes_of(diagnosis.reference), diagnosis.certificate)
         value, absolute = check_witness.value_of(diagnosis.certificate, targets)
+        # float targets: 64 eps of b.|t|, as when the proof was found
         allowed = Fraction(0) if self.decision.targets.exact else check_witness.ROUNDING * absolute
         if min(costs.values()) < 0:
             return False
@@ -120,6 +121,7 @@ class MemoryWitness:
         if point is None:
             return False
         masses = self.exact_masses()
+        # the solution is in finer units than the targets
         scale = point.denominator // self.decision.targets.denominator
         allowed = check_witness.ROUNDING * point.denominator * (diagnosis.exact != "rational")
         attributes = check_witness.attributes_of(diagnosis.reference)

@@ -57,6 +57,7 @@ def _explain_by_bounds(question: Question, ray: tuple[Fraction, ...]) -> list[st
             found.append(say_reach(question.row_name(row), reached, target))
         columns, asked = columns + own, asked + target
     sides = {y for y in ray if y != 0}
+    # weights of one size and sign make a plain sum, which words can name
     if found or len(sides) != 1:
         return found
     side = 1.0 if sides.pop() > 0 else -1.0

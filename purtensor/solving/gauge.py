@@ -27,9 +27,11 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
     hessian = hessian_of(problem)
     if isinstance(hessian, Conjugate):
         dependent = ~independent_rows(problem.system).mask(problem.system.rows)
+        # Newton's accuracy of 1e-3 would take too many refinements, and the solution has to be 0 on dependent rows
         hessian = Conjugate(problem.system, hessian.note, np.flatnonzero(dependent), relative=1e-6)
     wanted = np.empty_like(problem.reference)
     spread(problem.index, problem.offsets, potentials, wanted)
+    # notes/duality.md, equation 5: with weights of 1 the range of the masses plays no part
     ones = np.ones_like(problem.reference)
     found, factored = hessian.factor_and_solve(ones, row_sums(problem, wanted))
     reached = np.empty_like(wanted)
@@ -45,6 +47,7 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
         fitted = np.zeros((problem.system.profiles, problem.system.rows))
         for k, index in enumerate(problem.index):
             fitted[np.arange(len(index)), problem.system.offsets[k] + index.astype(np.int64)] = 1.0
+        # by C^T itself: C C^T has the square of its condition
         found[rows] = np.linalg.lstsq(fitted[:, rows], wanted, rcond=None)[0]
     return found if _off(problem, found, wanted) <= allowed else potentials
 

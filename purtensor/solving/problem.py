@@ -216,6 +216,7 @@ def _gone(values: FloatArray, full: System, reduction: Reduction) -> Emptied | N
     rows = np.empty((len(full.scopes), int(gone.sum())), dtype=np.int64)
     for k in range(len(full.scopes)):
         stays = full.targets[full.block(k)] != 0.0
+        # row numbers once the rows of target 0 are gone
         place = np.where(stays, np.cumsum(stays) - 1, -1)
         rows[k] = place[full.index[k][gone]]
     return Emptied(values[gone], rows)
@@ -225,6 +226,7 @@ def _scaled(values: FloatArray, profiles: IntArray) -> tuple[FloatArray, int]:
     """Return the values of the profiles divided by a power of two, and its exponent."""
     scaled = np.empty(len(profiles))
     take(values, profiles, scaled)
+    # by a power of two, so that no digit changes and the way back is exact
     exponent = exponent_to_unit(scaled)
     return np.ldexp(scaled, -exponent, out=scaled), exponent
 

@@ -71,6 +71,7 @@ class ProductBasis:
         of_seconds[slabs, self.left_out] = 0.0
         found[:, 0, :] = of_seconds
         of_firsts = missed[self.firsts]
+        # row 0 now carries the second rows' misses: its corner takes them back (or adds up sizes, with sign 1)
         of_firsts[:, 0] += sign * of_seconds.sum(axis=1)
         found[slabs, :, self.left_out] = of_firsts
         return found
@@ -83,6 +84,7 @@ class ProductBasis:
         slab += values
         slab[i] += sign * values.sum(axis=0)
         slab[:, j] += sign * values.sum(axis=1)
+        # in a rectangle the corner opposite to the value has its sign
         slab[i, j] += values.sum()
 
 
@@ -105,6 +107,7 @@ def product_basis(problem: Problem) -> ProductBasis | None:
     if np.any(np.diff(slabs.slab_ptr) != cells):
         return None
     firsts, seconds = (system.index[k].reshape(shape) for k in (first, second))
+    # every profile of a slab must be the pair that its place says
     if (firsts != firsts[:, :, :1]).any() or (seconds != seconds[:, :1, :]).any():
         return None
     independent = independent_rows(system, slabs.key).mask(system.rows)
@@ -135,6 +138,7 @@ def _pairs(
     if (of_pairs != of_pairs[0]).any():
         return None
     rows = block.start + of_pairs[0].astype(np.int64)
+    # beside the two others, a table of pairs adds all of its rows but one row and one column of pairs
     dependent = ~independent[rows]
     i, j = int(dependent.all(axis=1).argmax()), int(dependent.all(axis=0).argmax())
     expected = np.zeros_like(dependent)

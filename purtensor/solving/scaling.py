@@ -53,6 +53,7 @@ def exponent_between(smallest: float, total: float) -> int:
             "scaling "
             "represents both; remove such profiles, or give them more mass"
         )
+    # so small a divisor leaves the smallest mass normal: subnormal numbers have fewer digits
     return min(above, below - _LOWEST)
 
 
@@ -70,6 +71,7 @@ def scaled_to(masses: FloatArray, total: float) -> FloatArray:
     >>> scaled_to(np.array([1e-310, 3e-310]), 2.0).tolist()
     [0.5, 1.5]
     """
+    # first near 1 by a power of two: where the sum is subnormal, total / sum may overflow
     near_one = np.ldexp(masses, -exponent_to_unit(masses))
     scaled: FloatArray = near_one * (total / float(near_one.sum()))
     if scaled.min() < np.finfo(np.float64).smallest_normal:

@@ -50,11 +50,15 @@ def gap_by_trace(problem: Problem, masses: FloatArray, rank: int, distance: floa
         for other in places:
             np.add.at(joint, (one, other), masses)
     scale = 1.0 / np.sqrt(sums)
+    # in ascending order, so these are all but the zeros, whose number is known exactly
     eigenvalues = np.linalg.eigvalsh(joint * scale[:, None] * scale)[-rank:]
+    # 1 / eigenvalue would be 1 / rounding
     if eigenvalues[0] < _RESOLVED:
         return None
     trace = float((1.0 / eigenvalues).sum())
+    # notes/rate_bounds.md, equation 8
     trace /= 1.0 + len(problem.index) * math.expm1(2.0 * distance) * trace
+    # n0 is at least the rank of any one constraint, which is its number of rows
     zeros = int(np.diff(problem.offsets).max())
     if rank <= zeros or trace <= rank:  # then the bound says nothing
         return 1.0

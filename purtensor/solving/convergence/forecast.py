@@ -134,6 +134,7 @@ class _Ahead:
         norm = basis.append(error)
         images = [swept(basis.potentials[0])]
         latest = {"sweep": 0, "inverse": 0}  # the vectors that they are made of next
+        # in turns: sweeps bring the fast modes into the basis, inverses the slow ones
         turn = "sweep"
         while latest and len(basis.potentials) < size:
             source = latest[turn]
@@ -182,6 +183,7 @@ class _Ahead:
             return 0.0
         most = 60  # leaps of at most 2^most sweeps
         while n <= _FURTHEST:
+            # leaps of 2^k, 1/512 to 1/256 of the sweeps so far
             k = min(most, 0 if n < _STEPWISE else n.bit_length() - 9)
             while len(powers) <= k:
                 powers.append(powers[-1] @ powers[-1])
@@ -191,11 +193,13 @@ class _Ahead:
                 ahead[:, column + 1] = powers[k] @ ahead[:, column]
             left = self.remainders_of(ahead)
             ends = left[:-1] if k == 0 else np.maximum(left[:-1], left[1:])
+            # notes/forecasts.md, equation 2; over a leap the larger end, for the remainder changes slowly
             misses = missed + np.cumsum((1 << k) * ends)
             met = self._first_met(ahead[:, 1:], sign * misses, tolerance, tolerance_l1)
             if met is not None and k == 0:
                 return float(n + met + 1)
             made = _STRETCH if met is None else met
+            # met within this stretch: the leap that met it is made again in smaller ones
             most = most if met is None else k - 1
             if made > 0:
                 coefficients, missed, n = ahead[:, made], float(misses[made - 1]), n + (made << k)
@@ -211,6 +215,7 @@ class _Ahead:
         largest = (np.abs(self.misses[worst] @ columns) + missed * self.spread[worst, None]).max(axis=0)
         for column in np.flatnonzero(largest <= tolerance):
             rows = np.abs(self.misses @ columns[:, column])
+            # a row of mass q_r misses at most sqrt(q_r) times the norm (Cauchy's inequality)
             if (rows + missed[column] * self.spread).max() > tolerance:
                 continue
             if max(float(rows[block].sum()) for block in self.blocks) + missed[column] <= tolerance_l1:

@@ -67,6 +67,7 @@ def pair_spectrum(
     count, label = connected_components(sparse.block_array([[None, joint], [joint.T, None]]), directed=False)
     parts = label[: joint.shape[0]], label[joint.shape[0] :]
     widths = [np.bincount(part, minlength=count) for part in parts]
+    # what it takes to multiply each component's matrix by its transpose
     work = float((widths[0] * widths[1] * np.minimum(*widths).astype(np.float64)).sum())
     if work > most_work:
         return None
@@ -81,6 +82,7 @@ def _joint_rows(problem: Problem, masses: FloatArray, first: int, second: int) -
     """Return C_j diag(masses) C_k^T without the pairs of rows that share no profile."""
     one, other = problem.index[first].astype(np.int64), problem.index[second].astype(np.int64)
     shape = tuple(int(problem.offsets[k + 1] - problem.offsets[k]) for k in (first, second))
+    # few pairs beside profiles: a full table is quicker than sorting
     if math.prod(shape) <= 4 * len(one):
         pairs, sums = one * shape[1] + other, math.prod(shape)
         values, present = np.bincount(pairs, masses, sums), np.flatnonzero(np.bincount(pairs, minlength=sums))
@@ -150,5 +152,7 @@ def second_gap(cells: FloatArray) -> FloatArray:
     joint[:, diagonal, diagonal] = 0.0
     degree = joint.sum(2)
     laplacian = -joint * scale[:, :, None] * scale[:, None, :]
+    # 2 for columns that only fill up a batch: above all eigenvalues, so never the second
     laplacian[:, diagonal, diagonal] = np.where(columns > 0, degree * scale**2, 2.0)
+    # the lowest is 0, of the constant
     return np.asarray(np.minimum(np.linalg.eigvalsh(laplacian)[:, 1], 1.0))

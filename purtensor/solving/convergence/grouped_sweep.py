@@ -80,6 +80,7 @@ class GroupedSweep:
         form = factorized_hessian_of(problem, _SOLVES, _MOST_SECONDS - passes)
         if form is None:
             return None
+        # only the factors are wanted: every solve comes later
         _, factored = form.factor_and_solve(masses, np.zeros(problem.system.rows))
         return cls(problem, masses, tuple(chosen), factored, _Gauge.of(problem, masses, chosen))
 
@@ -109,6 +110,7 @@ class GroupedSweep:
     def inverse(self, potentials: FloatArray) -> FloatArray:
         """Return potentials of (I - S)^-1 C^T x, shape (D,), zero on dependent rows."""
         right = self.lower(potentials)
+        # notes/block_ipf.md, equation 3: H y = ... has a solution only where the right side is orthogonal to all gauges
         return self._factored.solve(right + self.lower(self._gauge.repair(right)))
 
     def on_profiles(self, potentials: FloatArray) -> FloatArray:
@@ -183,6 +185,7 @@ def _solve_on_range(matrix: FloatArray, plain: FloatArray) -> _Solve:
 
     What is singular is decided in whole numbers, whose eigenvalues are 0 or far from it, not from the masses.
     """
+    # of whole numbers, whose rank has nothing to do with how small masses are
     eigenvalues, vectors = np.linalg.eigh(plain)
     moving = vectors[:, eigenvalues > 1e-9 * eigenvalues[-1]]
     factor = linalg.lu_factor(moving.T @ matrix @ moving)
@@ -246,9 +249,11 @@ def _by_inverse(sweep: GroupedSweep, tolerance: float, seed: int) -> LeadingEige
         projected[j + 1, j] = norm
         values, vectors = _eigen(projected[: j + 1, : j + 1])
         gaps = _gaps(values)
+        # shift-inverted Arnoldi finds what is nearest to 1, not what has the largest modulus
         lead = int(np.argmin(np.abs(gaps)))
         gap = complex(gaps[lead])
         mode = np.array(potentials).T @ vectors[:, lead]
+        # the basis is invariant, so its eigenvalues are exact
         exhausted = norm <= 1e-10 * size
         settled = exhausted or (before is not None and abs(gap - before) <= tolerance * abs(gap))
         found = LeadingEigenvalue(1.0 - gap, gap, j + 1, bool(settled), mode)

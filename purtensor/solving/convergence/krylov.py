@@ -69,6 +69,7 @@ def leading_by_sweeps(
         spread(problem.index, problem.offsets, x, z)
         linear_sweep(weights, problem.index, problem.offsets, sums, steps, 1.0, x, z)
         for _ in range(2):
+            # images hold H x, so these products are inner products in L2(q); twice, for once leaves rounding
             shares = images[: j + 1] @ x
             projected[: j + 1, j] += shares
             x -= shares @ basis[: j + 1]
@@ -77,6 +78,7 @@ def leading_by_sweeps(
         norm = projected[j + 1, j] = math.sqrt(max(0.0, float(x @ hx)))
         values = np.linalg.eigvals(projected[: j + 1, : j + 1]).astype(np.complex128)
         decays.append(float(decays_of(1.0 - values).min()))
+        # three in a row: two may agree while the basis has not met the slow mode yet
         settled = norm <= _EXHAUSTED or (
             len(decays) > 2 and max(decays[-3:]) - min(decays[-3:]) <= tolerance * decays[-1]
         )
@@ -116,5 +118,6 @@ def _leave_shared(x: FloatArray, shared: _Shared) -> None:
     """Move means over what two constraints share from the later to the earlier one: no profile moves."""
     for first, second, group_first, group_second, counts in shared:
         means = np.bincount(group_second, x[second], len(counts)) / counts
+        # a mean over what both have in common may stand on either: no C^T x changes
         x[second] -= means[group_second]
         x[first] += means[group_first]

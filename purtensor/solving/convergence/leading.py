@@ -47,4 +47,5 @@ def decays_of(gaps: Complexes) -> FloatArray:
     real, imaginary = gaps.real, gaps.imag
     squared = (-2.0 + real) * real + imaginary**2  # |1 - gap|^2 - 1
     with np.errstate(divide="ignore"):
+        # log1p of |1 - gap|^2 - 1, as log |1 - gap| would lose the digits of a small gap
         return np.asarray(-0.5 * np.log1p(np.maximum(squared, -1.0)))

@@ -112,6 +112,7 @@ class LinearSweep:
         x = np.ascontiguousarray(potentials, dtype=np.float64).copy()
         z = self.exponents(x)
         linear_sweep(self.masses, problem.index, problem.offsets, self.sums, self.order, self.relaxation, x, z)
+        # the map G of notes/rates.md, equation 4: without it the gauge is an eigenvalue of 1
         self.dependencies.leave(x)
         return x
 

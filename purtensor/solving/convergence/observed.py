@@ -46,6 +46,7 @@ class Course:
             return math.inf
         until = int(met.argmax()) + 1
         with np.errstate(divide="ignore"):
+            # made monotone, since interpolation needs it and residuals may rise for a while
             steps = np.maximum.accumulate(-np.log10(fallen[:until]))
         return float(np.interp(-math.log10(level), steps, self.sweeps[:until]))
 

@@ -66,10 +66,12 @@ def spectrum_of(sweep: LinearSweep) -> Spectrum:
     if _leaves_nothing(sweep, start):
         return nothing
     if size <= _DENSE:
+        # small: all eigenvalues cost less than Arnoldi's restarts
         matrix = np.stack([sweep.apply(column) for column in np.eye(size)], axis=1)
         values, vectors = np.linalg.eig(matrix)
     else:
         values, vectors = _arnoldi(sweep, start)
+    # stable, so that of a conjugate pair the first stays first
     order = np.argsort(-np.abs(values), kind="stable")[:4]
     slowest = np.zeros(sweep.problem.system.rows, dtype=complex)
     slowest[sweep.dependencies.independent] = vectors[:, order[0]]
@@ -99,9 +101,11 @@ def _arnoldi(sweep: LinearSweep, start: FloatArray) -> tuple[Eigenvalues, Eigenv
                 operator, k=3, v0=start, tol=tolerance, ncv=min(_BASIS, size - 1), maxiter=2000, which="LM"
             )
         except ArpackNoConvergence as error:
+            # some have converged: a rate from these is better than none
             if len(error.eigenvalues) == 0:
                 raise
             return error.eigenvalues, error.eigenvectors
+        # the rate depends on 1 - |lambda|, so near 1 the eigenvalue is needed to more digits
         needed = 0.003 * (1.0 - float(np.abs(values).max()))
         if tolerance <= needed or tolerance <= 1e-12:
             return values, vectors
@@ -127,6 +131,7 @@ def growth(sweep: LinearSweep) -> float:
     potentials = np.zeros(sweep.problem.system.rows)
     potentials[sweep.dependencies.independent] = np.random.default_rng(0).standard_normal(sweep.size)
     norms = [sweep.norm(potentials)]
+    # down to 1e-14 of the start, beyond which rounding would be measured
     while len(norms) <= _GROWTH_SWEEPS and norms[-1] > _GROWTH_FLOOR * norms[0]:
         potentials = sweep.swept(potentials)
         norms.append(sweep.norm(potentials))
@@ -142,16 +147,19 @@ def best_relaxation_of(sweep: LinearSweep, plain: complex) -> tuple[float, float
     Young's formula for two constraints (notes/rates.md, equation 5) is where the search begins; it is by golden
     section on log(2 - relaxation).
     """
+    # rounding may leave a modulus of 1 or more, of which there is no root
     modulus = min(abs(plain), 1.0 - 1e-12)
     young = 2.0 / (1.0 + math.sqrt(1.0 - modulus))
 
     def radius(logarithm: float) -> float:
         return growth(replace(sweep, relaxation=2.0 - math.exp(logarithm)))
 
+    # log(2 - relaxation) is at most 0 where the relaxation is 1: plain sweeps are the end of the search
     low, high = math.log(2.0 - young) - 0.7, min(0.0, math.log(2.0 - young) + 0.9)
     ratio = (math.sqrt(5.0) - 1.0) / 2.0
     one, two = high - ratio * (high - low), low + ratio * (high - low)
     at_one, at_two = radius(one), radius(two)
+    # nine steps leave 1 % of the bracket
     for _ in range(9):
         if at_one <= at_two:
             high, two, at_two = two, one, at_one
@@ -162,6 +170,7 @@ def best_relaxation_of(sweep: LinearSweep, plain: complex) -> tuple[float, float
             two = low + ratio * (high - low)
             at_two = radius(two)
     best, factor = min(((one, at_one), (two, at_two)), key=lambda pair: pair[1])
+    # no relaxation beat plain sweeps
     if factor >= abs(plain):
         return 1.0, abs(plain)
     return 2.0 - math.exp(best), factor
@@ -176,6 +185,7 @@ def orders_up_to_rotation(count: int, most: int, seed: int = 0) -> list[tuple[in
     if count <= 3:
         return [tuple(range(count))]
     if math.factorial(count - 1) // 2 <= most:
+        # 0 first takes out rotations, the smaller end first takes out reversals
         rest = (tail for tail in itertools.permutations(range(1, count)) if tail[0] < tail[-1])
         return [(0, *tail) for tail in rest]
     rng = np.random.default_rng(seed)

@@ -56,6 +56,7 @@ def sweeps_left_by_answer(problem: Problem, potentials: FloatArray, tolerance: f
     None where Newton's method finds no answer, as where there is none inside.
     """
     found = run(problem, Newton(), Stopping(_EXACT, "residual", _MOST_STEPS, math.inf), start=potentials)
+    # also where it is NaN; Newton may stop at rounding above its own tolerance
     if not found.residual.largest <= 100.0 * _EXACT:
         return None
     near = run(problem, IPF(), Stopping(tolerance, "residual", _REAL_SWEEPS, math.inf), start=potentials)
@@ -75,6 +76,7 @@ def _linear(problem: Problem, error: FloatArray, masses: FloatArray, tolerance: 
     distance = float(np.abs(sweep.on_profiles(error)).max())
     if distance > _FAR:
         return nothing
+    # the second tolerance tells how many sweeps divide the error by e, the unit of what linearising misses
     told = linear_sweeps_left(sweep, error, (tolerance, tolerance / math.e))
     if told is None:
         return nothing

@@ -23,6 +23,7 @@ _FIRST = 30
 _FEW = 5
 """With fewer trace records than this, no text is produced."""
 
+# powers of n: a residual that falls more slowly than n^-0.05 does not fall; those of zeros fall like 1 / n
 _FLAT = 0.05
 _POWERS = (0.3, 2.5)
 _BENT = 1.3
@@ -63,6 +64,7 @@ def trend_of(iterations: npt.ArrayLike, residuals: npt.ArrayLike) -> Trend:
     early, late = slopes
     if max(early, late) < _FLAT:
         return Trend.FLAT
+    # steeper than the powers that boundaries make, or bending down: a factor per sweep
     if late > _POWERS[1] or late > _BENT * max(early, _FLAT):
         return Trend.LINEAR
     if _POWERS[0] <= late <= _POWERS[1] and early <= _BENT * late:
@@ -75,10 +77,12 @@ def _slopes(iterations: npt.NDArray[np.float64], residuals: npt.NDArray[np.float
 
     Only residuals above rounding count.
     """
+    # 1e-15: below, residuals are rounding, and their slope is 0
     seen = (iterations > 0) & np.isfinite(residuals) & (residuals > 1e-15)
     if np.count_nonzero(seen) < 4 or iterations[seen][-1] < _FIRST:
         return None
     log_n, log_r = np.log(iterations[seen]), np.log(residuals[seen])
+    # in log n, so that a power law is a straight line and rho^n bends down
     half = math.log(10.0) / 2.0
     ends = log_n[-1] - np.array([2.0 * half, half, 0.0])
     if ends[0] < log_n[0]:
@@ -174,6 +178,7 @@ def sweeps_left(seen: Sequence[tuple[int, float]], tolerance: float, trend: Tren
         return math.inf
     if trend is Trend.SUBLINEAR:
         then, before = _line_at(seen, now // 2)
+        # residual = a n^-power, solved for the n at which it is the tolerance
         power = math.log(before / residual) / math.log(now / then)
         return float(now * ((residual / tolerance) ** (1.0 / power) - 1.0))
     return math.log(residual / tolerance) / rate
@@ -188,6 +193,7 @@ def likely_left(made: int, left: float, trend: Trend) -> tuple[float, float]:
         return 0.0, math.inf
     if trend is Trend.SUBLINEAR:
         return 0.0, left
+    # found by measurement: late in a run the estimate is good, early it misses what is still hidden
     least, most = next((low, high) for share, low, high in _TENTHS if made <= share * (made + left))
     return least * left, most * left
 

@@ -66,9 +66,11 @@ def weakest_cut(problem: Problem, masses: FloatArray, pair: PairSpectrum) -> Cut
 def _best_cut(cells: FloatArray, first: IntArray, second: IntArray) -> Cut | None:
     rows, columns = cells.sum(1), cells.sum(0)
     scaled = cells / np.sqrt(rows)[:, None] / np.sqrt(columns)
+    # the first pair of singular vectors is constant, with the value 1: the second is the slow mode
     left, _, right = np.linalg.svd(scaled, full_matrices=False)
     values = np.concatenate([left[:, 1] / np.sqrt(rows), right[1] / np.sqrt(columns)])
     count, found = len(rows), None
+    # the mode is nearly constant on either piece, so some threshold between its values parts them
     for threshold in np.unique(values)[:-1]:
         low_rows, low_columns = values[:count] <= threshold, values[count:] <= threshold
         inside = float(cells[np.ix_(low_rows, low_columns)].sum())

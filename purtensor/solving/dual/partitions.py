@@ -27,6 +27,7 @@ from purtensor.tables.grouping import smallest_unsigned
 _FEWEST_ROWS = 200
 """Up to this many rows a dense matrix is as fast, and eigenvalues show what active cells leave open."""
 
+# a share of each row's own diagonal, so that rows of all sizes are supported alike
 _RIDGE = 1e-13
 
 
@@ -173,6 +174,7 @@ class PartitionEquations(Equations):
         """Eliminate, with a ridge that bears rows which the active cells leave dependent, and return what solves."""
         ridge = self.diagonal + _RIDGE * self.matrix.times(self.weights)
         weights = np.ascontiguousarray(self.weights[self.matrix.order])
+        # a right-hand side of 0: only the factors are wanted
         first = np.zeros(len(ridge))
         _, factored = self.matrix.form.factor_and_solve(weights, first, ridge)
         return factored.solve

@@ -46,6 +46,7 @@ def block_costs(block: RowBlock, total: float, size: float) -> BlockCosts:
     if soft.penalty == "huber":
         if soft.sd is None:
             raise InvalidOptionError(f"{block.name}: penalty='huber' needs sd=, the standard error of each target")
+        # Huber, with v = unit sd^2: quadratic up to k sd, then k sd / v a unit (notes/one_dual.md)
         return BlockCosts(soft.k / (soft.sd * unit), unit * soft.sd**2, none)
     if soft.covariance is not None:
         return BlockCosts(never, np.full(count, unit), none, _whitening(block, soft.covariance))
@@ -115,6 +116,7 @@ def _whitening(block: RowBlock, covariance: FloatArray) -> FloatArray:
             f"{block.name}: covariance must have shape {(block.count, block.count)}, got {covariance.shape}"
         )
     try:
+        # with covariance L L^T the errors L^-1 r are independent, of variance 1
         return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
     except np.linalg.LinAlgError:
         raise InvalidOptionError(f"{block.name}: covariance must be symmetric and positive definite") from None

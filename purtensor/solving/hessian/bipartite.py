@@ -50,6 +50,7 @@ class Bipartite:
     @property
     def one_cell_a_row(self) -> bool:
         """Whether the coupled cells are the coupling rows themselves, in order."""
+        # then the matrix over cells is the matrix over rows: nothing is added up
         return len(self.cells) == len(self.coupling_rows) and bool(
             (np.diff(self.number.reshape(-1)[self.cells]) == 1).all()
         )
@@ -101,6 +102,7 @@ class Bipartite:
         own = self.number.reshape(-1)[self.cells]
         np.add.at(gathered, own, vector)
         count = len(self.coupling_rows)
+        # both triangles, as cells of one row may stand on either side of the diagonal
         full = np.triu(matrix) + np.triu(matrix, 1).T
         folded = np.zeros((count, count))
         np.add.at(folded, (own[:, None], own[None, :]), full)
@@ -113,6 +115,7 @@ class Bipartite:
         work = self._room()
         out = np.zeros(self.rows)
         out[self.coupling_rows] = solved
+        # number -1 reads the 0 appended
         theta = np.append(solved, 0.0)[self.number]
         for_each_chunk(
             lambda c, begin, end: substitute_bipartite(
@@ -212,6 +215,7 @@ def _numbers(
     place[kept] = np.arange(len(kept))
     own = _take(place, system.index[slabs.outside[0]])
     put(number, code, own)
+    # a cell with another row in another slab
     if not np.array_equal(_take(number, code), own):
         return np.empty(0, dtype=np.int64), None
     return block.start + kept, number.astype(np.int64)

@@ -75,6 +75,7 @@ class Automatic:
         swept, reason = self.sweep(problem, iterate, budget)
         if reason is None:
             return swept
+        # from the potentials: Newton's first step should not start from masses that drifted
         fresh = iterate_at(problem, swept.iterate.potentials, _Switched(None))
         return Step(fresh, swept.iterations, swept.records, note=reason)
 
@@ -90,8 +91,10 @@ class Automatic:
         )
         _learn(history, swept)
         moved = swept.iterate.with_memory(history)
+        # the budget, or an ending, came before the look was due
         if history.sweeps < history.look:
             return swept.at(moved), None
+        # geometric, so that all looks together cost a share of the sweeps
         history.look = math.ceil(history.look * _NEXT_LOOK)
         return swept.at(moved), _reason_to_switch(problem, history, budget)
 
@@ -126,6 +129,7 @@ def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> st
     left = sweeps_to_go(history, budget.residual, budget.residual_l1)
     sweep = _SWEEP_SECONDS + sweep_arithmetic(problem, history.memory)
     cost = estimate(problem.system, problem.slabs)
+    # the exact algebra before the first step is paid once, and may outweigh all steps
     newton = cost.algebra + _EXPECTED_STEPS * (cost.step + _CALL_SECONDS)
     spent = history.sweeps * sweep
     # IPF slows down, it rarely speeds up: the later it is, the nearer it must be

@@ -65,4 +65,5 @@ class GIS:
         kept = records_of(problem, records[:written], state.done)
         state.done += made
         stalled = bool(kept) and is_rounding(kept[-1].kl_step, len(problem.index))
+        # t is copied, as the kernel changes it in place at the next call
         return Step(Iterate(state.t.copy(), state.masses, state), made, kept, stalled=stalled)

@@ -84,6 +84,7 @@ class LBFGS:
     def step(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
         """Return the iterate after one step."""
         space = ArrayRowSpace(problem)
+        # the search needs points at the targets' total
         point = iterate if isinstance(iterate.memory, _Learnt) else space.at(iterate.potentials)
         return lbfgs_step(space, self.memory, point, budget)
 
@@ -111,12 +112,14 @@ def _is_rounding(space: RowSpace[P], move: _Move[P] | None) -> bool:
 
 def _best_move(space: RowSpace[P], point: P, pairs: deque[Pair]) -> _Move[P] | None:
     """Return the move from a point by what was learnt; None where rounding forbids any."""
+    # 1 / b is the inverse of the Hessian's diagonal at the answer
     wanted = two_loops(pairs, space.miss(point), 1.0 / np.maximum(space.targets, SMALLEST_TARGET))
     direction = centre(space, point, wanted)
     found = search_at_total(space, point, direction)
     if found is None:
         return None
     moved, gain, step = found
+    # without the constant that restores the total: misses sum to 0, so it would not change s.y
     return _Move(moved, step * direction.potentials, gain, step * direction.slope - gain)
 
 
@@ -126,6 +129,7 @@ def learn(pairs: deque[Pair], s: FloatArray, bend: float, y: FloatArray) -> None
     Where it is not, y is a difference of rounding errors.
     """
     product = inner_product(s, y)
+    # some room around 1 and 40 for what a line search may return
     if 0.5 * bend < product < 50.0 * bend:
         pairs.append(Pair(s, y, product))
 

@@ -44,8 +44,10 @@ def accelerated_step(
     memory = iterate.memory if isinstance(iterate.memory, _Visits) else _Visits(deque(maxlen=depth + 1))
     swept = sweep(problem, Iterate(iterate.potentials, iterate.masses), Budget(1, 0.0, 0.0))
     space, point = ArrayRowSpace(problem), swept.iterate
+    # the first sweep from a fresh state is always recorded
     gain = swept.records[0].kl_step
     image = point.potentials
+    # the sweep is from where the last extrapolation led, as Anderson's method has it
     memory.latest.append(_Visit(image, image - iterate.potentials))
     if len(memory.latest) > 1:
         extra = _extrapolate(space, point, extrapolation(memory.latest, problem.targets))
@@ -81,6 +83,7 @@ def extrapolation(visits: deque[_Visit], weights: FloatArray) -> FloatArray:
     differences = np.diff(moves, axis=0)
     lengths = np.linalg.norm(differences, axis=1)
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+    # of length 1, as late differences are many decades smaller than early ones
     differences *= scale[:, None]
     gram = np.einsum("ij,kj->ik", differences, differences)
     shares = np.linalg.lstsq(gram, np.einsum("ij,j->i", differences, moves[-1]), rcond=_CONDITION)[0]

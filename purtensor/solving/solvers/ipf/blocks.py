@@ -125,6 +125,7 @@ def block_step(problem: Problem, iterate: Iterate, state: BlockState) -> Step:
             state.inner += steps
             touches += steps * len(group.problem.index) * len(masses)
         gained += gain
+        # made of the potentials: sweeps in groups are few, so this costs little, and nothing drifts
         masses = rebuilt(problem, potentials)
     state.outer += 1
     touches += len(problem.index) * len(masses)
@@ -141,6 +142,7 @@ def _scaling(targets: FloatArray, sums: FloatArray) -> tuple[FloatArray, float]:
     supported = sums > 0
     change, gain = np.zeros_like(targets), np.zeros_like(targets)
     relative = (targets[supported] - sums[supported]) / sums[supported]
+    # log1p where target and sum are near, log where the quotient is small
     change[supported] = np.where(relative > -0.5, np.log1p(relative), np.log(targets[supported] / sums[supported]))
     near = np.abs(relative) < 1e-4  # the terms cancel to relative^2 / 2
     term = np.where(
@@ -158,6 +160,7 @@ def _projection(group: _Group, masses: FloatArray) -> tuple[FloatArray, float, i
     from purtensor.solving.solvers.newton import best_step  # both sweep by IPF themselves, so they import this package
     from purtensor.solving.spaces.arrays import ArraySpace
 
+    # potentials of 0 at the present masses: what is found is the change
     problem = replace(group.problem, reference=masses)
     share_form(problem, group.problem)
     space, gained = ArraySpace(problem), 0.0
@@ -183,6 +186,7 @@ def auto_blocks(problem: Problem, masses: FloatArray) -> tuple[tuple[int, ...], 
     groups: list[tuple[int, ...]] = [(k,) for k in range(len(system.scopes))]
     cosines = {}
     for pair in itertools.combinations(range(len(groups)), 2):
+        # without a shared attribute there are no slabs to solve one by one
         if set(system.scopes[pair[0]]) & set(system.scopes[pair[1]]):
             spectrum = pair_spectrum(problem, masses, *pair, most_work=_MOST_WORK)
             if spectrum is not None:
@@ -223,4 +227,5 @@ def _is_separable(system: System, members: Sequence[int]) -> bool:
         )
         for k in members[:1]
     )
+    # Cholesky of every slab's rows
     return slabs * (rows / slabs) ** 3 / 3.0 <= _MOST_WORK

@@ -32,8 +32,10 @@ def first_sweep(problem: Problem, emptied: Emptied, iterate: Iterate, order: Int
     The loop adds what emptying them gains.
     """
     potentials, masses, rows = iterate.potentials.copy(), iterate.masses.copy(), emptied.rows
+    # the iterate is the reference scaled to the targets' total, and so are these
     waning = emptied.masses * (masses.sum() / problem.reference.sum())
     for k in order:
+        # a target of 0 empties its profiles before the constraint sums the others
         stays = rows[k] >= 0
         waning, rows = waning[stays], rows[:, stays]
         block = problem.system.block(k)

@@ -97,6 +97,7 @@ def flattened(cells: FloatArray) -> tuple[FloatArray, IntArray]:
     It is a view where these stand side by side, else a copy.
     """
     rows, columns, slabs = cells.shape
+    # the kernel reads runs of slabs: they have to stand side by side
     if cells.strides[2] != cells.itemsize or min(cells.strides) < 0:
         cells = np.ascontiguousarray(cells)
     steps = [stride // cells.itemsize for stride in cells.strides]
@@ -153,6 +154,7 @@ class ProductSweeps(OnePass):
             nowhere,
             targets[0],
             targets[1],
+            # the third constraint's rows are the cells themselves, in order
             np.arange(outside, dtype=np.int32).reshape((1 if outside else 0, rows, columns)),
             np.array([0, outside] if outside else [0]),
             np.empty(0, dtype=np.int64),
@@ -165,6 +167,7 @@ class ProductSweeps(OnePass):
             t=np.empty(0),
             base=base,
             theta=np.ones((rows, columns)),
+            # two halves: the factors of this sweep and of the one before
             u=np.ones((2, blocks, rows, WIDTH)),
             v=np.ones((2, blocks, columns, WIDTH)),
             w=np.ones((2, outside)),

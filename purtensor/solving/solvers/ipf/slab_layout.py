@@ -123,6 +123,7 @@ def turned(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[int, 
     count = len(order)
     for turn in range(count):
         turned = order[turn:] + order[:turn]
+        # sweeps follow each other, so an order may be turned until A and B stand last
         if set(turned[-2:]) == set(inside):
             begin = (count - turn) % count  # where the sweep begins: at an outside step, at A, or at B
             outside, (a, b) = turned[:-2], turned[-2:]
@@ -144,6 +145,7 @@ def _layout(
             system.index[source.a], source.local_a, system.index[source.b], source.local_b, system.index[k], cell_row
         ):
             return None
+        # cells that do not occur point to row 0, where their mass of 0 counts for nothing
         np.maximum(cell_row, 0, out=cell_row)
         cell_row += begins[-1]
         begins.append(begins[-1] + int(system.offsets[k + 1] - system.offsets[k]))

@@ -94,16 +94,20 @@ class OnePass:
         """Make one more sweep, and fold where factors have grown large."""
         layout, state, plan = self.crossing.layout, self.state, self.crossing.plan
         self.done += 1
+        # two halves take turns: the ratio of new to old factors is what the gain is made of
         state.w[self.now] = state.w[1 - self.now]
         for k in range(plan.leading):
             outside_step(layout, state, self.now, k)
         self._pass_over(ONLY_B if plan.split else BOTH)
         for k in range(plan.leading, len(layout.cell_rows)):
             outside_step(layout, state, self.now, k)
+        # the sweep begins with B: the outside steps come between its step and A's
         if plan.split:
             self._pass_over(ONLY_A)
         self.gain_before_fold = None
+        # masses are never scaled in place here, so folds are needed against overflow only
         if self.done % SWEEPS_PER_LOOK == 0 and has_large_factors(state, self.now, 0, self.crossing.blocks):
+            # the fold sets all factors to 1, which ends what the gain is read from
             self.gain_before_fold = self.gain()
             self._add_logarithms(state.t)
             self._rebuild()
