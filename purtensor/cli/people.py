@@ -88,6 +88,7 @@ def _write_weights(people: People, result: Any, path: Path) -> dict[str, str]:
     return {
         "weights": f"{found.min():.4g} to {found.max():.4g}, effective sample size (Kish) {effective_size(found):,.1f} "
         f"of {len(found):,}; in column {NAME!r} of {path}",
+        # less than 1e-12 is rounding
         "not weighted": f"{unreached:.2g} of the mass is on profiles that no record has" if unreached > 1e-12 else "",
     }
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from purtensor._printing import near_name
 from purtensor.cli.endings import BAD_INPUT
 
+# argparse says what is wrong in its messages only
 _CHOICE = re.compile(r"argument (?P<where>[^:]+): invalid choice: '(?P<got>[^']*)' \(choose from (?P<known>.*)\)")
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<got>-\S+)")
 
@@ -51,6 +52,7 @@ class Parser(argparse.ArgumentParser):
 def _with_commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     """Return a parser and those of its commands."""
     found = [parser]
+    # argparse has no public list of a parser's commands
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             found += [each for command in action.choices.values() for each in _with_commands(command)]

@@ -151,6 +151,7 @@ def _target_codes(reference: CodedTable, constraint: Marginal) -> list[IntArray]
             )
         reached = np.zeros(len(categories), dtype=bool)
         reached[mapping[mapping >= 0]] = True
+        # unknown is not 0: a label that is spelled otherwise would lose its mass unnoticed
         if not reached.all():
             lost = column[~reached[column]]
             if len(lost):
@@ -210,6 +211,7 @@ def reduce_system(system: System) -> Reduction:
     stays = [~zero[system.block(k)] for k in range(len(system.scopes))]
     for stay, rows in zip(stays, system.index, strict=True):
         if not stay.all():
+            # no mass is negative: where a sum is 0, each of its terms is
             gone |= ~stay[rows]
     profiles = places(system.profiles)[~gone]
     sizes = [int(stay.sum()) for stay in stays]

@@ -186,6 +186,7 @@ def _parity(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
         domain.size * 8 * _COPIES if not is_sparse(coded.template) else pairs * 8 * (_COPIES + 2 * len(domain.sizes))
     )
     require_memory(needed, f"parity over {pairs} pairs of a response and a protected profile")
+    # all pairs, the response slowest: category order
     codes = (np.repeat(y, len(of_s)), *(np.tile(column, len(of_y)) for column in s))
     total = exact_sum(of_y if coded.is_product else coded.values)  # the sums of a product are right to the last bits
     scale = math.frexp(total)[1]  # a power of two: counts give whole products, and huge masses do not overflow

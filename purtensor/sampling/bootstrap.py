@@ -213,6 +213,7 @@ def _tables(samples: Table | Sequence[Table]) -> tuple[Table, ...]:
 
 def _measure(draw: _Draw) -> pd.Series:
     rng = np.random.default_rng(draw.seed)
+    # drawing people with replacement is a multinomial draw from their counts
     drawn = [sample(table, int(table.sum()), seed=rng) for table in draw.samples]
     return _label(draw.statistic(*drawn))
 

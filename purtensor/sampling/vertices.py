@@ -36,6 +36,7 @@ def round_at_vertex(masses: FixedPoint, bounds: Sequence[RowBounds], rng: np.ran
     low = np.concatenate([*(bound.lower - bound.sums(counts) for bound in bounds), [left]])
     width = np.concatenate([*(bound.upper - bound.lower for bound in bounds), [0]]).astype(np.float64)
     sums = np.bincount(rows.ravel(), weights=np.repeat(fraction, rows.shape[1]), minlength=len(width))
+    # what each row has above its lower bound; rounding may leave a sum a hair outside
     basic = np.clip(sums - low, 0, width)
     # the basis begins with the rows' slacks, which member -1 marks
     inverse, member = -np.eye(len(width)), np.full(len(width), -1)

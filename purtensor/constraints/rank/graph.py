@@ -223,6 +223,7 @@ class Graph:
         profile = self.profile if self.profile.relations is not None else rank_profile(self.coupling, explain=True)
         numbers = np.concatenate([self.coupling.rows, self.node_rows])
         for place, weights in zip(profile.dependent.tolist(), profile.relations or [], strict=True):
+            # at every profile the weighted rows sum to the potentials of its two nodes
             terms = np.concatenate([-weights, self.coupling.potentials(weights)])
             terms[place] = 0
             used = np.flatnonzero(terms)

@@ -140,6 +140,7 @@ class SlabBySlab:
             for place, weights in zip(found.dependent.tolist(), found.relations or [], strict=True):
                 used = np.flatnonzero(weights[: len(rows)])
                 if place >= len(rows):
+                    # the column of a relation: what this slab contributes to its proof
                     pieces[place - len(rows)].append((int(weights[place]), rows[used], -weights[used]))
                     continue
                 used = used[used != place]

@@ -28,7 +28,7 @@ from purtensor.tables.io.table_dataset import storable_values, value_column
 from purtensor.tables.labels import ascending, check_text, label_text, recognised_labels
 
 VALUE_COLUMNS = ("count", "probability", "value")
-# what OWASP's page on CSV injection lists, but for the carriage return, which no cell may have
+# the beginnings that OWASP's page on CSV injection lists, but for line ends
 _FORMULA = ("=", "+", "-", "@", "\t")
 _CHUNK = 1 << 13
 
