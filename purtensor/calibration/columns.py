@@ -37,6 +37,7 @@ def is_numeric(column: nw.Series[Any]) -> bool:
         return True
     if not isinstance(column.dtype, nw.Object | nw.Unknown):
         return False
+    # objects of Python, such as Decimal, may be numbers all the same
     return pd.api.types.infer_dtype(column.to_list(), skipna=True) in _NUMBERS
 
 

@@ -163,6 +163,7 @@ def _ends(block: RowBlock, row: int) -> dict[str, float | None]:
     if low == high:
         found: dict[str, float | None] = {TARGET: low}
     else:
+        # an infinite end is an empty cell
         found = {LOWER: low if np.isfinite(low) else None, UPPER: high if np.isfinite(high) else None}
     if block.softness is not None and block.softness.sd is not None:
         found[SD] = float(block.softness.sd[row])
@@ -208,6 +209,7 @@ def _control(name: str, rows: pd.DataFrame) -> Total | Soft:
         raise InvalidTableError(
             f"the control {name!r} sums the different columns {listed(values)}; use a different name for each"
         )
+    # a control over no attribute has one row, with the empty label
     keys = list(zip(*(rows[column] for column in about), strict=True)) if about else [()] * len(rows)
     again = pd.Series(keys).duplicated().to_numpy()
     if again.any():

@@ -35,6 +35,7 @@ def _is_of_members(records: Any, members: Any, units: Units, values: Any) -> boo
     if isinstance(values, str):
         return values not in read_records(records).names and values in read_records(members).names
     lengths = len(units.per_record), len(homes_of(units))
+    # an array says by its length whose values it has; where both lengths agree it is the records'
     return bool(np.shape(values)[:1] == lengths[1:] and lengths[0] != lengths[1])
 
 
@@ -43,6 +44,7 @@ def homes_of(units: Units) -> IntArray:
     persons = units.persons
     if persons is None or persons.aggregate is None:
         return np.empty(0, dtype=np.int64)
+    # each member is a column with one entry, in the row of its record
     return np.asarray(persons.aggregate.tocsc().indices, dtype=np.int64)
 
 

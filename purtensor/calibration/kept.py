@@ -73,6 +73,7 @@ def calibration_of(dataset: xr.Dataset) -> Calibration:
         distance_over=facts["distance_over"],
     )
     merged = Merged(
+        # without the row of the total that the question may have added
         blocks=evidence.labelled.question.blocks[: facts["asked"]],
         group=np.asarray(dataset["group_of_unit"].values),
         weights=np.asarray(dataset["weight_of_group"].values),
@@ -100,6 +101,7 @@ def _rows(count: int) -> dict[str, FloatArray]:
 
 
 def _numbered(count: int) -> Cells:
+    # cells need a length, and have no columns any more
     return Cells(Domain((), ()), (), _rows(count))
 
 

@@ -109,6 +109,7 @@ class Calibration(Shown):
     def controls(self) -> pd.DataFrame:
         """One row per control: limits, value before and after, miss, and miss in standard errors if known."""
         rows = self.result.rows
+        # the question may have one more row, the total, which nobody asked for
         count = sum(block.count for block in self.merged.blocks)
         before = np.concatenate([block.coefficients @ self.merged.weights for block in self.merged.blocks])
         sd = np.concatenate([_standard_errors(block) for block in self.merged.blocks])
@@ -132,6 +133,7 @@ class Calibration(Shown):
         """The soft controls that are missed by more than the tolerance, the worst first."""
         frame = self.controls
         missed = frame[frame["state"] == "missed"]
+        # soft controls without a standard error come first: nothing says that their miss is small
         size = missed["standard_errors"].abs().fillna(np.inf)
         return missed.loc[size.sort_values(ascending=False, kind="stable").index]
 
@@ -186,10 +188,12 @@ class Calibration(Shown):
         """
         numbers, sizes = numbers_of_records(self.records, self.members, self.units, values)
         refuse_kinks(self.controls, self.merged.blocks, self.count_at_bound() if self.asked.bounded else 0)
+        # records without a weight have group -1; any other will do, as their weight is 0
         group = np.maximum(self.merged.group[self.units.records], 0)
         rows = sparse.vstack([block.coefficients for block in self.merged.blocks], format="csc")
         controls = np.asarray(rows[:, group].T.toarray())
         labels = None if strata is None else label_column(self.records, strata)
+        # records that share a weight were drawn together
         units = self.units.records if clusters is None else label_column(self.records, clusters)
         return linearised(
             self.array, self.units.per_record, numbers, controls, kind=kind, sizes=sizes, strata=labels, clusters=units

@@ -111,6 +111,7 @@ def _rate_text(found: Prediction) -> str:
 
 def _link_text(found: Prediction) -> list[str]:
     link = found.weakest
+    # where the pair as one block is slower still, its weakest link is not what slows the sweeps down
     if link is None or found.pair is None or not found.slab >= found.merged:
         return []
     one, other = ("(" + ", ".join(scope) + ")" for scope in found.pair)

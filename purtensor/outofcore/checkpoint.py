@@ -67,6 +67,7 @@ def keep(store: SlabStore, state: State[PartsPoint], options: dict[str, Any]) ->
     }
     # replaced in one move; only then may states of the point before go
     write_packed(store.checkpoint, arrays, facts)
+    # tried steps that were not taken, and the point before
     for there in store.states.iterdir():
         if there.name != point.token:
             shutil.rmtree(there, ignore_errors=True)
@@ -93,6 +94,7 @@ def recall(store: SlabStore) -> tuple[State[PartsPoint], dict[str, Any]]:
         raise StoreError(f"{path} has no valid state of a run: {error}") from error
     if leads_elsewhere:
         raise StoreError(f"{path} has no valid state of a run: unknown state {token!r}")
+    # existence only: reading all states is left to the pass that needs them
     missing = [n for n in store.parts if token != START and not store.state(token, n).exists()]
     if missing:
         raise StoreError(f"{store.folder} has no potentials for part {missing[0]}, which its checkpoint needs")

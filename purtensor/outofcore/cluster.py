@@ -71,6 +71,7 @@ def _wait(client: Any, count: int, ended: SimpleQueue[Any]) -> None:
         except Empty:
             alone_since = _since_when_alone(client, alone_since)
             continue
+        # the first error ends the wait: `gather` raises it
         if future.status != "finished":
             return
         count -= 1
@@ -83,6 +84,7 @@ def _since_when_alone(client: Any, before: float | None) -> float | None:
         return None
     now = time.monotonic()
     since, patience = now if before is None else before, seconds_without_workers()
+    # workers may be restarting: a pass waits for some before it gives up
     if now - since > patience:
         raise StoreError(
             f"the scheduler at {client.scheduler.address} has had no worker for {patience:g} seconds: the workers "

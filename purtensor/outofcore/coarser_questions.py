@@ -54,6 +54,7 @@ def _questions(domain: Domain, outer: Sequence[str], key: Sequence[str]) -> Iter
     for name in by_size:
         if math.prod(sizes[other] for other in [*base, *several, name]) <= _LARGEST:
             several.append(name)
+    # the most attributes first: finer questions refute more; then single ones, which are told in fewer words
     for extra in ([several] if several else []) + [[name] for name in by_size]:
         names = tuple(name for name in domain.attributes if name in base or name in extra)
         if names and names not in chosen and math.prod(sizes[name] for name in names) <= _LARGEST:

@@ -93,6 +93,7 @@ class StoredWitness:
             masses = part.masses(potentials) * found.change.scale
             change = np.empty_like(masses)
             spread(part.index, part.offsets, made, change)
+            # p (1 + w), which meets the targets to rounding, in the units given
             yield [code[:count] for code in codes], np.ldexp(masses * (1.0 + change), store.target_exponent)
 
     @property
@@ -131,6 +132,7 @@ class StoredWitness:
             return False
         if self.settled is not None:
             return self.settled.verify()
+        # steps hold, and follow on each other: the last one refutes; without any, one row without a profile must
         if diagnosis.verdict is Verdict.INFEASIBLE:
             return bool(self.steps) or _is_bare(diagnosis)
         return _is_solved(diagnosis)
@@ -141,6 +143,7 @@ class StoredWitness:
         if self.found is not None and self.store is not None:
             stores.append(self.store)
         for step, store in zip(self.steps, stores, strict=False):
+            # hashes instead of the profiles: both sides come part by part, in orders of their own
             left = hash_profiles(step.left())
             if left != hash_profiles(problem_codes(store)):
                 return False
@@ -167,6 +170,7 @@ def _has_room(diagnosis: Diagnosis[StoredTable], k: int, row: Sequence[IntArray]
         room = values > 0
         for place, code in zip(places, row, strict=True):
             room &= np.asarray(codes[place], dtype=np.int64) == code
+        # a zero target of another constraint takes the room as well
         for j, other in enumerate(diagnosis.constraints):
             if j != k and room.any():
                 own = [np.asarray(codes[domain.position(name)], dtype=np.int64)[room] for name in other.scope]
@@ -223,6 +227,7 @@ def hash_profiles(pieces: Iterable[Sequence[IntArray]]) -> Fingerprint:
     """Return how many profiles there are, and a hash of their codes that no order changes."""
     found: Fingerprint = (0, 0)
     for codes in pieces:
+        # all masses 1: only which profiles there are counts
         found = joined(found, fingerprint(codes, np.ones(len(codes[0]))))
     return found
 
@@ -241,5 +246,6 @@ def _positive(constraint: Marginal | StoredMarginal, domain: Domain, rows: Seque
         return np.asarray(look_up(constraint.target, onto, rows) > 0)
     found = np.zeros(len(rows[0]), dtype=bool)
     for chunk in constraint.table.chunks():
+        # a row may be in any chunk of a stored target
         found |= look_up(chunk[chunk.values > 0], onto, rows) > 0
     return found

@@ -85,6 +85,7 @@ def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
     while True:
         client = active_client()
         try:
+            # the calls are made anew for each attempt: keys of a failed graph must not be reused
             return list(_dask().compute(*calls())) if client is None else compute_by(client, calls())
         except Exception as error:
             lost = lost_call(error)

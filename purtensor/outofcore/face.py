@@ -79,6 +79,7 @@ def begin_on(
     """
     store = before.store
     facts = {
+        # by name only, so that the folder of a run can be copied
         "folder": "" if face.folder == store.folder else face.folder.name,
         "iterations": state.iterations,
         "seconds": state.seconds,

@@ -123,10 +123,12 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
     for k in range(len(recipe.scopes)):
         alive &= found.alive(k)
     for k in inner:
+        # after zero targets of all constraints: a row may have profiles that another one empties
         row = found.bare(k, alive)
         if row is not None:
             return Gathered(bare=(k, tuple(int(code[row]) for code in found.codes[k])))
     profiles, extent = np.flatnonzero(alive), Extent.of(values, alive)
+    # labels are written all the same: the table has all of its profiles, with mass 0 here
     if not len(profiles):
         _write_labels(recipe, number, columns, values, profiles, alive)
         return Gathered(stored=len(values), extent=extent)

@@ -67,9 +67,11 @@ class Step:
         positive = largest = 0
         for part, _, weights in self.parts():
             costs = spread_weights(part, weights)
+            # C^T t >= 0 everywhere, with the same numbers on the rows that all parts share
             if costs.min() < 0 or not np.array_equal(weights[part.outer_rows()], self.proven.outer):
                 return False
             positive += int(np.count_nonzero(costs > 0))
+            # rows that couple the parts are in every part, and count once, after the loop
             inner = np.ones(len(weights), dtype=bool)
             inner[part.outer_rows()] = False
             terms = _terms(part.targets[inner], weights[inner])
@@ -78,7 +80,9 @@ class Step:
         terms = _terms(self.store.outer_targets, self.proven.outer)
         value, absolute = value + sum(terms), absolute + sum(map(abs, terms))
         total = Fraction(self.store.total)
+        # as `Proven.allowed`, but in fractions, without its allowance for sums of floats
         allowed = ROUNDING * (absolute if positive else max(absolute, largest * total))
+        # b.t < 0 refutes; b.t = 0 to rounding empties the profiles of positive C^T t
         return value < -allowed or (positive > 0 and abs(value) <= 2 * allowed)
 
 

@@ -159,6 +159,7 @@ def _masses(chunk: Chunk, offsets: IntArray, potentials: FloatArray) -> FloatArr
 
 
 def _sums(chunk: Chunk, offsets: IntArray, masses: FloatArray) -> dict[str, Any]:
+    # one vector of all rows a chunk: what MOST_ROWS bounds
     sums = np.zeros(int(offsets[-1]))
     measure(masses, chunk.index, offsets, np.zeros_like(sums), sums)
     return {"rows": sums, "mass": float(masses.sum())}

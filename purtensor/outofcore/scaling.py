@@ -47,6 +47,7 @@ def exponent_of(extents: Iterable[Extent], used: int) -> int:
     smallest = min(extent.smallest for extent in pieces)
     total = math.fsum(extent.total for extent in pieces)
     wanted = exponent_between(smallest, total)
+    # profiles without mass in the problem still have a reference, which the scale must be able to hold
     refuse_beyond(max(extent.left_out for extent in pieces), wanted)
     # a scale that is in use costs nothing: another one means that all parts are written again
     if not loses_digits(smallest, used) and 0 <= used - math.frexp(total)[1] <= _ABOVE:

@@ -124,6 +124,7 @@ class SlabStore:
     @property
     def run_folder(self) -> Path:
         """The folder of the problem as it was given: its own, unless it is a face."""
+        # faces lie in faces/<name> of the folder of the whole problem
         return self.folder.parent.parent if self.proofs else self.folder
 
     def face(self, name: str) -> Path:
@@ -187,6 +188,7 @@ def _store_of(folder: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any])
     rest: dict[str, Any] = {name: tuple(facts[name]) for name in _TUPLES} | {name: facts[name] for name in _PLAIN}
     return SlabStore(
         smallest=float(facts.get("smallest", 0.0)),
+        # earlier versions recorded the share alone, of which the nats follow
         nats_left_out=float(facts.get("nats_left_out", -np.log1p(-facts["lost"]))),
         face_mass=float(facts.get("face_mass", 0.0)),
         folder=folder,

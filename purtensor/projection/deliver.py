@@ -52,6 +52,7 @@ def _outlook(result: Any, tolerance: float, by_sweeps: bool) -> str:
     if not tolerance or result.termination not in (Termination.ITERATION_LIMIT, Termination.TIME_LIMIT):
         return ""
     evidence = result.evidence
+    # the answer is at hand for small problems: a forecast by it is far better than by the trend
     if by_sweeps and isinstance(evidence, SolverEvidence) and evidence.labelled.arrays.index.size <= _MOST_VISITS:
         found = sweeps_left_by_answer(evidence.labelled.arrays, evidence.run.iterate.potentials, tolerance)
         if found is not None and found.is_told and math.isfinite(found.sweeps):

@@ -89,6 +89,7 @@ class SolverEvidence(InMemory):
     @cached_property
     def potentials(self) -> tuple[Table, ...]:
         """One table per constraint: zero on dependent rows, -inf on zero targets."""
+        # the solver's masses and targets were scaled by powers of two
         given = in_units_given(self.labelled, self.run.iterate.potentials)
         with engine_for(self.labelled.arrays.index.size):
             return tables_of_potentials(self.labelled, canonical_potentials(self.labelled.arrays, given))

@@ -73,6 +73,7 @@ def outcomes(
 
 def _all_told(parallel: Callable[[], Iterable[tuple[int, Any]]], count: int) -> Iterator[tuple[int, Any]]:
     """Yield what joblib yields; where it gives up, as when a worker has ended, all that is left has failed."""
+    # joblib says that it gave up, not on which members
     left = set(range(count))
     try:
         for number, outcome in parallel():

@@ -73,6 +73,7 @@ def save(table_or_result: Any, path: str | os.PathLike[str]) -> None:
     if isinstance(table_or_result, Projection) and table_or_result.path is not None:
         outofcore.save_stored(table_or_result, path)
         return
+    # by name, as the class stands above this module and cannot be imported here
     kind = type(table_or_result).__name__.lower()
     if isinstance(table_or_result, Projection | Relaxation) or kind in _ABOVE:
         part = "its .table can be saved there" if kind not in _ABOVE else "its .weights are a column"
@@ -114,6 +115,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     if os.path.isdir(name):
         is_run = os.path.exists(os.path.join(name, "problem"))
         return outofcore.load_stored(path) if is_run else open_table(path)
+    # a missing store gives its own error
     if name.lower().endswith(".zarr"):
         return open_table(path)
     require_file(name, "a table or a result")
@@ -146,6 +148,7 @@ def _dataset_of(result: Any) -> xr.Dataset:
     for k, (constraint, potential) in enumerate(zip(result.constraints, result.potentials, strict=True)):
         parts.append(table_to_dataset(constraint.target, f"target{k}_"))
         parts.append(table_to_dataset(potential, f"potential{k}_"))
+    # coordinates become variables, so that the prefix names all of the trace
     trace = result.trace.reset_coords()
     parts.append(trace.rename({name: f"trace_{name}" for name in [*trace.data_vars, *trace.dims]}))
     facts: dict[str, Any] = {name: float(getattr(result, name)) for name in _NUMBERS}
@@ -182,6 +185,7 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
         certified=bool(facts["certified"]),
         iterations=int(np.asarray(facts["iterations"]).item()),
         notes=tuple(line for line in str(facts["notes"]).split("\n") if line),
+        # a verdict is not stored but made again: so the file cannot claim what does not hold
         diagnosis=diagnose_table(support, constraints) if diagnosed else None,
         reference=reference,
         reference_in=reference_in,

@@ -61,6 +61,7 @@ def empty_projection(
     """Return the result if targets of 0 exclude every profile of the reference: no mass, and the verdict."""
     targets = [constraint.target for constraint in constraints]
     largest = max(float(target.max() / target.sum()) for target in targets)
+    # an empty table misses all of every target: 1 in L1
     nothing = Record(0, largest, 1.0, float("nan"), float("nan"))
     potentials = tuple(
         target.copy(data=np.where(target.values > 0, 0.0, -np.inf)).rename("potential") for target in targets
@@ -120,7 +121,9 @@ def divergence_of(labelled: LabelledProblem, run: Run) -> float:
     if not 0.0 < mass < np.inf:
         return float("nan")
     problem = labelled.arrays
+    # masses of the reference may be no float64: t . C p / mass is the sum of p log(p / reference)
     if problem.log_reference is not None:
         tilt = inner_product(row_sums(problem, masses), run.iterate.potentials) / mass
         return max(0.0, tilt - float(np.log(mass / reference.sum() * kept)))
+    # what zero targets took from the reference has q phi(0 - 1) = q in all: 1 - kept
     return max(0.0, divergence_sum(masses, reference, mass, float(reference.sum()) / kept) + (1.0 - kept))

@@ -24,6 +24,7 @@ def in_units_given(labelled: LabelledProblem, potentials: FloatArray) -> FloatAr
     The solver's scaling becomes a constant, on the rows of the first constraint.
     """
     moved = potentials.copy()
+    # every profile has one row of the first constraint, so the constant reaches all masses once
     moved[labelled.arrays.system.block(0)] += _log_scale(labelled)
     return moved
 
@@ -63,9 +64,11 @@ def potentials_from(labelled: LabelledProblem, tables: Sequence[Table]) -> Float
         found = next((table for table in waiting if set(domain_of(table).attributes) == set(scope)), None)
         if found is None:
             continue
+        # by identity: comparing tables would compare their values
         waiting = [table for table in waiting if table is not found]
         block = full.block(k)
         values[block] = look_up(found, full.domain.select(scope), full.row_codes[k])
+    # rows that left this problem drop out; those that had left the earlier one come as -inf, and begin at 0
     potentials = values[labelled.rows]
     potentials[~np.isfinite(potentials)] = 0.0
     potentials[labelled.arrays.system.block(0)] -= _log_scale(labelled)

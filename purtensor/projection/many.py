@@ -141,6 +141,7 @@ def project_many(
         "max_seconds": max_seconds,
         "certificate": certificate,
     }
+    # checked here once, or every member would fail with the same error
     stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     solver_of(solver)
     check_flag("certificate", certificate)
@@ -157,6 +158,7 @@ def project_many(
                 results[number] = outcome
                 report(failed=len(failures))
     except KeyboardInterrupt:
+        # nothing was completed: an empty ensemble would hide the interruption
         if not failures and all(result is None for result in results):
             raise
         interrupted = True
@@ -208,6 +210,7 @@ def _members(references: Any, constraints: Any, seed: int | None, options: dict[
     if draws and seed is None:
         raise InvalidOptionError("some references are drawn by functions: give a seed")
     seeds: Sequence[np.random.SeedSequence | None] = (
+        # children by number, so that a member draws the same whoever runs it, in whatever order
         np.random.SeedSequence(seed).spawn(len(many)) if draws else [None] * len(many)
     )
     return [_Member(*given, options) for given in zip(many, sets, seeds, strict=True)]
@@ -219,6 +222,7 @@ def _constraint_sets(constraints: Any, *, one_reference: bool) -> list[Constrain
         return [constraints]
     found = items_of(constraints)
     given = [constraints] if found is None else found
+    # with one reference a flat list could mean many sets of one Marginal each
     if not one_reference and all(isinstance(item, Marginal) for item in given):
         return [as_constraints(given)]
     return [item if callable(item) else as_constraints(item) for item in given]

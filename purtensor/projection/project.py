@@ -196,6 +196,7 @@ def project(
             labelled = build_question(table, given, options)
             memory = solver.memory if isinstance(solver, LBFGS) else LBFGS().memory
             found = _project_general(labelled, table, stopping, start, report, certificate, method, memory)
+    # forecasts of sweeps are about marginals: 0 asks for none
     awaited = 0.0 if found.is_general else stopping.residual
     return cast("Projection[TableT]", deliver(found, on_failure, awaited, by_sweeps=chosen == IPF()))
 
@@ -229,6 +230,7 @@ def _project_general(
 def _method_of(solver: object) -> str:
     """Return the word for a solver of rows of any kind; others, and options of marginals alone, are refused."""
     for method, known in _METHODS.items():
+        # exactly the type: a subclass may step in another way
         if type(solver) is type(known):
             # sweeps before Newton's steps are of marginals; how many steps L-BFGS remembers is not
             if solver == known or method in ("newton", "lbfgs"):

@@ -111,6 +111,7 @@ def relax(
         certificate=True,
     )
     diagnosis = None
+    # only the hard constraints can be infeasible; soft ones always have some miss that pays
     if run.answer.termination in (Termination.STALLED, Termination.INFEASIBLE, Termination.NOT_FINITE):
         try:
             diagnosis = diagnosis_of_hard(reference, flat, chosen, penalty)
@@ -133,6 +134,7 @@ def relaxed_question(
         made_soft(constraint, penalty=penalty, strength=strength) if k in soft else constraint
         for k, constraint in enumerate(constraints)
     ]
+    # where all are soft nothing fixes the total: the first target's is taken
     return build_question(reference, asked, GeneralOptions(total="constrained" if hard else constraints[0].total))
 
 
@@ -144,6 +146,7 @@ def diagnosis_of_hard(
     if not hard:
         return None
     labelled = relaxed_question(reference, constraints, soft, penalty, 1.0)
+    # soft zero targets of "kl" empty their profiles like hard ones do
     keep, _ = emptied(labelled.question)
     return diagnose_table(labelled.coded.rebuild(np.where(keep, labelled.coded.values, 0.0)), hard)
 

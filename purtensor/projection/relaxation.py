@@ -126,7 +126,9 @@ def make_relaxation(
     """Return the labelled answer of a run on the question that `relax` asks."""
     labelled, found = run.labelled, run.answer
     question, total = labelled.question, labelled.question.total
+    # soft ones are wrapped: labels need the marginal inside
     constraints = tuple(getattr(one, "constraint", one) for one in labelled.constraints)
+    # marginals have equal ends: either is the target
     misses = found.sums - question.row_upper
     multipliers = _multipliers(labelled, found.potentials, soft)
     paid = _paid(question, found.sums, strength)
@@ -169,6 +171,7 @@ def _tables(
 
 def _table(labelled: LabelledQuestion, constraint: Marginal, block: RowBlock, values: FloatArray, name: str) -> Table:
     codes = [] if block.index is None else [np.asarray(code) for code in block.index.codes]
+    # lexsort takes its last key first
     order = np.lexsort(codes[::-1])
     domain = labelled.coded.domain.select(constraint.scope)
     return like(constraint.target, domain, [code[order] for code in codes], values[order], name=name)
@@ -180,6 +183,7 @@ def _multipliers(labelled: LabelledQuestion, potentials: FloatArray, soft: tuple
     hard = [k for k in range(len(labelled.constraints)) if k not in soft]
     found = potentials.copy()
     if hard:
+        # the question scales the reference to the total: for the one given, a hard potential takes the scale in
         found[question.block(hard[0])] += math.log(question.total / float(labelled.coded.values.sum()))
     return found
 
@@ -190,4 +194,5 @@ def _paid(question: Question, sums: FloatArray, strength: float) -> float:
     for k, block in enumerate(question.blocks):
         costs = block_costs(block, question.total, question.total)
         paid += penalty_paid(block, sums[question.block(k)], costs)
+    # costs are in nats times mass, with the strength in them
     return paid / (strength * question.total)

@@ -169,12 +169,14 @@ class Projection(Shown, Generic[TableT]):
         if self.is_general or self.termination is Termination.INFEASIBLE:
             return float("inf")
         in_memory, again = isinstance(self.reference, Table), not isinstance(self.evidence, SolverEvidence)
+        # a result from a file has lost what the run knew of its zeros: a finite bound says that none is missing
         if again and not self.bound < float("inf") and not (in_memory and bool(result.table.all())):
             return float("inf")  # zeros of the table may be none of the exact projection
         found = (*solved_point(result), 0.0) if in_memory else gathered_point(result)
         if found is None:
             return float("inf")
         labelled, point, apart = found
+        # of the point in memory, plus how far the table on disk is from it
         return log_ratio_bound(ArraySpace(labelled.arrays), point) + apart
 
     @in_its_engine

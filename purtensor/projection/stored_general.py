@@ -46,6 +46,7 @@ class StoredRows:
 
     def rows(self, cells: Cells) -> RowBlock:
         """Return the rows, which fit tables with the support of the saved reference only."""
+        # rows are stored by position: another support would give each coefficient to another profile
         if cells.count != self.block.coefficients.shape[1]:
             raise ValueError(f"the rows are over {self.block.coefficients.shape[1]} profiles, got {cells.count}")
         return self.block
@@ -70,6 +71,7 @@ def general_dataset(result: Projection) -> xr.Dataset:
         "answer_sums": ("row", found.sums),
         "row_lower": ("row", question.row_lower),
         "row_upper": ("row", question.row_upper),
+        # a sparse matrix as its three arrays
         "row_begins": ("begin", rows.indptr.astype(np.int64)),
         "entry_cell": ("entry", rows.indices.astype(np.int64)),
         "entry_value": ("entry", rows.data),
@@ -86,6 +88,7 @@ def general_dataset(result: Projection) -> xr.Dataset:
         "total": question.total,
         "fixed_total": int(question.fixed_total),
         "distance": question.distance,
+        # attributes of NetCDF know no None
         "size": float("nan") if question.size is None else question.size,
         "signed": int(options.signed),
         "termination": found.termination.name,

@@ -33,6 +33,7 @@ def trace_of(lines: Sequence[TraceLine], bound: float, emptied: float = 0.0) -> 
         "residual_l1": np.array([line.record.residual_l1 for line in lines]),
         "kl_step": np.array([line.record.kl_step for line in lines]),
         "dual": dual,
+        # weak duality: the maximum of the dual is unknown, but no more than this above each value
         "gap": dual[-1] + bound - dual,
         "tv_bound": np.array([line.tv_bound for line in lines]),
         "log_ratio_bound": np.array([line.log_ratio_bound for line in lines]),

@@ -43,6 +43,7 @@ def verify(result: Projection[Any] | Claims, *, exact: bool = False) -> Verifica
     check_flag("exact", exact)
     if isinstance(result, Projection) and result.path is not None:
         return outofcore.verify_stored(result, exact=exact)
+    # anything with the fields of a Projection is verified: results of other software can be, too
     if not hasattr(result, "potentials"):
         raise InvalidOptionError(f"result must be the result of purtensor.project, got {type(result).__qualname__}")
     if isinstance(result, Projection) and result.is_general:

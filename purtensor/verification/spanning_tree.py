@@ -87,6 +87,7 @@ def tree_of(pair: Sequence[IntArray], count: int, order: IntArray) -> Tree:
             shape=links.shape,
         )
     both = sp.csr_array(links + links.T)
+    # breadth first gives parents and depths in one pass; all trees hang on the node `top`
     sequence, before = csgraph.breadth_first_order(both, top, directed=False)
     parent, via, depth = (np.full(count + 1, fill) for fill in (-1, -1, 0))
     parent[sequence[1:]] = before[sequence[1:]]

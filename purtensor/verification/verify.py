@@ -115,6 +115,7 @@ def verify_rows(result: Any) -> Verification:
     """Return the recomputation of a projection with rows of any kind, bounds or another distance."""
     found = measure_mixed(result.evidence.statement)
     failures = [] if result.converged else [f"the ending of the result is: {result.termination.value}"]
+    # what rounding of the potentials can do to a claim is no fault of it
     slack = _SLACK + found.blur
     if found.outside > 0:
         failures.append(f"the table is outside of its bounds by {found.outside:.3g} of the total")
@@ -160,6 +161,7 @@ def _divergence(evidence: Evidence) -> float:
         reference = np.exp(logs - logs.max())  # extended precision holds exp(-11,000)
     on = masses > 0
     with np.errstate(all="ignore"):
+        # each by its total: a free or rounded total is no part of a divergence
         p, q = masses[on] / masses.sum(), reference[on] / reference.sum()
         return max(0.0, float((p * np.log(p / q)).sum())) if on.any() else float("nan")
 
