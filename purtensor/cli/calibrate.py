@@ -121,6 +121,7 @@ def _total(word: str) -> Any:
     try:
         return float(word)
     except ValueError:
+        # calibrate knows which words a total may be
         return word
 
 

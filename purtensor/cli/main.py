@@ -72,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed = build_parser().parse_args(words)
     except UsageError as error:
+        # nothing could be parsed: the option is looked for among the words
         if "--json" in words:
             print(json.dumps({"command": None, "exit_code": BAD_INPUT, "error": error.facts()}, ensure_ascii=False))
         else:
@@ -101,6 +102,7 @@ def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> i
         run = import_module(f"purtensor.cli.{parsed.command}").run
         with telling_warnings(parsed, told):
             ending = keeping_inputs(run, parsed, told)
+        # a pipe that is closed shows here, and not only when Python ends
         sys.stdout.flush()
         return DONE if ending is None else int(ending)
     except BrokenPipeError:  # the reader of our output went away, as `head` does

@@ -96,6 +96,7 @@ def compare(
         raise InvalidOptionError(f"repetitions must be a count, got {repetitions!r}")
     if on_step is not None and not callable(on_step):
         raise InvalidOptionError(f"on_step must be a function of a problem's and a solver's name, got {on_step!r}")
+    # the certified answer, to a far smaller tolerance, may take longer than any run
     asked, invited = questions(problems, max(10.0 * budget, 60.0)), contenders(solvers)
     for question in asked:
         question.check()

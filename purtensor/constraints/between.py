@@ -52,6 +52,7 @@ class Between:
         if self.absolute is not None:
             width = numbers_on_rows(self.absolute, block, f"absolute of {self.name}")
         else:
+            # lower is the target: both ends are equal here
             width = np.abs(block.lower) * numbers_on_rows(self.relative, block, f"relative of {self.name}")
         _require_widths(width, self.name)
         return replace(block, lower=block.lower - width, upper=block.upper + width, is_marginal=False)

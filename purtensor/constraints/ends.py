@@ -257,6 +257,7 @@ def _all_known(ends: Ends, domain: Domain, columns: list[IntArray]) -> bool:
 
 def _refuse_unknown(ends: Ends, known: BoolArray, mapped: tuple[IntArray, ...], domain: Domain, what: str) -> None:
     """Refuse rows over categories that the reference lacks; a row that may be 0 asks nothing of it."""
+    # a row without profiles sums to 0, which only ends that exclude 0 contradict
     asked = np.flatnonzero(~known & ~((ends.lower <= 0) & (ends.upper >= 0)))
     if not len(asked) or ends.listed is None:
         return

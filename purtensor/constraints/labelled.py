@@ -150,6 +150,7 @@ def _of_mapping(mapping: Mapping[Any, Any], attributes: tuple[str, ...], what: s
     if not keys:
         raise InvalidTableError(f"{what} is an empty mapping; give one number per label")
     columns = list(zip(*keys, strict=True))
+    # each label once, in order of appearance
     categories = tuple(plain_index(dict.fromkeys(column)) for column in columns)
     codes = tuple(index.get_indexer(pd.Index(column)) for index, column in zip(categories, columns, strict=True))
     return Labelled(Domain(attributes, categories), codes, np.array([float(value) for value in mapping.values()]))

@@ -58,6 +58,7 @@ class Cells:
         """Return rows over members, shape (rows, members), as rows over cells."""
         if self.aggregate is None:
             return coefficients
+        # a cell's coefficient is the sum of its members'
         return (coefficients @ self.aggregate.T).tocsr()
 
 

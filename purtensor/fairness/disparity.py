@@ -213,6 +213,7 @@ def _laid_out(
     values: npt.NDArray[np.float64] = compared.reshape(-1)
     if is_sparse(coded.template):
         return sparse_table(domain, codes, values, name=name)
+    # without mass there is no conditional, not one of 0
     dense = np.full(domain.sizes, np.nan)
     dense[tuple(codes)] = values
     return dense_table(domain, dense, name=name)

@@ -205,10 +205,12 @@ class _Prediction:
         rows = np.flatnonzero(self.of_people == group)
         weights = self.people[rows] / self.people[rows].sum()
         seen = self.at[rows] >= 0
+        # unseen profiles are predicted by q(y), as predict does with unseen="marginal"
         given = np.where(seen, conditional[self.at[rows]], whole)
         value = float(weights @ given)
         of_place = np.bincount(self.at[rows][seen], weights[seen], len(self.of_place)) / self.of_place
         gradient = of_place[self.place] * (is_y - conditional[self.place])
+        # q(y) varies, too, in what is predicted of the unseen
         gradient += float(weights[~seen].sum()) * (is_y - whole)
         asked = self.size * float(self.people[rows].sum() / self.people.sum())
         return Predicted(value, gradient, float(weights @ (given - value) ** 2) / asked)

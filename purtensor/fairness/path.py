@@ -107,6 +107,7 @@ def strength_path(
         else as_constraints(targets)
     )
     found: dict[float, tuple[dict[str, float], Table]] = {}
+    # large pseudo-counts converge fast, and their answers are good starts for smaller ones
     order = sorted(set(asked.tolist()), reverse=True)
     cut: dict[str, str] = {}
     last: Projection | None = None

@@ -145,6 +145,7 @@ def _predictors(model: Domain, population: Domain, response: str) -> tuple[str, 
 
 def _paired(model: CodedTable, population: CodedTable, predictors: tuple[str, ...]) -> _Pairing:
     domain, codes, masses = marginalize(population, predictors)
+    # -1: a category that the population does not list
     of_model = translated(model, domain)
     known = np.flatnonzero(np.all([column >= 0 for column in of_model], axis=0))
     joint = [np.concatenate([own, other[known]]) for own, other in zip(codes, of_model, strict=True)]

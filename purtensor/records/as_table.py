@@ -218,6 +218,7 @@ def _of_frame(frame: nw.DataFrame[Any], attributes: Any) -> Table:
     rest = [name for name in known if names is None or name not in names]
     numeric = [name for name in rest if frame[name].dtype.is_numeric()]
     called = [name for name in rest if name.lower() in COUNTED]
+    # the only column that is left, where all others are named; else one that is called a count
     counts = next(iter(called), None) if names is None or len(rest) > 1 else next(iter(rest), None)
     if counts is None and len(numeric) == 1:
         counts = numeric[0]

@@ -74,6 +74,7 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
     for name, codes in zip(names, groups.codes, strict=True):
         column = groups.columns[name]
         if name in bins:
+            # quantiles are of records, and a distinct value stands for so many of them
             masses = np.bincount(codes[codes >= 0], groups.counts[codes >= 0], column.size).astype(np.float64)
             numbers = _numbers(column, name, files)
             made[name] = make_bins(bins[name], name, numbers, masses)
@@ -126,6 +127,7 @@ def _typed_factor(column: Column, name: str, *, ordered: bool) -> Factor:
     if ordered:
         plain = values.combine_chunks()
         plain = plain.chunk(0) if isinstance(plain, pa.ChunkedArray) else plain
+        # every distinct value once, in a dictionary, whose order factorize keeps
         values = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(range(len(plain)), pa.int32()), plain)])
     return factorize(nw.from_native(values, series_only=True), name, np.array(column.first_rows))
 
@@ -241,6 +243,7 @@ def _masses(frame: nw.DataFrame[Any], *, whole: bool) -> FloatArray:
         raise InvalidTableError(f"the weight of {absent} records is missing", code="missing-weight", got=absent)
     masses = numbers(_MASS)
     if whole:
+        # in float64 first; only sums beyond 2^53 are worked out in Python's integers
         masses = masses * _HIGH + numbers(_REST)
         for k in np.flatnonzero(masses >= LARGEST_EXACT_INTEGER).tolist():
             require_exact(

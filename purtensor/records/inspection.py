@@ -201,6 +201,7 @@ def _roles(
             name for name in facts if _PROTECTED.fullmatch(name) and name != response and suspects[name] is None
         )
     looking = [name for name, found in suspects.items() if found is not None and found.kind == WEIGHT]
+    # first of all the column that tabulate takes unasked
     likely = COUNT if COUNT in looking else next(iter(looking), None)
     spelled = sorted({text.strip() for one in facts.values() for text in one.spelled})
     gaps = any(one.missing or one.spelled for one in facts.values())
@@ -237,8 +238,10 @@ def _counted(
     if not names:
         return None
     if isinstance(records, RecordFiles) and records.is_text:
+        # what other programs write for a missing value counts as one here; tabulate would refuse it
         spelled = (*records.options.missing_values, *asked["spelled"])
         records = replace(records, options=replace(records.options, missing_values=spelled))
+    # gaps as a category: nothing is decided yet, and nothing is to be refused
     return tabulate(records, names, missing="category", bins=bins)
 
 

@@ -129,6 +129,7 @@ def tabulate(
     _warn_of_suspects(dict(zip(names, factors, strict=True)), binned, rows, attributes)
     masses = None
     if weights is not None:
+        # before rows are dropped: their weights are checked as well
         masses = _masses(columns[weight_column] if weight_column else series(weights, "weights"), rows)
     attrs: dict[str, Any] = {f"bins of {name}": str(own) for name, (_, own) in made.items()}
     if missing == "raise":

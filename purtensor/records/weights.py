@@ -87,6 +87,7 @@ def weights(
     design = design_weights(records, weights, len(rows))
     ratio, sums = _ratios(coded, rows, design)
     if kind == "weight":
+        # a ratio is of shares to shares, so that the weights sum to what the design weights do
         ratio = ratio * design * (coded.total / sums if total == "result" else 1.0)
     return in_flavour(records, ratio, kind)
 

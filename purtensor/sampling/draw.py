@@ -66,6 +66,7 @@ def _stored_sample(p: StoredTable, size: int, rng: np.random.Generator) -> Store
     require_mass(p)
     masses = np.array([float(read_profiles(p.path, *bounds)[1].sum()) for bounds in p.bounds])
     share = np.zeros(len(masses), dtype=np.int64)
+    # only positive masses can be drawn from
     share[masses > 0] = multinomial(masses[masses > 0], size, rng)
     p.workspace.mkdir(parents=True, exist_ok=True)
     writer = TableWriter(p.workspace / f"sample-{secrets.token_hex(8)}.zarr", p.domain, chunk=p.chunk)

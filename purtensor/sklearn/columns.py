@@ -110,6 +110,7 @@ def open_columns(
     finite = "allow-nan" if allow_missing else True
     array = validate_data(estimator, rows, "no_validation", reset=reset, dtype=None, ensure_all_finite=finite)
     fields = [pd.Series(array[:, i]).infer_objects() for i in range(array.shape[1])]
+    # of an array the names are those of the frame that was fitted, if it was one
     names = [str(name) for name in getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(len(fields))])]
     return names, [nw.from_native(field, series_only=True) for field in fields]
 

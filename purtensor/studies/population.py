@@ -88,6 +88,7 @@ def population_of(counts: Table, *, response: str, protected: tuple[str, ...]) -
     (y,) = coded.columns((response,))
     s, s_codes = _numbered(coded.columns(roles.protected), coded.domain.select(roles.protected).sizes, len(y))
     x, x_codes = _numbered(coded.columns(roles.unprotected), coded.domain.select(roles.unprotected).sizes, len(y))
+    # by x first, so that the profiles of a slab lie together
     row, (row_x, row_s) = group_profiles([x, s], [int(x.max()) + 1, int(s.max()) + 1])
     matrix = np.zeros((len(row_x), coded.domain.select((response,)).size))
     matrix[row, y] = coded.values

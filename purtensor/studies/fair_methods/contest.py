@@ -163,6 +163,7 @@ def _rows(work: tuple[int, Split, list[str]]) -> list[dict[str, Any]]:
 
 
 def _tried(method: Method, split: Split) -> dict[str, Any]:
+    # the processor's time, as other divisions may run at the same time
     started = time.process_time()
     try:
         with warnings.catch_warnings():
