@@ -68,6 +68,7 @@ def coarsen(question: Question, attributes: Sequence[str]) -> Question | None:
         row, codes = group_profiles(columns, [int(column.max()) + 1 for column in columns])
         count = len(codes[0])
         sums = np.zeros(count, dtype=object)
+        # summed exactly, as the contradiction may lie in the last unit
         np.add.at(sums, row, numerators[system.block(k)])
         exact.append(sums)
         targets.append(np.bincount(row, weights=system.targets[system.block(k)], minlength=count))

@@ -55,6 +55,7 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     Attributes are left out one by one, those of many categories first, then constraints, as long as a contradiction
     remains; in what is left that of the fewest rows for its size is taken.
     """
+    # constraints that the proof does not use are left out first, which costs nothing
     question, weights = _used_alone(question, tidy(question.system, weights))
     sizes = dict(zip(question.system.domain.attributes, question.system.domain.sizes, strict=True))
     # attributes of many categories first: without them the later questions are small
@@ -117,6 +118,7 @@ def _fewest_rows(question: Question, weights: IntArray, irreducible: bool) -> Co
     system, targets = question.system, question.targets
     best = tidy(system, weights)
     if system.index.size <= _LARGEST_PROGRAM:
+        # the least absolute sum finds few rows, and the whole numbers beside it must still refute
         for proof in _whole_proofs(system, targets, sparse_weights(system)):
             if proof.infeasible and np.count_nonzero(proof.weights) <= np.count_nonzero(best):
                 best = proof.weights // max(1, int(np.gcd.reduce(proof.weights)))

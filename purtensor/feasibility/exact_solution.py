@@ -90,9 +90,11 @@ def exact_point(system: System, targets: ExactTargets, masses: FloatArray) -> Ex
     With exact targets all rows hold. With floats the independent ones hold exactly, and the others to rounding. Where
     many rows are coupled the solution is proved to exist rather than written down.
     """
+    # units so fine that a mass of 1e-12 still has the 53 bits of its float
     extra = max(0, _BITS - targets.denominator.bit_length())
     scale = 1 << extra
     denominator = targets.denominator * scale
+    # the forest is grown along this order: large profiles take up the corrections
     order = _largest_first(masses)
     arranged = _with_two_constraints(replace(system, index=_in_order(system.index, order)))
     numbers = [int(value) for value in targets.numerators * scale]
@@ -147,6 +149,7 @@ def _with_two_constraints(system: System) -> System:
 
 def _needs(system: System, numbers: Sequence[int], base: FloatArray) -> IntArray | None:
     """Return what every row misses, in units; None where that is too much to be rounding."""
+    # sums of large whole numbers in pieces of 32 bits, exact in int64 and far quicker than Python's own
     limbs = np.zeros((system.rows, int(np.log2(base.max())) // 32 + 3), dtype=np.int64)
     for k in range(len(system.scopes)):
         add_in_limbs(base, system.index[k], limbs[system.block(k)])
@@ -171,6 +174,7 @@ def _correct(
     flow = np.empty_like(numbers)
     tree_flow(forest.sequence, forest.parent, numbers, flow)
     allowed = ROUNDING * tolerance
+    # what is left at a root is a tree whose two sides do not agree in total
     if np.abs(numbers[forest.roots]).max(initial=0) > allowed:
         return None
     shifts = np.zeros(system.profiles, dtype=np.int64)

@@ -104,6 +104,7 @@ def _why_infeasible(system: System, decision: Decision, weights: IntArray) -> Ex
     total = _total(system)
     needed, room, missing = (float(share) * total for share in (conflict.needed, conflict.room, conflict.missing))
     texts = _distinct(needed, room)
+    # shares are said as shares, counts by their total
     unit = "of the mass" if abs(total - 1) < 1e-9 else f"of {_number(total)}"
     scopes = tuple(system.scopes[k] for k in conflict.question.origin)
     sentences = [
@@ -145,6 +146,7 @@ def _how_far(system: System, targets: ExactTargets) -> list[str]:
     # a linear program of this size would take longer than the verdict; a flow does not
     if system.index.size > _LARGEST_PROGRAM and not by_flow:
         return []
+    # parity is what gives way in PUR: how far it must is the more telling number
     if triangle is not None:
         least = smallest_violation(system, targets, [triangle.parity])
         if least is not None:
@@ -265,6 +267,7 @@ def _enumerate(parts: Sequence[str], word: str) -> str:
 
 
 def _number(value: float, digits: int = 4) -> str:
+    # counts as counts, not as 1.234e+05
     if value == round(value) and abs(value) < 1e15:
         return f"{value:.0f}"
     return f"{value:.{digits}g}"
@@ -273,6 +276,7 @@ def _number(value: float, digits: int = 4) -> str:
 def _distinct(one: float, two: float) -> tuple[str, str]:
     """Return two numbers with as few digits as distinguish them, four at least."""
     texts = _number(one), _number(two)
+    # needed and room may differ in the seventeenth digit, which four would show as equal
     for digits in range(5, 18):
         if texts[0] != texts[1]:
             break

@@ -51,6 +51,7 @@ def incompatibility(system: System, targets: ExactTargets) -> Incompatibility | 
     first[system.block(0)] = 1  # covers every profile once, and costs all of the mass
     best = Incompatibility(value, Fraction(0), first, 1)
     for unit in _UNITS:
+        # any y >= 0 bounds the mass by b.y over its least cover, rounded or not
         weights = rounded(np.maximum(found, 0.0), float(unit))
         if weights is None:
             continue

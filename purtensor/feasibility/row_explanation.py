@@ -26,6 +26,7 @@ def explain_conflict(question: Question, ray: tuple[Fraction, ...], misses: Floa
     sides = {row: 1 if ray[row] > 0 else -1 for row in used} | {row: 1 if misses[row] < 0 else -1 for row in missing}
     short: list[str] = []
     over: list[str] = []
+    # each takes a linear program
     for row in [*missing, *(row for row in used if row not in missing)][:_TRIED]:
         side = sides[row]
         reached = reach(question, hard, row, side)

@@ -46,6 +46,7 @@ def out_of_reach(question: Question) -> list[OutOfReach]:
     total = None if totals is None else float(totals @ np.where(totals != 0.0, question.row_lower, 0.0))
     found: list[tuple[float, OutOfReach]] = []
     for row in np.flatnonzero(question.hard).tolist():
+        # rows without cells are refused, with a better message, where the question is prepared
         if not np.diff(c.indptr)[row]:
             continue
         values = c[[row]].toarray().reshape(-1)

@@ -24,6 +24,7 @@ def rebuilt(problem: Problem, potentials: FloatArray) -> FloatArray:
     masses = np.empty_like(problem.reference)
     if problem.log_reference is not None:
         spread(problem.index, problem.offsets, potentials, masses)
+        # added before the exp: factors of a reference that float64 does not hold may bring a mass back into its range
         masses += problem.log_reference
         with np.errstate(over="ignore", under="ignore"):
             return np.exp(masses, out=masses)

@@ -73,6 +73,7 @@ class Iterate:
 
     def with_memory(self, memory: Any) -> Iterate:
         """Return the same point with another memory."""
+        # by functions: what has not been made need not be made for a copy
         return Iterate(lambda: self.potentials, lambda: self.masses, memory)
 
 
@@ -156,7 +157,9 @@ def dual_at(problem: Problem, iterate: Iterate) -> float:
 
     Invariant under adding a constant to the potentials (notes/duality.md, equation 3).
     """
+    # per unit of mass, as are all duals of a trace
     linear = inner_product(problem.targets, iterate.potentials) / problem.total
+    # a run whose masses overflow ends as not finite, not by a warning
     with np.errstate(over="ignore", invalid="ignore"):
         return float(linear - np.log(iterate.masses.sum() / problem.reference.sum()))
 
@@ -168,6 +171,7 @@ def emptying_gain(problem: Problem) -> float:
     """
     if problem.emptied is None:
         return 0.0
+    # log of (with / without), which is what equation 3 of notes/duality.md changes by
     return float(np.log1p(problem.emptied.masses.sum() / problem.reference.sum()))
 
 
@@ -177,6 +181,7 @@ def is_rounding(gain: float, constraints: int) -> bool:
     By Pinsker's inequality an iteration that gains no more misses no target by more than rounding. Measured where
     nothing improves any more: about 2^-104 per constraint, 2^-101 where over-relaxation feeds the rounding on.
     """
+    # 16 eps^2 a constraint (notes/ipf.md, equation 3)
     return gain <= constraints * 2.0**-100
 
 

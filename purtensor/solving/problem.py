@@ -185,6 +185,7 @@ def build_problem(reference: Table, constraints: Sequence[Marginal], *, bare_row
     _require_support(full, reduction, bare_rows=bare_rows)
     gone = _gone(values, full, reduction)
     full = full.without_profiles()
+    # the reduced system is ours: to copy its index would double the largest array
     system, slabs, order = in_slab_order(reduction.system, in_place=True)
     profiles = order if gone is None else reduction.profiles[order]
     scaled, reference_exponent = _scaled(values, profiles)
@@ -234,6 +235,7 @@ def _scaled(values: FloatArray, profiles: IntArray) -> tuple[FloatArray, int]:
 def _require_support(full: System, reduction: Reduction, *, bare_rows: bool) -> None:
     system = reduction.system
     bare = np.flatnonzero(~system.supported())
+    # a verdict may be asked of such rows: they are its shortest proof
     if system.profiles and (bare_rows or len(bare) == 0):
         return
     row = int(reduction.rows[bare[0]])

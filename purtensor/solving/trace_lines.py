@@ -55,6 +55,7 @@ class Lines:
     def add_call(self, records: Sequence[Record], done: int, begun: float, pace: float) -> None:
         """Add what a solver recorded in one call, its times interpolated."""
         call = _Call(records, done, begun, pace)
+        # all but the last are made when the trace is read, if it is
         if len(records) > 1:
             self._parts.append(call)
         if records:

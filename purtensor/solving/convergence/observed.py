@@ -87,6 +87,7 @@ def course_of(
         spread(problem.index, problem.offsets, iterate.potentials - potentials, z)
         error = math.sqrt(energy(exact.masses, z) / problem.total)
         seen.append((done, error, residual_of(problem, iterate.masses).largest))
+        # measuring costs passes, so sweeps are made in pieces that are fine only where the norm falls
         piece = _next_piece(seen, piece)
     sweeps, errors, residuals = np.array(seen, dtype=np.float64).T
     return Course(sweeps, errors, residuals)

@@ -46,7 +46,9 @@ class SameRows:
         """
         question, prepared = self.question, self.prepared
         empty = reference <= 0.0
+        # a mass of 0 has no logarithm; what this leaves in a cell is below any tolerance
         f = np.where(empty, _VANISHING * question.total, reference)
+        # and cannot grow: the ratio of such a cell may be no more than 2
         low, high = np.where(empty, 0.0, lower), np.where(empty, 2.0 * f, upper)
         own = replace(question, reference=f, lower=low, upper=high)
         kind = cells_of(own, prepared.cells, math.ldexp(1.0, -prepared.exponent))
@@ -54,6 +56,7 @@ class SameRows:
         run = solve(prepared.problem.with_columns(columns), Watch(_MOST_STEPS), start=self.start)
         if run.stopped == "interrupted":
             raise KeyboardInterrupt
+        # quick, or not at all: the caller has a slower way that explains
         if not run.converged or run.residual > tolerance:
             return None
         found = np.zeros(len(reference))

@@ -49,6 +49,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     """Return the problem in arrays; invalid input raises an error that names it."""
     coded, signs = coded_with_signs(reference, signed=options.signed)
     cells = cells_of(coded)
+    # said here in the words of marginals; later it would only be an infeasible row
     if not (options.signed or options.may_be_negative):
         _refuse_negative_targets(constraints)
     blocks = [_block(constraint, coded, cells) for constraint in constraints]
@@ -67,19 +68,23 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
         total = fixed if options.total == "constrained" and fixed is not None else float(f.sum())
     else:
         total = float(options.total)
+    # "constrained" and "free" add no row
     asks_total = options.total == "reference" or not isinstance(options.total, str)
     if asks_total:
+        # sums of targets come with rounding, a number that was typed does not
         if fixed is not None and abs(fixed - total) > 1e-12 * total:
             raise InconsistentTargetsError(f"total={total:g} but the total of the hard constraints is {fixed:g}")
         if fixed is None:
             ones = sparse.csr_array(np.ones((1, len(f))) if signs is None else signs[None, :])
             blocks.append(RowBlock("total", ("",), ones, np.array([total]), np.array([total])))
+    # the divergence from the reference as it came is part of the question, so it is not scaled
     if options.signed or options.total == "free":
         scaled, total = f, float(f.sum()) if options.total == "free" or fixed is None else total
     else:
         scaled = scaled_to(f, total)
     if (
         options.size is None
+        # shares: their total says nothing of how many records the errors are of
         and abs(total - 1.0) < 1e-9
         and any(
             block.softness is not None and (block.softness.sd is not None or block.softness.covariance is not None)
@@ -112,6 +117,7 @@ def coded_with_signs(reference: Table, *, signed: bool) -> tuple[CodedTable, Flo
         try:
             return encode(reference), None
         except InvalidTableError as error:
+            # the error of `encode`, with what to type where negative entries are meant
             if "not negative" in str(error) and (np.asarray(reference.values) < 0).any():
                 raise InvalidTableError(f"{error}; for a reference with negative entries use signed=True") from None
             raise
@@ -166,6 +172,7 @@ def _fixed_total(blocks: Sequence[RowBlock], cells: int, signs: FloatArray | Non
     for block in blocks:
         equal = np.flatnonzero(block.equalities)
         for row in equal:
+            # any coefficient will do, if it is the same for all cells
             own = block.coefficients[[int(row)]]
             if own.nnz == cells and np.all(own.data == own.data[0]):
                 return float(block.lower[row] / own.data[0])
@@ -187,6 +194,7 @@ def _cell_limits(coded: CodedTable, scaled: FloatArray, options: GeneralOptions)
         lower = np.maximum(lower, low * unit)
         upper = np.minimum(upper, np.where(np.isinf(high), np.inf, np.where(np.isinf(high), 0.0, high) * unit))
         if name == "cell_bounds" and isinstance(given[0], xr.DataArray):
+            # what the table of bounds holds beyond the support: mass that no cell could have
             outside = float(np.asarray(given[0].values, dtype=np.float64).sum()) - float(low.sum())
             if outside > 1e-9 * max(1.0, float(low.sum())):
                 raise InvalidTableError(
@@ -216,6 +224,7 @@ def _end(coded: CodedTable, given: Bound, missing: float, name: str) -> FloatArr
     domain = coded.domain.select(scope)
     codes = coded.columns(scope)
     values = look_up(given, domain, codes)
+    # a bound of 0 and one that is not given look alike in `values`
     listed = look_up(xr.ones_like(given, dtype=np.float64), domain, codes) > 0.0
     if np.isnan(values).any() or (values < 0).any():
         raise InvalidTableError(f"{name} must not have negative numbers")
@@ -233,6 +242,7 @@ def _require_denominators(question: Question) -> None:
         asked = rows.toarray()
         if not len(fixed):
             raise InvalidOptionError(block.denominators_say)
+        # a denominator is fixed where it is a combination of rows that are equalities
         found = np.linalg.lstsq(fixed.T, asked.T, rcond=None)[0]
         if np.abs(fixed.T @ found - asked.T).max(initial=0.0) > 1e-9:
             raise InvalidOptionError(block.denominators_say)

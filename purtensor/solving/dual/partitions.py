@@ -44,6 +44,7 @@ def partition_system(blocks: Sequence[RowBlock], offsets: IntArray, rows: IntArr
             return None
         names = () if block.index is None else tuple(str(name) for name in block.index.names)
         for name, level in zip(names, () if block.index is None else block.index.levels, strict=True):
+            # the same attribute in other categories cannot be coded together
             if len(sizes.setdefault(name, level)) != len(level):
                 return None
         index.append(row_of)
@@ -63,6 +64,7 @@ def partition_system(blocks: Sequence[RowBlock], offsets: IntArray, rows: IntArr
 def _row_of_cells(coefficients: sparse.csr_array) -> IntArray | None:
     """Return the only row that each cell belongs to, with the coefficient 1; None where there is none such."""
     rows, cells = coefficients.shape
+    # as many ones as cells: with a row for each cell, none has two
     if coefficients.nnz != cells or not np.all(coefficients.data == 1.0):
         return None
     row_of = np.full(cells, -1, dtype=np.int64)
@@ -79,6 +81,7 @@ def partition_matrix(system: System, hard: BoolArray) -> PartitionMatrix | None:
         return None
     arranged, slabs, order = in_slab_order(system)
     kept = np.ones(system.rows, dtype=bool)
+    # rows with slacks have a diagonal of their own; only the others may make the equations singular
     if hard.any():
         try:
             kept = _kept(arranged, slabs, hard)
@@ -101,6 +104,7 @@ def _kept(system: System, slabs: Slabs | None, hard: BoolArray) -> BoolArray:
         row_codes=tuple(system.row_codes[k] for k in chosen),
     )
     key = None if slabs is None else slabs.key
+    # the slabs' key may be that of soft constraints alone
     if key is not None and not any(set(key) <= set(scope) for scope in own.scopes):
         key = None
     kept = np.ones(system.rows, dtype=bool)

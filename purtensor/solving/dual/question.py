@@ -56,6 +56,7 @@ class Question:
     @cached_property
     def coefficients(self) -> sparse.csr_array:
         """All rows over the cells; columns of negative references have their sign."""
+        # a negative cell counts by its size, so its sign moves into the column
         stacked = sparse.vstack([block.coefficients for block in self.blocks], format="csr")
         return stacked if self.signs is None else (stacked @ sparse.diags_array(self.signs)).tocsr()
 

@@ -73,11 +73,13 @@ class Watch:
     def before_step(self, residual: float, potentials: FloatArray | None = None) -> None:
         """Note where the run stands and raise StoppedError where it must end; else count the step that follows."""
         if potentials is not None:
+            # kept first: whatever ends the run below leaves them to be returned
             self.potentials = potentials
         line = StepLine(self.iterations, residual, self.seconds)
         self.lines.append(line)
         if self.tell is not None and self.tell(line):
             raise StoppedError("callback")
+        # asked before the step, not after: a run of exactly that many steps is no limit reached
         if self.iterations >= self.max_iterations:
             raise StoppedError("iterations")
         if line.seconds >= self.max_seconds:

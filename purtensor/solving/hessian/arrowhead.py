@@ -100,7 +100,9 @@ def build_arrowhead(system: System, slabs: Slabs, independent: BoolArray) -> Arr
     `independent` marks, shape (D,), a maximal independent set of rows that contains a maximal independent set of
     the inside rows.
     """
+    # the first inside constraint has the primary rows, eliminated by a division (notes/newton.md, equation 3)
     inner = slabs.inside[1:]
+    # a slab's front: its own independent rows, then the coupling rows that it touches
     local_rows, local_ptr, place_of_row = _local_rows(system, slabs, independent)
     coupling_rows = _kept_rows(system, slabs.outside, independent)
     number = np.full(system.rows, -1, dtype=np.int64)
@@ -110,6 +112,7 @@ def build_arrowhead(system: System, slabs: Slabs, independent: BoolArray) -> Arr
         members[:, j] = number[system.block(k)][system.index[k]]
     coupling_ptr = np.zeros(slabs.count + 1, dtype=np.int64)
     nothing = np.empty(0, dtype=np.int32)
+    # once to count, once to write
     total = touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), nothing, coupling_ptr, False)
     coupling = np.empty(total, dtype=np.int32)
     touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), coupling, coupling_ptr, True)
@@ -157,6 +160,7 @@ def _local_rows(system: System, slabs: Slabs, independent: BoolArray) -> tuple[I
         where.append(slab_of_rows(system, slabs, k)[kept])
     all_rows = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
     slab = np.concatenate(where) if where else np.empty(0, dtype=np.int64)
+    # stable, so that rows stay in the order of their constraints within a slab
     order = np.argsort(slab, kind="stable")
     counts = np.bincount(slab, minlength=slabs.count)
     local_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

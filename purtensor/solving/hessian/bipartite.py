@@ -150,6 +150,7 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     if len(slabs.inside) != 2:
         return None
     main, second = slabs.inside
+    # a primary row that is left out would need a pivot that this form does not have
     if not independent[system.block(main)].all():
         return None
     row_code, rows = local_codes(system, slabs, main)
@@ -157,6 +158,7 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     cells = rows * columns
     if cells > LARGEST_SLAB or system.profiles < _LOWEST_FILL * cells * slabs.count:
         return None
+    # the narrowest type, as the codes are read in every pass over the masses
     code = _take((row_code * columns).astype(smallest_unsigned(cells)), system.index[main])
     code += _take(column_code.astype(code.dtype), system.index[second])
     coupling_rows, number = _numbers(system, slabs, independent, code, cells)
@@ -165,6 +167,7 @@ def build_bipartite(system: System, slabs: Slabs, independent: BoolArray) -> Bip
     primary = _rows_by_slab(system, slabs, main, row_code, rows)
     other = _rows_by_slab(system, slabs, second, column_code, columns)
     other[~independent[other]] = -1
+    # columns that no slab has among its independent rows take no part in the elimination
     used = np.flatnonzero((other >= 0).any(axis=0))
     shared = np.flatnonzero(number >= 0)
     count = slabs.count

@@ -72,6 +72,7 @@ class Eliminated:
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for a right-hand side."""
+        # the elimination is done again rather than stored, which would take memory like the masses'
         _, vector = self.form.reduced(self.masses, rhs, self.ridge, with_matrix=False)
         return self.form.extended(self.masses, rhs, self.factor.solve(vector), self.ridge)
 
@@ -81,6 +82,7 @@ def eliminate_and_solve(
 ) -> tuple[FloatArray, Factored]:
     """Return the solution by elimination and the factorisation; the matrix comes of the same pass as the vector."""
     matrix, vector = form.reduced(masses, rhs, ridge)
+    # the elimination has added the ridge of the slabs' own rows only
     add_to_diagonal(matrix, ridge, form.coupling_rows)
     factor = factorize(matrix)
     found = form.extended(masses, rhs, factor.solve(vector), ridge)

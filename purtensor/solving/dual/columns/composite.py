@@ -68,6 +68,7 @@ class CompositeColumns:
     def slope(self, x: FloatArray) -> FloatArray:
         """Return h'(x), of linear costs without a proximal term."""
         return self._gathered(
+            # the proximal term is the solver's own, and no part of the problem
             lambda block, own: block.cost if isinstance(block, LinearCostColumns) else block.slope(x[own])
         )
 

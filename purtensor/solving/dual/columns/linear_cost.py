@@ -58,7 +58,9 @@ class LinearCostColumns(ColumnKind):
 
     def gap(self, other: FloatArray, z: FloatArray) -> FloatArray:
         """Return |z - cost| times the distance to the bound that the potential pushes to."""
+        # notes/one_dual.md, equation 11, without the proximal term
         push = z - self.cost
         bound = np.where(push > 0.0, self.upper, self.lower)
         with np.errstate(invalid="ignore"):
+            # 0 times an infinite bound is 0: exactly at its cost a slack may be anywhere
             return np.where(push == 0.0, 0.0, np.abs(push) * np.abs(bound - other))

@@ -14,6 +14,7 @@ class SquareColumns(ColumnKind):
     def __init__(self, centre: FloatArray, variance: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
         self.centre, self.variance = centre, variance
         self.lower, self.upper = lower, upper
+        # infinite where there is no bound: then nothing is ever clipped
         self.lowest, self.highest = self.slope(lower), self.slope(upper)
 
     def only(self, columns: IntArray) -> SquareColumns:

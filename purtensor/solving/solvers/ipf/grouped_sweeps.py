@@ -102,6 +102,7 @@ class MergedSweeps:
         """Make one more sweep, and fold where it is due."""
         problem, groups = self.problem, self.merged.groups
         self.done += 1
+        # the loop over groups inside compiled code: for small tables the calls would outweigh it
         if len(self.merged.chunks) == 1:
             sweep_over_units(
                 groups, problem.targets, problem.offsets, self.units, self.table, self.factors, self.factor, self.u
@@ -142,6 +143,7 @@ class MergedSweeps:
 
     def _pass_over(self, g: int) -> None:
         groups, chunks = self.merged.groups, self.merged.chunks
+        # a table for each chunk, added in order: the same bits whatever the number of threads
         tables = np.zeros((len(chunks), len(self.table)))
         for_each_chunk(lambda c, b, e: pass_over_units(groups, g, self.units, self.factors, b, e, tables[c]), chunks)
         self.table[:] = added_up(tables)

@@ -133,12 +133,14 @@ class _Group:
 
     def take_in(self, k: int, code: IntArray, size: int, most: int, number: IntArray) -> bool:
         """Add a constraint unless there would be more than `most` joint rows; return whether it was added."""
+        # more pairs than `number` has room for would take long to clear at every constraint
         if self.size * size > len(number):
             return False
         found = join_codes(self.joint, self.size, code, size, most, number)
         if found < 0:
             return False
         replace_joint(self.joint, code, size, number)
+        # numbers ascend with the pairs, so these are the joint rows in their order
         before, own = np.divmod(np.flatnonzero(number[: self.size * size] >= 0), size)
         self.rows = {step: rows[before] for step, rows in self.rows.items()} | {k: own}
         self.size = found
@@ -151,6 +153,7 @@ def _group(problem: Problem, order: tuple[int, ...], width: int, most: int) -> l
     number = np.empty(max(_MOST_PAIRS, int(sizes.max())), dtype=np.int32)
     groups: list[_Group] = []
     for k in order:
+        # one code for eight profiles, where the first tells the rows of all
         code = np.ascontiguousarray(problem.index[k][::width])
         if not (groups and groups[-1].take_in(k, code, int(sizes[k]), most, number)):
             alone = _Group(np.zeros(len(code), dtype=np.int32), 1, {})
@@ -167,9 +170,11 @@ def _as_groups(found: list[_Group], patterns: list[IntArray] | None) -> Groups:
         rows = [rows for group in found for rows in group.rows.values()]
     else:
         in_lanes = [{k: patterns[k][rows] for k, rows in group.rows.items()} for group in found]
+        # rows that all eight profiles share take one sum instead of eight
         lanes = np.array([1 if all(np.all(r == r[:, :1]) for r in own.values()) else WIDTH for own in in_lanes])
         rows = [r[:, :n].reshape(-1) for own, n in zip(in_lanes, lanes, strict=True) for r in own.values()]
     code = np.array([group.joint for group in found], dtype=smallest_unsigned(int(sizes.max())))
+    # few sums that are often hit in a row: copies keep additions from waiting for each other
     copies = [COPIES if size <= FEW_ROWS and is_crowded(own) else 1 for size, own in zip(sizes, code, strict=True)]
     return Groups(
         code=code,

@@ -151,9 +151,11 @@ class IPF:
             return self._tuning(problem, iterate).step(problem, iterate, budget)
         if runs_in_numpy():
             most = sweeps_in_numpy(problem.index.size)
+            # state that kernels made goes on in them: the two forms do not share it
             if _is_compiled(iterate.memory):
                 with engine(plain=False):
                     return self._step(problem, iterate, budget, few=few)
+            # as many sweeps as compiling takes: from here on compiled ones are worth it
             if isinstance(iterate.memory, _Sweeping) and iterate.memory.done >= most:
                 with engine(plain=False):
                     return self._step(problem, iterate.with_memory(None), budget, few=few)
@@ -280,6 +282,7 @@ def sweep_arithmetic(problem: Problem, memory: Any) -> float:
             return two_way.sweep_arithmetic
     if isinstance(memory, _SWEEPERS):
         return memory.sweep_arithmetic
+    # the engine must not change when the solver switches to Newton's method
     if runs_in_numpy() and isinstance(memory, _Sweeping):
         crossing = crossing_of(problem, order)
         if crossing is not None:

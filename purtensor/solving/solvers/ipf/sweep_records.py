@@ -13,6 +13,7 @@ from purtensor.kernels.ipf.steps import RECORD_WIDTH
 from purtensor.solving.iterate import Record
 from purtensor.solving.problem import Problem
 
+# more than a step of the loop makes sweeps, which are at most 200
 _RECORDS_PER_STEP = 256
 
 _SMALL = 200_000

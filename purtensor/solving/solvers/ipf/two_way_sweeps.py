@@ -92,6 +92,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
     rows, columns = (problem.system.block(k) for k in order)
     count, width = rows.stop - rows.start, -(-(columns.stop - columns.start) // WIDTH) * WIDTH
     profiles = len(problem.reference)
+    # cells without a profile cost as much as others
     if profiles < _LOWEST_FILL * count * width:
         return None
     place = problem.index[order[0]].astype(np.int64) * width + problem.index[order[1]]
@@ -175,6 +176,7 @@ class TwoWaySweeps:
 
     def sweep_once(self) -> None:
         """Make one more sweep, and let the base take the factors in first where they are large."""
+        # before the sweep, not after: the gain is read from the factors of the last sweep
         if self.done and self._is_large():
             self._fold()
         layout, targets = self.layout, self.problem.targets
@@ -197,6 +199,7 @@ class TwoWaySweeps:
         """Return whether the row that missed most before meets the goal or is not a number."""
         one = slice(self.witness, self.witness + 1)
         found = np.empty(1)
+        # one row costs next to nothing, and the one that missed most is rarely the first to be met
         row_sums(self.base[one], self.v, 0, 1, found)
         missed = abs(float(found[0] * self.u[self.witness] - self.problem.targets[self.layout.rows][self.witness]))
         # in this form NaN counts as met, and so gets measured
@@ -236,6 +239,7 @@ class TwoWaySweeps:
     def _fold(self) -> None:
         self.t = self.potentials()
         self.base = _base(self.problem, self.layout, self.t)
+        # columns that pad the table keep their 0
         self.u[:], self._v()[:] = 1.0, 1.0
 
 
