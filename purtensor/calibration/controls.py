@@ -180,6 +180,7 @@ def _as_pandas(frame: Any) -> pd.DataFrame:
         native = native.collect()
     if not isinstance(native, nw.DataFrame):
         raise InvalidTableError(f"controls must be a data frame, got {type(frame).__qualname__}")
+    # as objects: labels keep their types, and whole numbers stay whole beside gaps
     return pd.DataFrame({name: pd.Series(native[name].to_list(), dtype=object) for name in native.columns})
 
 
@@ -199,6 +200,7 @@ def _control(name: str, rows: pd.DataFrame) -> Total | Soft:
     attributes = [column for column in rows if column not in _OWN]
     about = [column for column in attributes if rows[column].notna().any()]
     gaps = [column for column in about if rows[column].isna().any()]
+    # which attributes a row is about is told by the cells that are filled: gaps would be another control
     if gaps:
         raise InvalidTableError(
             f"the control {name!r} has rows with and without {gaps[0]!r}; use different names for rows over different "

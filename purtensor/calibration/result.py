@@ -102,6 +102,7 @@ class Calibration(Shown):
     @property
     def spread(self) -> pd.DataFrame:
         """One row for the weights before and one after: sum, quartiles, variation, design effect, effective size."""
+        # ratios of 1 give the design weights, per unit as those after
         own = np.ones(len(self.units.per_record))
         return spread({"before": self.units.per_unit(own), "after": self.units.per_unit(self.ratio_array)})
 
@@ -191,6 +192,7 @@ class Calibration(Shown):
         # records without a weight have group -1; any other will do, as their weight is 0
         group = np.maximum(self.merged.group[self.units.records], 0)
         rows = sparse.vstack([block.coefficients for block in self.merged.blocks], format="csc")
+        # equal records share a column of the merged rows
         controls = np.asarray(rows[:, group].T.toarray())
         labels = None if strata is None else label_column(self.records, strata)
         # records that share a weight were drawn together

@@ -109,8 +109,10 @@ class StandardErrors(Shown):
         gradient = np.zeros(profiles)
         for i in range(profiles):
             gradient[i] = 1.0
+            # the mass of one profile is h(q) = q_i, with the gradient 1 there
             errors[i] = self._error(gradient)
             gradient[i] = 0.0
+        # q has the total 1, the table that of the targets
         return self.labelled.table(errors * self.labelled.total, name="standard_error")
 
     def of(self, gradient: Table) -> float:
@@ -153,6 +155,7 @@ class StandardErrors(Shown):
         columns = [column[self.labelled.profiles] for column in coded.columns(names)]
         s, of_s = group_profiles(columns, coded.domain.select(names).sizes)
         chosen = [coded.domain.code(name, reference[name]) for name in names]
+        # -1 where the reference group has no profile in the projection
         base = lookup(of_s, [np.array([code]) for code in chosen])[0]
         if base < 0:
             profile = described(coded.domain.select(names), chosen)

@@ -130,11 +130,13 @@ def weighed(store: SlabStore, guess: Guess) -> Proven | None:
     if first is None:
         return None
     found = _proven(store, guess, outer, first)
+    # where nothing was raised there is no price that coupling rows could save
     if found.infeasible or found.empties or not first.price > 0.0:
         return found
     for rows in store.outer_blocks.values():
         raised = outer.copy()
         raised[rows] += first.lacking[rows]
+        # raising rows that couple the parts instead may cost less of b.t, as they serve all parts at once
         if float(store.outer_targets[rows] @ first.lacking[rows]) < first.price:
             again = _passed(store, guess, raised)
             if again is not None:
@@ -166,6 +168,7 @@ def _outer_direction(store: SlabStore, guess: Guess) -> FloatArray:
 def _whole(direction: FloatArray, scale: float) -> IntArray | None:
     """Return minus a direction times a scale, rounded; None where it is not a number or too large."""
     with np.errstate(over="ignore", invalid="ignore"):
+        # minus: C^T d <= 0 and b.d > 0 refute (notes/feasibility.md, equation 4), and proofs have C^T t >= 0
         values = np.rint(-direction * scale)
     return values.astype(np.int64) if np.all(np.abs(values) <= LARGEST) else None
 

@@ -55,7 +55,7 @@ def refuting(store: SlabStore, domain: Domain, steps: Sequence[Step], last: Path
     for step in reversed(steps):
         times = map_reduce(lacking_pass, max, store.parts, step.store, terms, step.folder)
         largest += times * step.proven.largest
-        # before the product is made: it would overflow the 64 bits
+        # before the sum is made, which might overflow 64 bits
         if largest > LARGEST:
             return None
         terms = (*terms, (times, step.folder)) if times else terms

@@ -76,6 +76,7 @@ class _Search:
         """Remove what a search that broke off would continue from; what proves its end is left."""
         needed: tuple[str, ...] = (_PROOF, _BARE, _COMBINED)
         if isinstance(self.end, Solved):
+            # the solution is written from these two states when it is asked for
             needed = (*needed, self.end.stand.token, self.end.change.token)
         for store in self.stores:
             store.checkpoint.unlink(missing_ok=True)
@@ -189,6 +190,7 @@ def _search(store: SlabStore, domain: Domain) -> _Search:
             steps.append(Step(domain, folder, end))
             if end.infeasible:
                 return _Search(tuple(steps), tuple(stores), end)
+            # the search begins anew without the profiles that the proof empties
             store = restricted(aside, domain, folder, checksums)
         except BareRowError as bare:
             return _Search(tuple(steps), tuple(stores), bare)

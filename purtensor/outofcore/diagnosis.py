@@ -74,6 +74,7 @@ class StoredWitness:
         if self.store is None:
             return None
         place = self.store.folder / "solution.zarr"
+        # a problem that was settled in memory has its solution there
         if self.settled is not None and self.settled.solution is not None:
             return written_table(place, self.settled.solution)
         if self.found is None:

@@ -118,6 +118,7 @@ class ProvedZeros:
                         return
 
         given = Source(result.reference.domain.select(scope), profiles)
+        # the proof is about numbers that the run left: they must be the targets that were asked for
         return misses(given, targets_of(result.constraints[k]), scope)[1] <= float(ROUNDING)
 
 

@@ -176,6 +176,7 @@ def resume(
     require_dask()
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     check_telling(progress, callback)
+    # options are checked before the folder is read
     limit = None if max_iterations is None else iterations_of(max_iterations)
     root = read_store(_run_folder(Path(path_text(path))))
     reference, constraints = open_table(root.table, workspace=root.folder.parent), constraints_of(root)
@@ -237,6 +238,7 @@ def _carry_on(
     before = before_face(space.options) if is_on_face(space.options) else None
     stopping = Stopping(**space.options["stopping"])
     with progress_callback(progress, callback, stopping.residual) as report:
+        # `before`: iterations and seconds that a run on a face has spent on the whole problem count as well
         outcome = solve(_stage(space, state), stopping, verdict, report, before)
     # the verdict holds the space of the face, where the run went on there
     ending, point, space = outcome.termination, outcome.iterate, verdict.space

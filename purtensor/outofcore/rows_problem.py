@@ -99,9 +99,11 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
         A positive target without a profile.
     """
     domain = reference.domain
+    # before any target is read into memory
     _require_few_rows(reference, constraints)
     alike = [c if isinstance(c, Marginal) else c.in_memory() for c in constraints]
     check_consistency(alike)
+    # powers of two, so that scaling loses no digit
     target_exponent = math.frexp(alike[0].total)[1]
     rows = []
     for constraint in alike:

@@ -184,6 +184,7 @@ def step_pass(
     chunk, masses = masses_on(folder, number, offsets, potentials)
     change = np.empty_like(masses)
     spread(chunk.index, offsets, direction, change)
+    # what the dual loses against its slope, in terms that are never negative (notes/duality.md, equation 4)
     loss, largest = curvature(masses, change, step), largest_absolute(change)
     return Tally({"loss": loss, **_sums(chunk, offsets, _masses(chunk, offsets, reached))}, {"change": largest})
 

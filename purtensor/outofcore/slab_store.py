@@ -158,6 +158,7 @@ def write_store(store: SlabStore) -> None:
     facts: dict[str, Any] = {
         one.name: getattr(store, one.name)
         for one in fields(store)
+        # the folder is where it is read from: a run can be moved
         if one.name not in (*_ARRAYS, "outer_codes", "folder")
     }
     facts["table"] = str(store.table)

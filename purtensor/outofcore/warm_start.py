@@ -50,9 +50,11 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
     """
     store = space.store
     folder = store.folder / "start"
+    # iteration 0 of this run, so that what follows counts on from it
     token = f"00000000.{space.options['run']}.start"
     shutil.rmtree(folder, ignore_errors=True)
     try:
+        # inside rows are scattered to parts on disk like targets: the earlier run may have been cut otherwise
         outer, brought = _bring(store, domain, start, folder)
         # a first pass with shift 0 measures the mass; where the shift belongs to inside rows it is written again
         mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
@@ -68,6 +70,7 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
             map_each(start_pass, store.parts, store, domain, brought, outer, shift, token)
         return _state(space, domain, token, outer)
     except BaseException:
+        # half-written states of a start must not be found by a later run
         shutil.rmtree(store.state(token, 0).parent, ignore_errors=True)
         raise
     finally:

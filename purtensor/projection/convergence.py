@@ -138,6 +138,7 @@ def convergence_rate(
     """
     labelled, sweep = sweep_of(result, order=order, relaxation=relaxation)
     spectrum = spectrum_of(sweep)
+    # conjugate eigenvalues have one rate, and count once
     rates = distinct_rates(spectrum.eigenvalues)
     # errors of r1 > r2 sweeps a decade part by a factor of ten after 1 / (1 / r2 - 1 / r1) sweeps only
     is_pair = len(rates) > 1 and rates[1] > (1.0 - _PAIR) * rates[0] and rates[0] > 0.0

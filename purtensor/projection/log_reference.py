@@ -80,6 +80,7 @@ def with_logarithms(labelled: LabelledProblem, logarithms: Table) -> LabelledPro
     if emptied is not None:
         gone = np.ones(len(every), dtype=bool)
         gone[labelled.profiles] = False
+        # in the units of the masses that are left, whose total is 1
         emptied = Emptied(np.exp(every[gone] - scale), emptied.rows)
     shifted = logs - scale
     masses = np.exp(shifted)

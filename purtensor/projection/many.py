@@ -182,6 +182,7 @@ def _until_interrupted(
                 continue
             failures.append(outcome)
             if isinstance(outcome.error, NotConvergedError) and outcome.error.interrupted:
+                # Ctrl-C that a worker heard ends the whole call, as it would have here
                 raise KeyboardInterrupt
             yield number, None
 

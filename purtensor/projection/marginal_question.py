@@ -99,6 +99,7 @@ class MarginalQuestion:
         proof = None
         if certificate and not outcome.hurried:
             try:
+                # of the face, where the run went on there
                 proof = _proof(verdict.labelled, outcome)
             except KeyboardInterrupt:
                 outcome = interrupt(outcome, WITHOUT_PROOF)

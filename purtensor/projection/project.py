@@ -155,6 +155,7 @@ def project(
         stored = outofcore.project_stored(
             reference,
             constraints,
+            # None stays None: on disk it stands for Newton's method, in memory for the automatic choice
             solver=None if solver is None else solver_of(solver),
             tolerance=tolerance,
             stop_on=stop_on,
@@ -174,6 +175,7 @@ def project(
     with progress_callback(progress, callback, stopping.residual) as report:
         if is_plain(given, options):
             question = MarginalQuestion(table, as_constraints(given), chosen, stopping, reference_in)
+            # small problems run in numpy as long as nothing is compiled: compiling takes longer than they do
             with engine_for(table.size * len(question.constraints)) as note:
                 found = question.answer(
                     start,
@@ -181,6 +183,7 @@ def project(
                     certificate=bool(certificate),
                     on_failure=on_failure,
                     note=note,
+                    # a progress line sees residuals only; a callback may look at the iterate
                     points_seen=callback is not None,
                 )
         else:
@@ -191,6 +194,7 @@ def project(
                 )
             method = _method_of(solver)
             refuse_log_ratio(stop_on, "rows of other kinds than marginals with targets")
+            # a Newton step does the work of many sweeps: each method has a limit of its own
             if max_iterations is None:
                 stopping = replace(stopping, max_iterations=_MOST_STEPS[method])
             labelled = build_question(table, given, options)

@@ -236,6 +236,7 @@ class Projection(Shown, Generic[TableT]):
             raise InvalidOptionError(
                 f"the projection has not converged ({self.termination.value}), so it has no derivative"
             )
+        # refuses tables on disk, whose solver's arrays are not at hand
         self._in_memory(self.reference)
         return Derivatives.at(*solved_arrays(self))
 

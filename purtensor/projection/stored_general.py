@@ -108,6 +108,7 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
     coded, signs = coded_with_signs(reference, signed=bool(facts["signed"]))
     blocks = _blocks(dataset, json.loads(facts["blocks"]), len(coded.values))
     size = float(facts["size"])
+    # rebuilt from its numbers: scales, ends and prices are those that were solved, whatever made them
     question = Question(
         reference=dataset["cell_reference"].values,
         blocks=blocks,
@@ -137,6 +138,7 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
     options = GeneralOptions(distance=question.distance, size=question.size, signed=bool(facts["signed"]))
     constraints = tuple(StoredRows(block) for block in blocks[: int(np.asarray(facts["asked"]).item())])
     labelled = LabelledQuestion(question, coded, constraints, options, reference)
+    # made again instead of stored: the file cannot claim what does not hold
     verdict = diagnose_rows(labelled, str(facts["words"])) if int(facts["diagnosed"]) else None
     return general_projection(reference, labelled, found, verdict)
 

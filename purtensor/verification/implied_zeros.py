@@ -109,7 +109,7 @@ def _proposal(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArra
             np.concatenate([_SHARPLY * targets, -np.ones(extra)]),
             A_ub=sp.hstack([-transposed, capped]),
             b_ub=np.zeros(profiles),
-            # without bounds t could be scaled up without end
+            # where rounding makes b.t negative, t would grow without end
             bounds=[(-100, 100)] * count + [(0, 1)] * extra,
             method="highs",
         )
