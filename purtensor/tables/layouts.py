@@ -97,6 +97,7 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
         return table if keep_zeros or np.all(table.values) else table.isel({PROFILE: np.flatnonzero(table.values)})
     values = _numbers(table, domain)
     stored = len(values) if keep_zeros else int(np.count_nonzero(values))
+    # values, positions and codes, of 8 bytes each while they are made
     require_memory(8 * stored * (2 + len(domain.sizes)), f"a sparse table of {stored} profiles over {shown(table)}")
     positions = np.arange(stored) if keep_zeros else np.flatnonzero(values)
     codes = np.unravel_index(positions, domain.sizes)

@@ -85,6 +85,7 @@ def _shared(system: System, analysis: Analysis, k: int) -> Iterator[Proof]:
     groups: dict[int, tuple[IntArray, list[IntArray], list[IntArray]]] = {}
     for row in rows.tolist():
         earlier = int(implied_by[row])
+        # once for each pair of constraints
         if earlier not in groups:
             groups[earlier] = _shared_groups(system, analysis, k, earlier)
         group, own, other = groups[earlier]

@@ -151,6 +151,7 @@ def _free_names(prefix: str, wanted: list[str], taken: list[str] | None = None) 
     """Return names as NetCDF allows them, all different."""
     names: list[str] = []
     for text in wanted:
+        # normalised here, as the NetCDF library does it anyway, and might make two names one
         name = re.sub(r"[^\w .()+:-]", "_", unicodedata.normalize("NFC", f"{prefix}{text}")).strip()
         name = name if re.match(r"\w", name) else f"_{name}"
         while name in names or name in (taken or ()):

@@ -73,6 +73,7 @@ class StoredTable:
             The store is damaged.
         """
         codes, values = read_profiles(self.path, 0, self.profiles)
+        # only all profiles together show a repetition: chunks are checked one by one
         again = first_repeated(codes, self.domain.sizes)
         if again is not None:
             profile = described(self.domain, [code[again] for code in codes])
