@@ -149,7 +149,7 @@ def newton_pass(
         spread(part.index, part.offsets, direction, change)
         largest = largest_absolute(change)
         way = {"slope": inner_product(rhs, direction), "curvature": curvature(masses, change, move.step)}
-        # inside rows only count: the outer ones are overwritten by what the driver computed
+        # only the inside rows of the direction count: the outer ones are overwritten by what the driver computed
         potentials = potentials + move.step * direction
         potentials[part.outer_rows()] = outer
         _write_state(store, number, new_token, {"potentials": potentials})
@@ -202,7 +202,7 @@ def certificate_pass(
     part, potentials = open_part(store, number, token, outer)
     masses = part.masses(potentials)
     mass = float(masses.sum())
-    # of the rounding of the masses, before they are scaled
+    # the rounding of the masses grows with their potentials (notes/certificate.md)
     weight = weigh(masses, part.index, part.offsets, np.abs(potentials))
     raised = None if floor is None else scale * floor.raised(part, masses)
     masses *= scale

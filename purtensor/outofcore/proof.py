@@ -51,7 +51,7 @@ def start_at(store: SlabStore, token: str, outer: FloatArray, scale: float, chan
 def stored_basis(at: At) -> StoredBasis | None:
     """Return a basis of heavy profiles, the forests of the parts being written; None where none is found."""
     store = at.store
-    # each part proposes far more than are needed in all: its heaviest may be dependent on those of others
+    # each part proposes more than are needed in all: its heaviest may depend on those of others
     most = 4 * len(store.outer_targets) + 64
     while True:
         grown = map_each(grow, store.parts, at, most)

@@ -111,7 +111,7 @@ def relax(
         certificate=True,
     )
     diagnosis = None
-    # only the hard constraints can be infeasible; soft ones always have some miss that pays
+    # only hard constraints can be infeasible: a soft one may be missed by as much as it takes
     if run.answer.termination in (Termination.STALLED, Termination.INFEASIBLE, Termination.NOT_FINITE):
         try:
             diagnosis = diagnosis_of_hard(reference, flat, chosen, penalty)

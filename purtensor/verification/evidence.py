@@ -159,7 +159,7 @@ def gather(claims: Claims) -> Evidence:
         reference = encode(claims.reference)
     else:
         given = np.asarray(claims.reference.values, dtype=np.float64)
-        # logarithms may underflow as masses: the reference becomes ones, and they join the exponents
+        # as masses they may underflow: the reference becomes ones, and the logarithms join the exponents
         reference = encode(claims.reference.copy(data=np.where(np.isneginf(given), 0.0, 1.0)))
         logarithms = given.reshape(-1)[reference.positions]
     masses, stray = _masses_on(reference, encode(claims.table, allow_empty=True))

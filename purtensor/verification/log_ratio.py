@@ -39,7 +39,7 @@ def log_ratio_from(change: FloatArray, off: FloatArray, norm: float) -> float:
     if not _reaches(high, size, norm):
         return _NOTHING
     low = 0.0
-    # `high` always holds, so that bisection may stop anywhere: 100 halvings reach the last bit
+    # `high` is a bound throughout, so that bisection may stop anywhere: 100 halvings reach the last bit
     for _ in range(100):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if _reaches(middle, size, norm) else (middle, high)

@@ -122,7 +122,7 @@ class OnBasis:
         for _ in range(_MOST_ROUTED):
             moved = np.maximum(change + self.basis.change(missed.astype(np.float64)), -masses)
             missed_then, rest_then = self._missed(masses, moved)
-            # rounding is reached: a further round would only stir it
+            # rounding is reached: a further round gains nothing
             if not rest_then.sum() < 0.5 * rest.sum():
                 break
             change, missed, rest = moved, missed_then, rest_then
