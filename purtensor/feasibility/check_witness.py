@@ -39,6 +39,7 @@ def attributes_of(table: Table) -> tuple[str, ...]:
 def onto(attributes: Sequence[str], scope: Sequence[str]) -> Any:
     """Return the function that takes a profile over `attributes` to its labels over `scope`."""
     places = [attributes.index(name) for name in scope]
+    # itemgetter of a single place returns no tuple
     if len(places) == 1:
         return lambda profile: (profile[places[0]],)
     return itemgetter(*places)

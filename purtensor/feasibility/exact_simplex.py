@@ -79,6 +79,7 @@ class _Tableau:
             # a unit column's reduced cost is 1 minus its row's price: this is minus the price
             weights: IntArray = self.entries[-1, self.columns : -1] - self.denominator
             return weights
+        # from the end, since a deletion renumbers the rows after it
         for row in np.flatnonzero(self.basis >= self.columns)[::-1]:
             column = next((j for j in range(self.columns) if self.entries[row, j]), None)
             if column is None:

@@ -132,6 +132,7 @@ def minimum_cut(system: System, targets: ExactTargets, triangle: Triangle) -> Cu
     arcs = np.flatnonzero(carries)
     from_x, to_s = _reach(system, targets, triangle, masks, arcs, tails[arcs], heads[arcs])
     weights = np.zeros(system.rows, dtype=np.int64)
+    # the mass of x on the source's side has to go to the s reached there, or through the arcs that are cut
     weights[system.block(triangle.utility)][from_x] = -1
     weights[system.block(triangle.parity)][to_s] = 1
     weights[system.block(triangle.realism)][arcs[from_x[tails[arcs]] & ~to_s[heads[arcs]]]] = 1

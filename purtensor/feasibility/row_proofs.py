@@ -29,6 +29,7 @@ def refuted(
     size = np.abs(weights).max(initial=0.0)
     if not size > 0.0:
         return None
+    # smaller ones are the tolerance of the program that proposed the weights
     used = np.flatnonzero(np.abs(weights) > 1e-9 * size)
     columns = c[used].tocsc()
     unbounded = np.flatnonzero(np.isinf(high))

@@ -95,6 +95,7 @@ def _floats(system: System) -> ExactTargets:
     whole = np.ldexp(mantissas, 53).astype(np.int64).astype(object)
     lowest = int(exponents.min(initial=0))
     numerators = whole << (exponents - lowest).astype(object)
+    # a single constraint cannot be contradicted, so its floats are exact as they are
     return ExactTargets(numerators, int(numerators[system.block(0)].sum()), len(system.scopes) == 1)
 
 

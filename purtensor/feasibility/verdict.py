@@ -125,6 +125,7 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
             # later proofs hold on the face only: enough of the earlier weights makes them hold everywhere
             weights = extended(problem.system, found.weights, weights)
             kept = kept[~found.zeros]
+            # the rows stay, so the weights of all steps are of the same rows and can be added up
             current = restricted(current, ~found.zeros)
             continue
         solution = np.zeros(problem.system.profiles)
@@ -193,6 +194,7 @@ def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
 def _search(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
     """Return the evidence from Newton's steps; None if they end, or stagnate without an exact solution nearby."""
     try:
+        # asked here, so that equations beyond the memory leave the verdict to the other ways
         hessian_of(problem)
     except TooLargeError:
         return None
@@ -291,6 +293,7 @@ def _broken_relation(problem: Problem, targets: ExactTargets) -> Proof | None:
         weights[row.row] = row.multiplier
         weights[row.rows] -= row.weights
         value = targets.dot(weights)
+        # C^T t is 0 for such a relation, so any b.t but 0 is a contradiction
         if value:
             proof = prove(problem.system, targets, weights if value < 0 else -weights)
             if proof.infeasible:

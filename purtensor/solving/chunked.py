@@ -54,6 +54,7 @@ def measured(problem: Problem, masses: FloatArray, sums: FloatArray) -> tuple[fl
         sum_rows(masses, problem.index[k], sums[block])
         misses[k] = miss(sums[block], problem.targets[block])
 
+    # by constraint, not by profile: each row is summed by one thread, in one order
     for_each_chunk(work, chunks_of(len(problem.index), 1))
     largest, l1 = misses.max(axis=0)  # NaN passes on
     return float(largest), float(l1)

@@ -60,6 +60,7 @@ def _apart(problem: Problem, potentials: FloatArray, one: FloatArray, other: Flo
 def _bound_at(space: ArraySpace, point: Iterate) -> float:
     problem, p = space.problem, point.masses
     basis = space.heaviest(point)
+    # where p is 0 and q is not, log(q / p) has no bound
     if basis is None or not (p > 0.0).all():
         return _NOTHING
     made = changes(space, point, 0.0)

@@ -79,6 +79,7 @@ def pull_at_nothing(block: RowBlock, costs: BlockCosts) -> FloatArray:
         return np.zeros(block.count)
     miss = np.where(block.lower > 0.0, block.lower, np.minimum(block.upper, 0.0))
     if soft.penalty == "kl":
+        # the slope of x log(x / b) at 0
         return np.where(miss > 0.0, np.inf, 0.0)
     if soft.penalty == "l1":
         return np.asarray(np.sign(miss) * costs.absolute)

@@ -60,6 +60,7 @@ class Priced:
         start = slack = None
         if near is not None:
             further = strength - near.strength
+            # along the tangent of the path, which is right to first order while the same rows are missed
             start = near.run.point.potentials + further * near.potentials
             slack = near.run.point.x + further * near.slacks
         run = solve(problem, watch, start=start, slack=slack)

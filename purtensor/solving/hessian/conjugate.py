@@ -59,6 +59,7 @@ class Iterated:
         scaled = inverse * left
         direction = scaled.copy()
         power = inner_product(left, scaled)
+        # power is the square of the scaled residual's norm
         goal = power * self.relative**2
         for _ in range(_MOST_ITERATIONS):
             if not power > goal:

@@ -77,6 +77,7 @@ def newton_step(space: NewtonSpace[P, D], warm_up: int, point: P, budget: Budget
     if memory.warmed < warm_up:
         before = space.dual(point)
         moved, made = space.warm_up(point, None, warm_up - memory.warmed)
+        # the warm-up is no iteration of its own: its gain is told with that of the first step
         gain = memory.warm_gain + (space.dual(moved) - before)
         moved.memory = replace(memory, warmed=memory.warmed + made, warm_gain=gain)
         # no iteration, so that on disk the loop keeps the state between two sweeps of the warm-up
@@ -87,6 +88,7 @@ def newton_step(space: NewtonSpace[P, D], warm_up: int, point: P, budget: Budget
     if memory.sweeps:
         return _sweep(space, point, memory, budget)
     found = best_step(space, point, residual.l1)
+    # something is left to gain, but rounding hides the direction: sweeps need no equations
     if found is None and not _is_met_to_rounding(space, residual.l1):
         return _sweep(space, point, replace(memory, sweeps=SWEEPS), budget)
     if found is None:
@@ -119,6 +121,7 @@ def best_step(space: NewtonSpace[P, D], point: P, residual_l1: float) -> tuple[P
         found = search(space, point, space.direction(point, floor))
         if found is not None and (best is None or found[1] > best[1]):
             best = found
+        # every further floor costs a factorisation: not where the gain is fair, or nothing is left to gain
         if (best is not None and best[1] >= worth) or _is_met_to_rounding(space, residual_l1):
             break
     return best

@@ -96,6 +96,7 @@ def bregman_entropy(other: FloatArray, x: FloatArray) -> FloatArray:
     """Return other log(other / x) - other + x, by a series where the two are close; x = 0 allows other = 0 only."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         w = np.where(x > 0.0, (other - x) / np.where(x > 0.0, x, 1.0), 0.0)
+        # phi(w) of notes/certificate.md, equation 2, whose closed form cancels for small w
         series = w * w * (0.5 - w * (1 / 6 - w * (1 / 12 - w * (1 / 20 - w / 30))))
         exact = np.where(w > -1.0, (1.0 + w) * np.log1p(w), 0.0) - w
         found = x * np.where(np.abs(w) < 1e-3, series, exact)

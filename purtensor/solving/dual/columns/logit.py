@@ -35,6 +35,7 @@ class LogitColumns(ColumnKind):
     def inverse(self, z: FloatArray) -> FloatArray:
         """Return the response to z."""
         odds = (self.upper - self.centre) / (self.centre - self.lower)
+        # e^700 is within float64, and beyond it the response is at its bound to the last digit
         return np.asarray(self.lower + self.width / (1.0 + odds * np.exp(np.clip(-self.rate * z, -700.0, 700.0))))
 
     def give(self, x: FloatArray) -> FloatArray:

@@ -98,6 +98,7 @@ class SelfTuning:
         """Choose a relaxation, or give it up; return the point to continue from, without the state of other sweeps."""
         rate = _decay_at(problem, iterate, self.order)
         chosen = young(rate) if 0.0 < rate < _FAST else 1.0
+        # far from the answer the rate may be wrong by a factor of a hundred, so it is looked at again
         self._look_at = 2 * max(self.done, PLAIN_SWEEPS)
         # the error shrinks by omega - 1 a sweep: near 2 it is the distance to 2 that counts
         if chosen == self.relaxation or abs(math.log((2.0 - chosen) / (2.0 - self.relaxation))) < _CLOSE:
@@ -110,6 +111,7 @@ class SelfTuning:
         self.relaxation = chosen
         self._inner = None
         self._gains.clear()
+        # potentials alone carry over: the kernels' state is of sweeps with another factor
         return iterate_at(problem, iterate.potentials)
 
     def _are_slow(self, plain: float) -> bool:

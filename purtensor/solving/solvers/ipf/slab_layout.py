@@ -100,6 +100,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     outside, (a, b), plan = found
     local_a, rows = local_codes(problem.system, slabs, a)
     local_b, columns = local_codes(problem.system, slabs, b)
+    # eight slabs side by side; the last block is filled up with empty ones
     blocks = -(-slabs.count // WIDTH)
     cells = rows * columns
     if cells > LARGEST_SLAB or len(problem.reference) < _LOWEST_FILL * blocks * WIDTH * cells:

@@ -129,6 +129,7 @@ class IPF:
 
     def sweep(self, problem: Problem, iterate: Iterate, count: int = 1) -> Iterate:
         """Return the iterate after a few sweeps, for solvers that are made of sweeps and steps of their own."""
+        # a step may make fewer sweeps than asked: the first one with zero targets, or those of numpy
         while count > 0:
             step = self.step(problem, iterate, Budget(count, 0.0, 0.0), prepare=False)
             iterate, count = step.iterate, count - step.iterations
@@ -185,6 +186,7 @@ class IPF:
         """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass per step."""
         if isinstance(iterate.memory, _SWEEPERS):
             return iterate.memory
+        # sweeps go on in the form in which they began
         if isinstance(iterate.memory, _Sweeping):
             return None
         checked = order_of(self.order, len(problem.index))
@@ -248,6 +250,7 @@ class IPF:
         order = order_of(self.order, len(problem.index))
         rows = problem.system.rows
         sums = np.empty(rows)
+        # the kernel takes these up: a sweep ends with the sums that the next one begins with
         sum_rows(iterate.masses, problem.index[order[0]], sums[problem.system.block(order[0])])
         return _Sweeping(
             iterate.masses.copy(),

@@ -146,6 +146,7 @@ class TwoWaySweeps:
         count = layout.columns.stop - layout.columns.start
         if base[:, :count].max(axis=0).min() < _LOWEST_COLUMN:
             return None
+        # 0 in the columns that pad the table, which then add nothing to any row
         v = np.zeros(layout.shape[1])
         v[:count] = 1.0
         return cls(problem, layout, t, base, u, v, float(problem.reference.sum()))
@@ -221,6 +222,7 @@ class TwoWaySweeps:
     def gain(self) -> float:
         """Return what the dual gained by the last sweep."""
         layout, targets, count = self.layout, self.problem.targets, len(self._v())
+        # a step gains the divergence of its targets from the sums that it found (notes/ipf.md, equation 2)
         of_rows = divergence_gain(targets[layout.rows], self.u, self.u_before)
         return of_rows + divergence_gain(targets[layout.columns], self._v(), self.v_before[:count])
 
