@@ -183,9 +183,9 @@ def _limits(units: Units, bounds: Any, weight_bounds: Any) -> FloatArray:
     ratio = _pair(bounds, "bounds", len(d))
     weight = _pair(weight_bounds, "weight_bounds", len(d))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # records with a design weight of 0 keep weight 0, and must not tighten the limits of their unit
         per_record = np.stack([*ratio, *(np.where(d > 0, end / d, np.nan) for end in weight)])
     found = np.tile(np.array([[0.0], [np.inf], [0.0], [np.inf]]), (1, count))
+    # records with a design weight of 0 keep weight 0, and must not tighten the limits of their unit
     used = d > 0
     # a unit's ratio lies within the limits of all its records: the largest lower end, the smallest upper one
     for k, take in enumerate((np.maximum, np.minimum, np.maximum, np.minimum)):

@@ -117,7 +117,7 @@ def workers() -> Workers:
     if client is not None:
         known = client.scheduler_info(n_workers=-1)["workers"].values()
         limits = [int(one["memory_limit"]) // max(1, int(one["nthreads"])) for one in known if one["memory_limit"]]
-        # threads of a worker share its memory
+        # a worker's limit is for all of its threads: what it holds at once counts for each of them
         threads = max((int(one["nthreads"]) for one in known), default=1)
         return Workers(threads, threads * min(limits) if limits else None)
     dask = _dask()
