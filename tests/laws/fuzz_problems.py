@@ -14,6 +14,7 @@ import numpy as np
 import purtensor as pt
 from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.problem import build_problem
+from purtensor.verification.evidence import gather
 from tests import oracles
 from tests.laws.test_ill_conditioned import bridge, doubling_chain
 from tests.strategies import random_domain, random_scopes, table_from
@@ -261,11 +262,26 @@ def met_by_independent_rows(reference, constraints):
             at = place.get(row + int(system.offsets[k]))
             if at is not None:
                 matrix[at][profile] = 1
-    masses = oracles.solved_by_any_pivots(matrix, [Fraction(target) for target in problem.targets[rows].tolist()])
-    if min(masses) <= 0:
-        return None
     labels = list(oracles.masses_of(reference))
-    return oracles.normalised({labels[i]: mass for i, mass in zip(labelled.profiles.tolist(), masses, strict=True)})
+    return only_table([labels[i] for i in labelled.profiles.tolist()], matrix, problem.targets[rows].tolist())
+
+
+def met_by_first_rows(result):
+    """The same of the rows that `verify` keeps: those that do not follow from earlier ones, in its own order."""
+    matrix, targets = [], []
+    for block in gather(result).blocks:
+        for row in np.unique(block.row).tolist():
+            matrix.append((block.row == row).astype(int).tolist())
+            targets.append(block.targets[row])
+    kept = oracles.independent_rows(matrix)
+    labels = list(oracles.masses_of(result.reference))
+    return only_table(labels, [matrix[i] for i in kept], [targets[i] for i in kept])
+
+
+def only_table(labels, matrix, targets):
+    """The table of total 1 that a regular system has; None where it has a negative mass."""
+    masses = oracles.solved_by_any_pivots(matrix, [Fraction(target) for target in targets])
+    return oracles.normalised(dict(zip(labels, masses, strict=True))) if min(masses) > 0 else None
 
 
 FAMILIES: dict[str, Callable[[int], Posed]] = {

@@ -10,8 +10,8 @@ from hypothesis import settings
 
 import purtensor as pt
 from tests import oracles
-from tests.laws.fuzz_bounds import TOLERANCES, Counts, attack, attack_on_disk
-from tests.laws.fuzz_problems import FAMILIES, posed
+from tests.laws.fuzz_bounds import TOLERANCES, Counts, attack, attack_on_disk, hold
+from tests.laws.fuzz_problems import FAMILIES, contradicting, met_by_first_rows, posed
 from tests.solving.drawn import SOLVERS
 
 THOROUGH = settings.get_current_profile_name() == "thorough"
@@ -68,6 +68,22 @@ def test_bounds__on_disk_where_a_part_has_no_row_to_sweep_in_logarithms(monkeypa
     counts = Counts()
     attack_on_disk(108, counts, "nearly dependent")
     assert counts.tried
+    assert not counts.false, str(counts)
+
+
+@pytest.mark.parametrize("seed", [10000083, 310000052, 310000218])
+def test_verify__of_targets_that_contradict_each_other_is_about_the_first_independent_rows(seed):
+    """The result keeps other rows: 2e-16 are between both answers, more than `verify` proves of its own."""
+    problem, counts = contradicting(seed), Counts()
+    result = pt.project(problem.reference, problem.constraints, tolerance=1e-13)
+    masses = oracles.masses_of(result.table)
+    table, own = oracles.normalised(masses), met_by_first_rows(result)
+    checked = pt.verify(result, exact=True)
+    assert oracles.total_variation(own, table) <= checked.tv_bound
+    assert oracles.kl(own, table) <= checked.bound
+    assert own != problem.answer
+    hold(counts, seed, problem, result, masses, exactly=True)
+    assert counts.tried["verify, exact: tv_bound"] == 1
     assert not counts.false, str(counts)
 
 
