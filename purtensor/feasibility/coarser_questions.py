@@ -57,6 +57,7 @@ def with_constraints(question: Question, kept: Sequence[int]) -> Question:
 def coarsen(question: Question, attributes: Sequence[str]) -> Question | None:
     """Return the question about some attributes only; None where no constraint is about any of them."""
     system, numerators = question.system, question.targets.numerators
+    # a constraint without any of them is left with its total, which the others have, too
     kept = [k for k, scope in enumerate(system.scopes) if set(scope) & set(attributes)]
     if not kept:
         return None

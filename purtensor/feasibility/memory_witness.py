@@ -126,6 +126,7 @@ class MemoryWitness:
         allowed = check_witness.ROUNDING * point.denominator * (diagnosis.exact != "rational")
         attributes = check_witness.attributes_of(diagnosis.reference)
         return (
+            # a solution has mass on all that is not an implied zero, and nowhere else
             masses.keys() == support
             and min(masses.values()) > 0
             and all(

@@ -23,6 +23,7 @@ def explain_conflict(question: Question, ray: tuple[Fraction, ...], misses: Floa
     hard = np.flatnonzero(question.hard)
     used = [row for row, y in enumerate(ray) if y != 0]
     missing = np.flatnonzero(np.abs(misses) > _MISSED * question.total).tolist()
+    # the row is short where it is weighted upward, or missed from below
     sides = {row: 1 if ray[row] > 0 else -1 for row in used} | {row: 1 if misses[row] < 0 else -1 for row in missing}
     short: list[str] = []
     over: list[str] = []

@@ -210,6 +210,7 @@ def residuals(question: Question, prepared: Prepared, masses: FloatArray, sums: 
     rows, of_centred = prepared.centred_misses(x)
     misses[rows] = of_centred
     misses = np.where(question.hard, misses, 0.0)
+    # of a whole constraint: many misses within the tolerance may add up
     blocks = np.add.reduceat(misses, question.offsets[:-1])
     return float(misses.max()), float(blocks.max())
 

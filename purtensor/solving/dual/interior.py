@@ -101,7 +101,7 @@ def _start(problem: DualProblem, walls: _Walls) -> _State:
     low, high = walls.has_lower | walls.open_lower, walls.has_upper | walls.open_upper
     room = np.where(low & high, walls.upper - walls.lower, mass)
     guarded = walls.has_lower | walls.has_upper | walls.open_upper
-    # a tenth of the room off both walls, where multipliers and distances are of like size
+    # a tenth of the room off both walls: steps that begin next to one are cut short by it
     x = np.where(guarded & low, np.maximum(x, walls.lower + 0.1 * room), x)
     x = np.where(guarded & high, np.minimum(x, walls.upper - 0.1 * room), x)
     x = np.where(walls.fixed, columns.lower, x)

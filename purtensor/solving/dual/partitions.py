@@ -177,6 +177,7 @@ class PartitionEquations(Equations):
     def solver(self) -> Solve:
         """Eliminate, with a ridge that bears rows which the active cells leave dependent, and return what solves."""
         ridge = self.diagonal + _RIDGE * self.matrix.times(self.weights)
+        # the form works on profiles in slab order, the problem on cells as they came
         weights = np.ascontiguousarray(self.weights[self.matrix.order])
         # a right-hand side of 0: only the factors are wanted
         first = np.zeros(len(ridge))

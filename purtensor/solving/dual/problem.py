@@ -134,7 +134,7 @@ class DualProblem:
         linear = self.columns.linear
         if linear is None:
             return slacks
-        # slacks of absolute penalties, not of intervals, whose ends are finite and whose cost is 0
+        # slacks of absolute penalties, not of intervals, whose cost is 0
         misses = np.flatnonzero(np.isinf(linear.upper) & (linear.lower == 0.0) & (linear.cost > 0.0))
         half = len(misses) // 2  # what a row lacks, then what it has too much
         short, over = misses[:half], misses[half:]

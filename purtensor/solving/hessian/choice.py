@@ -29,7 +29,7 @@ _SEARCH_ITERATIONS = 60
 """What conjugate gradients typically take for a Newton step."""
 
 
-# coefficients are nanoseconds an operation on one machine; only their ratios matter (notes/newton.md, equation 7)
+# estimates for one machine, never measured at run time, so that choices are reproducible (notes/newton.md, equation 7)
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Estimated seconds of one solve in each form, and of the exact algebra before it; inf where a form is out."""

@@ -44,6 +44,7 @@ class Dense:
     def _matrix(self, masses: FloatArray) -> FloatArray:
         system, rank = self.system, len(self.independent)
         chunks = chunks_of(system.profiles, max(1, _PAIRS // len(system.index) ** 2))
+        # a fixed number, not that of the threads, so that sums have the same bits on every machine
         lanes = min(len(chunks), _LANES, max(1, _ENTRIES // max(1, rank**2)))
         parts = np.zeros((lanes, rank, rank))
 

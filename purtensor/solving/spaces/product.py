@@ -121,7 +121,7 @@ class ProductSpace:
         """Write the masses in the place of the base: no sweep can follow."""
         if self.sweeps.done == 0:
             self.sweeps.state.u[0] = self._scale
-        # destroys the base: the table is as large as memory allows, and a copy would double it
+        # destroys the base: a table may be as large as memory allows, and a copy would double it
         self.found = found = self._written()
         # sweeps keep the total to rounding; where they have not, scaling is left to the general form
         if away_from_total(float(found.table.sum()), self.total):

@@ -92,6 +92,8 @@ class MergedSweeps:
 
     def potentials(self) -> FloatArray:
         """Return the potentials after the sweeps made so far."""
+        # exact at any time: factors collect what the masses were multiplied by since the last fold (notes/ipf.md,
+        # equation 4)
         return self.t + log_factors(self.u)
 
     def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
