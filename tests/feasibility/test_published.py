@@ -131,7 +131,7 @@ def test_violation__of_what_can_be_met_is_nothing() -> None:
 
 @pytest.mark.parametrize("soft", [3, -1, [], [0, 7]])
 def test_smallest_violation__positions_must_exist(soft: int | list[int]) -> None:
-    with pytest.raises(pt.InvalidOptionError, match="positions from 0 to 2"):
+    with pytest.raises(pt.InvalidOptionError, match=r"positions? from 0 to 2"):
         diagnosed("proxy").smallest_violation(soft)
 
 
