@@ -89,7 +89,7 @@ def test_map_each__a_call_that_kills_its_workers(small, monkeypatch):
 def test_map_each__a_scheduler_that_forgets(small, monkeypatch):
     gone = distributed.client.FutureCancelledError("abs(1)-2", "scheduler-connection-lost", "Please check.")
     monkeypatch.setattr(engine, "compute_by", killed(gone))
-    with pytest.raises(pt.errors.StoreError, match=r"scheduler is gone.*connection-lost.*then resume$"):
+    with pytest.raises(pt.errors.StoreError, match=r"scheduler of the workers is gone.*connection-lost.*then resume$"):
         engine.map_each(abs, range(3))
 
 

@@ -277,7 +277,7 @@ def test_project__scheduler_and_workers_of_their_own_are_killed(tmp_path):
             if stage.iteration == result.iterations + 1:
                 machines.scheduler.kill()
 
-        with pytest.raises(pt.errors.StoreError, match=r"scheduler is gone.*then resume"):
+        with pytest.raises(pt.errors.StoreError, match=r"scheduler of the workers is gone.*then resume"):
             pt.resume(result.path, callback=end_scheduler)
     with dask.config.set(scheduler="synchronous"):
         after = pt.resume(result.path, max_iterations=result.iterations + 2, on_failure="return")
