@@ -83,6 +83,7 @@ except KeyboardInterrupt:
     ],
     ids=["linear program", "integer program"],
 )
+@pytest.mark.slow
 def test_apart__programs_that_hear_nothing_do_not_keep_anybody(patch, call):
     child = started(DEAF.format(patch=patch, call=call))
     assert child.stdout.readline() == "begun\n", child.communicate()[1]

@@ -195,6 +195,7 @@ def test_compare__a_study_by_workers(tmp_path: Path, monkeypatch: pytest.MonkeyP
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
+@pytest.mark.slow
 def test_compare_fair__of_records_writes_numbers_and_a_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,8 @@ from purtensor.solving import run_state
 from tests.outofcore.test_kills import assert_same_bits
 from tests.outofcore.test_project import SETS, by_profile, pools  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("zarr")
 
 ON_FACE = pt.results.Termination.CONVERGED_ON_FACE

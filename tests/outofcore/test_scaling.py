@@ -15,6 +15,8 @@ from tests.outofcore.test_boundary import TWO_PROOFS, assert_as_in_memory, force
 from tests.outofcore.test_kills import assert_same_bits
 from tests.outofcore.test_project import SETS, by_profile
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("zarr")
 
 SOLVERS = {"Newton": pt.Newton(), "IPF": pt.IPF(), "LBFGS": pt.LBFGS()}

@@ -28,6 +28,7 @@ def slowest():
     return problem_of_counts(SLOWEST, 0.01, name="slowest", found="found by 400 moves")
 
 
+@pytest.mark.slow
 def test_hardest__climbs_and_repeats_itself():
     rates = [rate_of(hardest(seed=2, moves=moves)) for moves in (0, 20, 60)]
     assert rates == sorted(rates)

@@ -62,6 +62,7 @@ def test_project__logarithms_of_masses_give_what_the_masses_give(name, solver):
 
 @given(size=st.sampled_from([1.0, 400.0, 20_000.0]), seed=st.integers(0, 100))
 @settings(max_examples=8)
+@pytest.mark.slow
 def test_project__potentials_in_the_reference_change_nothing(size, seed):
     reference, constraints = labelled_problem("cube")
     rng = np.random.default_rng(seed)

@@ -42,6 +42,7 @@ EXECUTORS = {
 
 
 @pytest.mark.parametrize("kind", EXECUTORS)
+@pytest.mark.slow
 def test_project_many__same_whatever_runs_it(kind):
     executor = EXECUTORS[kind]()
     ensemble = pt.project_many([drawn] * 6, to_own_margins, executor=executor, seed=3)

@@ -370,6 +370,7 @@ def test_relaxation__tells_its_facts():
     assert Fraction(result.strength) == 1
 
 
+@pytest.mark.slow
 def test_relax__hard_constraints_that_cannot_be_met():
     # parity and utility of b_inf conflict already
     problem = pt.problems.load("b_inf")

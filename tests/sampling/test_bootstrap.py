@@ -57,6 +57,7 @@ EXECUTORS = {
 
 
 @pytest.mark.parametrize("kind", EXECUTORS)
+@pytest.mark.slow
 def test_bootstrap__same_whatever_runs_it(kind: str) -> None:
     executor = EXECUTORS[kind]()
     alone, run = (pt.bootstrap(people(), share_hired, times=5, seed=7, executor=one) for one in (None, executor))

@@ -85,6 +85,7 @@ def first_within(problem, solver, tolerance):
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize(("source", "name"), [("a", "IPF"), ("haberman", "IPF"), ("a", "GIS"), ("i4", "over-relaxed")])
+@pytest.mark.slow
 def test_run__on_the_bound_ends_soon_after_it_is_met(source, name, tolerance):
     problem = arrays_of(source)
     asked = Asked(problem)

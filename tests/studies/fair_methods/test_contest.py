@@ -24,6 +24,7 @@ def people(size: int = 900, responses: int = 2) -> xr.DataArray:
     return pt.tabulate({"hired": y, "sex": s, "x": x, "z": z})
 
 
+@pytest.mark.slow
 def test_compare_fair__every_method_but_the_untouched_ones_lessens_the_gap() -> None:
     methods = [name for name in METHODS if not name.startswith(("AIF360", "equipy")) and "fair decisions" not in name]
     found = compare_fair(people(), **ROLES, methods=methods, times=2)
