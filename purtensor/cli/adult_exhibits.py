@@ -35,7 +35,7 @@ PICTURES = {
     ),
     "forest": (
         "forests",
-        "Who is predicted to earn more than 50K by random forests trained on generated data?",
+        "More than 50K, by random forests trained on generated data",
         "The mean probability that the forests predict for the people of the test split.",
         "disparity ratio of random forests",
     ),
