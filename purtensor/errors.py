@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from purtensor._printing import near_name, printable
@@ -152,6 +152,11 @@ class SuspiciousColumnWarning(PurtensorWarning):
 _MOST_NAMES = 30
 
 
+def _first(labels: list[Hashable], spell: Callable[[Hashable], str]) -> str:
+    """Return the first labels as one text; "..." says that there are more."""
+    return ", ".join(map(spell, labels[:_MOST_NAMES])) + ", ..." * (len(labels) > _MOST_NAMES)
+
+
 def _spelt(label: Hashable) -> str:
     """Return a label as Python spells numbers and text, anything else in quotes."""
     plain = label.item() if hasattr(label, "item") else label  # of numpy's numbers
@@ -170,7 +175,7 @@ class UnknownAttributeError(_KeyedError):
     def among(cls, name: Hashable, attributes: Iterable[Hashable], where: str = "this table") -> UnknownAttributeError:
         """Return the error for `name`, which `where` with these `attributes` lacks."""
         known = list(attributes)
-        names = ", ".join(map(str, known[:_MOST_NAMES])) + ", ..." * (len(known) > _MOST_NAMES)
+        names = _first(known, str)
         hint = near_name(name, known)
         return cls(
             f"no attribute {name!r}; {where} has {names or 'none'}{f'; {hint}' if hint else ''}",
@@ -190,16 +195,13 @@ class UnknownCategoryError(_KeyedError):
     ) -> UnknownCategoryError:
         """Return the error for a `label` that has mass in one table, and that the other one, with these, lacks."""
         known = list(categories)
-        hint = near_name(label, known)
-        names = ", ".join(map(_spelt, known[:_MOST_NAMES])) + ", ..." * (len(known) > _MOST_NAMES)
-        return cls(
-            f"{of} has mass in {attribute}={_spelt(label)}, a category that {lacks} does not have (it has {names}); "
-            f"labels are compared with their types, and a category that must be empty is listed with target 0"
-            f"{f'; {hint}' if hint else ''}",
-            where=str(attribute),
-            expected=known,
-            got=label,
-            hint=hint,
+        return cls._of(
+            f"{of} has mass in {attribute}={_spelt(label)}, a category that {lacks} does not have "
+            f"(it has {_first(known, _spelt)}); labels are compared with their types, "
+            "and a category that must be empty is listed with target 0",
+            label,
+            attribute,
+            known,
         )
 
     @classmethod
@@ -208,16 +210,16 @@ class UnknownCategoryError(_KeyedError):
     ) -> UnknownCategoryError:
         """Return the error for a `label` that an attribute with these categories lacks, and what else is told of it."""
         known = list(categories)
+        besides = f", {told}" if told else ""
+        text = f"no category {label!r} in attribute {attribute!r}{besides}; it has {_first(known, repr)}"
+        return cls._of(text, label, attribute, known)
+
+    @classmethod
+    def _of(cls, text: str, label: Hashable, attribute: Hashable, known: list[Hashable]) -> UnknownCategoryError:
+        """Return the error with this text, followed by the nearest known label, and the same as data."""
         hint = near_name(label, known)
-        names = ", ".join(map(repr, known[:_MOST_NAMES])) + ", ..." * (len(known) > _MOST_NAMES)
-        return cls(
-            f"no category {label!r} in attribute {attribute!r}{f', {told}' if told else ''}; it has {names}"
-            f"{f'; {hint}' if hint else ''}",
-            where=str(attribute),
-            expected=known,
-            got=label,
-            hint=hint,
-        )
+        whole = f"{text}; {hint}" if hint else text
+        return cls(whole, where=str(attribute), expected=known, got=label, hint=hint)
 
 
 class InvalidTableError(PurtensorError, ValueError):
