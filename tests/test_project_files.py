@@ -280,7 +280,8 @@ OF_WORDS = {
     "validation.md",
     "README.md",
     "rake.py",
-    "more_arguments.py",
+    "arguments.py",
+    "weight_commands.py",
 }
 """Texts that tell a newcomer which of our words stands for theirs, quote titles and other packages, or have a
 command by the name that users look for."""
