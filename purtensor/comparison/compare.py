@@ -9,12 +9,11 @@ import pandas as pd
 
 from purtensor._options import check_choice, is_count, is_number
 from purtensor.comparison.contenders import Contender, Solvers, contenders
-from purtensor.comparison.contest import Found, Told, run_in_turns
 from purtensor.comparison.machine import surroundings
 from purtensor.comparison.questions import Problems, Question, questions
 from purtensor.comparison.result import Comparison
 from purtensor.comparison.rule import CLOCKS, Rule
-from purtensor.comparison.side_by_side import run_side_by_side
+from purtensor.comparison.running import Found, OnStep, run_in_turns, run_side_by_side
 from purtensor.errors import InvalidOptionError
 
 _PACKAGES = ("numpy", "scipy", "numba", "ipfn", "humanleague", "POT", "cvxpy", "clarabel")
@@ -104,39 +103,41 @@ def compare(
     names, found, cut = [question.name for question in asked], Found(), {}
     try:
         if executor is None:
-            _one_by_one(asked, invited, rule, repetitions, on_step or _silent, found)
+            _run_one_by_one(asked, invited, rule, repetitions, on_step or _ignore, found)
         else:
-            run_side_by_side(asked, invited, rule, repetitions, executor, on_step or _silent, found)
+            run_side_by_side(asked, invited, rule, repetitions, executor, on_step or _ignore, found)
     except KeyboardInterrupt:
         if not found.runs:
             raise
         at = f", at problem {names[-len(asked) - 1]}" if executor is None else ""
         cut = {"interrupted": f"by the user{at}; this is what was done until then"}
+    if executor is not None:
+        workers = f"{executor} workers" if isinstance(executor, int) else type(executor).__name__
+        cut = {"times": f"taken side by side, by {workers}: {_SIDE_BY_SIDE}", **cut}
     settings = {
         "tolerance": f"{tolerance:g} (largest miss, total mass 1), {100 * tolerance:g} (L1 of the worst constraint)",
         "budget": f"{budget:g} s and {max_iterations:,} iterations a run",
         "repetitions": f"{repetitions}, in turns",
         "clock": clock,
-        **({} if executor is None else {"times": f"taken side by side, by {_described(executor)}: {_SIDE_BY_SIDE}"}),
         **cut,
         **surroundings(_PACKAGES),
     }
-    return _in_order(found, names, [contender.name for contender in invited], tolerance, settings, executor is not None)
+    return _ordered(found, names, [contender.name for contender in invited], tolerance, settings, executor is not None)
 
 
-def _one_by_one(
-    asked: list[Question], invited: Sequence[Contender], rule: Rule, repetitions: int, told: Told, found: Found
+def _run_one_by_one(
+    asked: list[Question], invited: Sequence[Contender], rule: Rule, repetitions: int, on_step: OnStep, found: Found
 ) -> None:
     while asked:
         question = asked.pop(0)  # and let go of after its turn: large problems do not pile up
         try:
-            run_in_turns(question, invited, rule, repetitions, told, found)
+            run_in_turns(question, invited, rule, repetitions, on_step, found)
         finally:
             if any(problem == question.name for problem, _ in found.runs):
                 found.facts[question.name] = question.facts()
 
 
-def _in_order(
+def _ordered(
     found: Found, problems: list[str], solvers: list[str], tolerance: float, settings: dict[str, str], beside: bool
 ) -> Comparison:
     """Return the comparison by problem and solver in the order of the question, whichever ended first."""
@@ -148,10 +149,6 @@ def _in_order(
     times = times.sort_values("problem", key=lambda of: of.map(place), kind="stable", ignore_index=True)
     facts = {problem: found.facts[problem] for problem in problems if problem in some}
     return Comparison.of(runs, times, tolerance, facts, settings, side_by_side=beside)
-
-
-def _described(executor: Any) -> str:
-    return f"{executor} workers" if isinstance(executor, int) else type(executor).__name__
 
 
 def _rule(budget: float, tolerance: float, max_iterations: int, clock: str) -> Rule:
@@ -167,5 +164,5 @@ def _rule(budget: float, tolerance: float, max_iterations: int, clock: str) -> R
     return Rule(float(tolerance), int(max_iterations), float(budget), clock)
 
 
-def _silent(problem: str, solver: str) -> None:
+def _ignore(problem: str, solver: str) -> None:
     """Do nothing."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from purtensor._options import items_of
-from purtensor.comparison.isolated_peer import PeerEntry
-from purtensor.comparison.outcome import Outcome
-from purtensor.comparison.own_solver import OwnEntry, WholeCallEntry
+from purtensor.comparison.entries import Entry, StepEntry, WholeCallEntry
+from purtensor.comparison.peer_entry import PeerEntry
 from purtensor.comparison.peers import PEERS
 from purtensor.comparison.questions import Question
 from purtensor.comparison.rule import Rule
@@ -27,30 +26,6 @@ ACCELERATED = "ipf-anderson"
 """Short for ipf(acceleration='anderson')."""
 
 Solvers: TypeAlias = "str | Solver | Iterable[str | Solver] | Mapping[str, str | Solver]"
-
-
-class Entry(Protocol):
-    """A contender on one problem, ready to run.
-
-    Attributes
-    ----------
-    isolated
-        Whether it runs in a separate process, so that its memory can be measured.
-    """
-
-    isolated: ClassVar[bool]
-
-    def run(self) -> Outcome:
-        """Return a run, judged."""
-        ...
-
-    def time(self) -> float:
-        """Return the seconds of one more run."""
-        ...
-
-    def close(self) -> None:
-        """Give back what the entry holds."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,4 +109,4 @@ def _contender(name: str, solver: Any) -> Contender:
         if solver in PEERS:
             return Contender(name, partial(PeerEntry, peer=solver))
         solver = _own(solver)
-    return Contender(name, partial(OwnEntry, solver=solver))
+    return Contender(name, partial(StepEntry, solver=solver))

@@ -1,4 +1,4 @@
-"""The parent's side of a package that runs in a separate process."""
+"""A package that runs in a separate process: requests, replies, and the process, which may be slow or die."""
 
 from __future__ import annotations
 
@@ -9,11 +9,48 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Any
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from purtensor.comparison.peers.peer import Attempt
+from purtensor.comparison.plain import PlainProblem
+from purtensor.comparison.rule import Ending, Rule
 
 
-class ProcessEndedError(Exception):
-    """The process has ended; the message has its exit status."""
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Requests the preparation of a problem; the reply is None, or `Failed`."""
+
+    peer: str
+    problem: PlainProblem
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Solve:
+    """Requests a number of consecutive runs; the reply is `Solved`, with their mean time, or `Failed`."""
+
+    runs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What a run gave, in how many seconds, and the rise of the resident memory in bytes."""
+
+    attempt: Attempt
+    seconds: float
+    peak: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The ending of a run that gave nothing, and what there is to say about it."""
+
+    ending: Ending
+    note: str
+
+
+Reply: TypeAlias = Solved | Failed | None
 
 
 class Isolated:
@@ -32,24 +69,16 @@ class Isolated:
         )
         self._reader = ThreadPoolExecutor(1)
 
-    def ask(self, request: Any, seconds: float) -> Any:
-        """Return the reply.
-
-        Raises
-        ------
-        TimeoutError
-            There was none within so many seconds; the process has been ended.
-        ProcessEndedError
-            The process ended by itself.
-        """
+    def ask(self, request: Prepare | Solve, seconds: float) -> Reply:
+        """Return the reply; `Failed` if the process ended, or was ended because there was no reply for so long."""
         waiting = self._reader.submit(self._exchange, request)
         try:
             return waiting.result(seconds)
         except FutureTimeoutError:
             self.close()
-            raise TimeoutError(f"no reply within {seconds:.3g} s") from None
+            return Failed(Ending.TIME_LIMIT, "it does not hear of limits: its process was ended")
         except (EOFError, OSError, pickle.UnpicklingError):
-            raise ProcessEndedError(self._last_words()) from None
+            return Failed(Ending.KILLED, self._last_words())
 
     def close(self) -> None:
         """End the process."""
@@ -65,12 +94,13 @@ class Isolated:
                     continue
         self._errors.close()
 
-    def _exchange(self, request: Any) -> Any:
+    def _exchange(self, request: Prepare | Solve) -> Reply:
         assert self._process.stdin is not None  # both were requested
         assert self._process.stdout is not None
         pickle.dump(request, self._process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
         self._process.stdin.flush()
-        return pickle.load(self._process.stdout)
+        reply: Reply = pickle.load(self._process.stdout)
+        return reply
 
     def _last_words(self) -> str:
         code = self._process.wait()

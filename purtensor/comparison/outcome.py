@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -69,8 +70,38 @@ def calls_for(seconds: float) -> int:
     return max(1, math.ceil(AT_LEAST_SECONDS / max(seconds, 1e-7)))
 
 
-def judged_ending(rule: Rule, residual: float, l1: float, limit: Ending | None) -> Ending:
-    """Return how a run ended that handed back a table with these misses."""
+def judge(
+    question: Question, rule: Rule, masses: FloatArray, limit: Ending | None, *, lines: tuple[Line, ...], **told: Any
+) -> Outcome:
+    """Return the outcome of a run that handed back a table.
+
+    Parameters
+    ----------
+    masses
+        Shape (M,): the table on the support, total mass 1.
+    limit
+        How the run ended by its own account, if it gives one.
+    lines
+        The trace, one line at least.
+    told
+        Other attributes of the outcome.
+    """
+    residual, l1 = question.plain.misses(masses)
+    tv, log_ratio = distances_to(question, masses)
+    return Outcome(
+        _ending(rule, residual, l1, limit),
+        residual=residual,
+        residual_l1=l1,
+        kl=divergence_to(question.plain, masses),
+        dual_gap=lines[-1].dual_gap,
+        lines=lines,
+        tv=tv,
+        log_ratio=log_ratio,
+        **told,
+    )
+
+
+def _ending(rule: Rule, residual: float, l1: float, limit: Ending | None) -> Ending:
     if limit is Ending.INTERRUPTED:
         return limit
     if math.isnan(residual):
@@ -100,13 +131,13 @@ def divergence_to(problem: PlainProblem, masses: FloatArray) -> float:
     return float((q[here] * terms).sum() + p[~here].sum())
 
 
-def distances_to(question: Question, masses: FloatArray) -> dict[str, float]:
-    """Return how far masses are from the certified answer: `tv` and `log_ratio` of an `Outcome`; empty without one."""
+def distances_to(question: Question, masses: FloatArray) -> tuple[float, float]:
+    """Return `tv` and `log_ratio` of an `Outcome`: how far masses are from the certified answer; NaN without one."""
     q, answer = question.plain.solution, question.certified
     if q is None or answer is None or not np.isfinite(masses).all() or not masses.sum() > 0 or masses.min() < 0:
-        return {}
+        return math.nan, math.nan
     p, here = masses / masses.sum(), q > 0
     with np.errstate(divide="ignore"):
         log_ratio = np.abs(np.log(p[here] / q[here])).max()
     # by the triangle inequality, over the certified answer
-    return {"tv": float(0.5 * np.abs(p - q).sum() + answer.tv_bound), "log_ratio": float(log_ratio)}
+    return float(0.5 * np.abs(p - q).sum() + answer.tv_bound), float(log_ratio)

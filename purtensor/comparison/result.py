@@ -14,10 +14,9 @@ import xarray as xr
 
 from purtensor._options import check_choice
 from purtensor._printing import draw
-from purtensor.comparison.families import growth, paired
 from purtensor.comparison.outcome import Outcome
-from purtensor.comparison.profiles import performance_profile, time_to_accuracy
 from purtensor.comparison.shown import duration, mebibytes, require_package, scientific
+from purtensor.comparison.statistics import growth, paired, performance_profile, time_to_accuracy
 from purtensor.errors import InvalidOptionError
 
 if TYPE_CHECKING:

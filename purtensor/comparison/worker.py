@@ -8,14 +8,14 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO
 
-from purtensor.comparison.messages import Prepare, Raised, Ready, Refused, Solved
-from purtensor.comparison.peak_memory import peak_of
+from purtensor.comparison.isolation import Failed, Prepare, Reply, Solve, Solved
+from purtensor.comparison.machine import peak_of
 from purtensor.comparison.peers import PEERS
 from purtensor.comparison.peers.peer import Attempt
 from purtensor.comparison.plain import NotApplicableError
-from purtensor.comparison.rule import Rule
+from purtensor.comparison.rule import Ending, Rule
 from purtensor.tables.memory import available_memory
 
 try:
@@ -30,34 +30,33 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     rule: Rule | None = None
     while True:
         try:
-            request: Any = pickle.load(requests)
+            request: Prepare | Solve = pickle.load(requests)
         except EOFError:
             return
-        reply: Any
+        reply: Reply = None
         try:
             if isinstance(request, Prepare):
                 prepared, rule = PEERS[request.peer].prepare(request.problem, request.rule), request.rule
-                reply = Ready()
             else:
-                reply = _solved(prepared, rule, request.runs)
+                reply = _solve(prepared, rule, request.runs)
         except NotApplicableError as error:
-            reply = Refused(str(error))
+            reply = Failed(Ending.DOES_NOT_APPLY, str(error))
         except Exception as error:  # whatever a peer raises is the ending of its run
-            reply = Raised(f"{type(error).__name__}: {error}".splitlines()[0])
+            reply = Failed(Ending.FAILED, f"{type(error).__name__}: {error}".splitlines()[0])
         pickle.dump(reply, replies, protocol=pickle.HIGHEST_PROTOCOL)
         replies.flush()
 
 
-def _solved(prepared: Callable[[], Attempt] | None, rule: Rule | None, runs: int) -> Solved:
+def _solve(prepared: Callable[[], Attempt] | None, rule: Rule | None, runs: int) -> Solved:
     if prepared is None or rule is None:
         raise RuntimeError("nothing was prepared")
-    (attempt, seconds), peak = peak_of(lambda: _timed(prepared, rule))
+    (attempt, seconds), peak = peak_of(lambda: _time(prepared, rule))
     for _ in range(runs - 1):
-        seconds += _timed(prepared, rule)[1]
+        seconds += _time(prepared, rule)[1]
     return Solved(attempt, seconds / runs, peak if attempt.here else math.nan)
 
 
-def _timed(prepared: Callable[[], Attempt], rule: Rule) -> tuple[Attempt, float]:
+def _time(prepared: Callable[[], Attempt], rule: Rule) -> tuple[Attempt, float]:
     """Return what a run gave and its seconds, by the peer's own clock where it has one."""
     began = rule.now()
     attempt = prepared()
@@ -65,7 +64,7 @@ def _timed(prepared: Callable[[], Attempt], rule: Rule) -> tuple[Attempt, float]
     return attempt, seconds if attempt.seconds is None else attempt.seconds
 
 
-def _bound_memory() -> None:
+def _limit_memory() -> None:
     if resource is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         # a peer that wants more gets an error; without the limit the system might end other programs
@@ -76,5 +75,5 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     pipe = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # peers print; the pipe carries replies alone
-    _bound_memory()
+    _limit_memory()
     serve(sys.stdin.buffer, pipe)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.comparison import isolated_peer
+from purtensor.comparison import peer_entry
 from purtensor.comparison.peers.peer import Attempt
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
@@ -212,7 +212,7 @@ class Absent:
 
 
 def test_compare__a_peer_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated_peer, "PEERS", {"ipfn": Absent()})
+    monkeypatch.setattr(peer_entry, "PEERS", {"ipfn": Absent()})
     compared = pt.compare("haberman", ["ipfn", "ipf"], repetitions=1)
     assert endings(compared) == {("haberman", "ipfn"): "not installed", ("haberman", "ipf"): "converged"}
     assert compared.runs["note"].iloc[0] == "needs a package"

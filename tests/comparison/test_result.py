@@ -12,9 +12,9 @@ import pytest
 import purtensor as pt
 from purtensor.comparison.outcome import Outcome
 from purtensor.comparison.peers.peer import Line
-from purtensor.comparison.profiles import performance_profile
 from purtensor.comparison.result import Comparison
 from purtensor.comparison.rule import Ending
+from purtensor.comparison.statistics import performance_profile
 
 
 def comparison() -> Comparison:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.comparison.families import growth
+from purtensor.comparison.statistics import growth
 from purtensor.plots import plot_growth
 
 

@@ -13,7 +13,7 @@ from purtensor.comparison.peers.ott_jax import OttJax
 from purtensor.comparison.peers.peer import Peer
 from purtensor.comparison.peers.pot import Pot
 from purtensor.comparison.peers.r_loglin import Loglin
-from purtensor.comparison.peers.scipy_dual import ScipyLbfgs, TrustExact
+from purtensor.comparison.peers.scipy_dual import ScipyDual
 
 PEERS: Mapping[str, Peer] = MappingProxyType(
     {
@@ -24,8 +24,8 @@ PEERS: Mapping[str, Peer] = MappingProxyType(
         "pot-greenkhorn": Pot("greenkhorn"),
         "ott-jax": OttJax(),
         "mbi": Mbi(),
-        "scipy-lbfgs": ScipyLbfgs(),
-        "trust-exact": TrustExact(),
+        "scipy-lbfgs": ScipyDual("L-BFGS-B"),
+        "trust-exact": ScipyDual("trust-exact"),
         "clarabel": Clarabel(),
         "loglin": Loglin(),
     }

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import numpy as np
 
-from purtensor.comparison.peers.peer import Attempt, missing_modules
+from purtensor.comparison.peers.peer import Attempt, Peer
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Ending, Rule
 
@@ -15,12 +15,10 @@ _GAP = 1e-8
 """Clarabel's own: below it makes twice the iterations on hard problems and comes no closer to the answer."""
 
 
-class Clarabel:
+class Clarabel(Peer):
     """Minimise the sum of `kl_div(p, q0)` subject to C p = b; cvxpy's own translation is part of the time."""
 
-    def missing(self) -> str:
-        """Return what would have to be installed."""
-        return missing_modules("cvxpy", "clarabel")
+    modules = ("cvxpy", "clarabel")
 
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem."""

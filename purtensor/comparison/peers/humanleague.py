@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from purtensor.comparison.peers.peer import Attempt, missing_modules
+from purtensor.comparison.peers.peer import Attempt, Peer
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
 
@@ -13,12 +13,10 @@ _ITS_TOLERANCE = 1e-8
 """Absolute, and compiled in, as are 1,000 sweeps."""
 
 
-class Humanleague:
+class Humanleague(Peer):
     """`humanleague.ipf`, with all masses scaled so that the tolerance that is compiled in means ours."""
 
-    def missing(self) -> str:
-        """Return what would have to be installed."""
-        return missing_modules("humanleague")
+    modules = ("humanleague",)
 
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem."""

@@ -8,17 +8,15 @@ from collections.abc import Callable
 from importlib import import_module
 
 from purtensor._typing import FloatArray
-from purtensor.comparison.peers.peer import Attempt, driven, missing_modules
+from purtensor.comparison.peers.peer import Attempt, Peer, driven
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
 
 
-class Ipfn:
+class Ipfn(Peer):
     """`ipfn.ipfn`; its own two rules are switched off, since the second ends slow problems far too early."""
 
-    def missing(self) -> str:
-        """Return what would have to be installed."""
-        return missing_modules("ipfn")
+    modules = ("ipfn",)
 
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem."""

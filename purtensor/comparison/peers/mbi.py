@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.comparison.peers.peer import Attempt, driven, missing_modules
+from purtensor.comparison.peers.peer import Attempt, Peer, driven
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
 
@@ -17,16 +17,14 @@ _AT_ONCE = 50
 """Iterations of one call of its compiled loop."""
 
 
-class Mbi:
+class Mbi(Peer):
     """`mbi.estimation.MirrorDescent` on the squared misses of the targets.
 
     Steps move the potentials of the targets' cliques only, so what it converges to is in the family of the reference,
     which is given as the potential of the clique of all attributes.
     """
 
-    def missing(self) -> str:
-        """Return what would have to be installed."""
-        return missing_modules("jax", "mbi")
+    modules = ("jax", "mbi")
 
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem; its loops are compiled before."""

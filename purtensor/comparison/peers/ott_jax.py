@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from purtensor.comparison.peers.peer import Attempt, missing_modules
+from purtensor.comparison.peers.peer import Attempt, Peer
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
 
 
-class OttJax:
+class OttJax(Peer):
     """`ott.solvers.linear.sinkhorn.Sinkhorn` with the negative logarithm of the reference as cost and epsilon 1."""
 
-    def missing(self) -> str:
-        """Return what would have to be installed."""
-        return missing_modules("jax", "ott")
+    modules = ("jax", "ott")
 
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem."""

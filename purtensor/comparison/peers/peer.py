@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Protocol
+from typing import ClassVar
 
 from purtensor._typing import FloatArray
 from purtensor.comparison.plain import PlainProblem
@@ -55,13 +56,22 @@ class Attempt:
     here: bool = True
 
 
-class Peer(Protocol):
-    """Another package as a contender."""
+class Peer(ABC):
+    """Another package as a contender.
+
+    Attributes
+    ----------
+    modules
+        The modules that it needs besides those that purtensor needs.
+    """
+
+    modules: ClassVar[tuple[str, ...]] = ()
 
     def missing(self) -> str:
         """Return what would have to be installed; nothing when all is there."""
-        ...
+        return missing_modules(*self.modules)
 
+    @abstractmethod
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem from its start; the conversion of the problem is done before.
 
@@ -70,7 +80,6 @@ class Peer(Protocol):
         NotApplicableError
             The peer cannot take this problem.
         """
-        ...
 
 
 def missing_modules(*names: str) -> str:
@@ -100,7 +109,7 @@ def driven(
     while True:
         largest, l1 = problem.misses(problem.on_support(table))
         lines.append(Line(done, seconds, largest, l1))
-        limit = _limit(rule, largest, l1, done, seconds)
+        limit = _reached_limit(rule, largest, l1, done, seconds)
         if limit is not None:
             reached = None if limit is Ending.CONVERGED else limit
             return Attempt(problem.on_support(table), done, reached, seconds=seconds, lines=tuple(lines))
@@ -112,7 +121,7 @@ def driven(
         done += sweeps
 
 
-def _limit(rule: Rule, largest: float, l1: float, done: int, seconds: float) -> Ending | None:
+def _reached_limit(rule: Rule, largest: float, l1: float, done: int, seconds: float) -> Ending | None:
     if rule.is_met(largest, l1):
         return Ending.CONVERGED
     if math.isnan(largest):

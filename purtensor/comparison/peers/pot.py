@@ -8,13 +8,13 @@ from importlib import import_module
 
 import numpy as np
 
-from purtensor.comparison.peers.peer import Attempt, missing_modules
+from purtensor.comparison.peers.peer import Attempt, Peer
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Pot:
+class Pot(Peer):
     """`ot.sinkhorn` with the negative logarithm of the reference as cost and regularisation 1.
 
     Attributes
@@ -26,9 +26,7 @@ class Pot:
 
     method: str = "sinkhorn"
 
-    def missing(self) -> str:
-        """Return what would have to be installed."""
-        return missing_modules("ot")
+    modules = ("ot",)
 
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.comparison.peers.peer import Attempt
+from purtensor.comparison.peers.peer import Attempt, Peer
 from purtensor.comparison.plain import NotApplicableError, PlainProblem
 from purtensor.comparison.rule import Ending, Rule
 
@@ -44,7 +44,7 @@ writeLines(c(format(took / count, digits = 8), told), "told")
 """
 
 
-class Loglin:
+class Loglin(Peer):
     """`loglin(table, margin, start)`; it takes its targets from a table that has them: ours is lent to it."""
 
     def missing(self) -> str:
@@ -60,13 +60,13 @@ class Loglin:
         def solve() -> Attempt:
             with tempfile.TemporaryDirectory(prefix="purtensor-loglin-") as name:
                 folder = Path(name)
-                _write(folder, problem, rule, table, start)
-                return _called(folder, problem, rule)
+                _write_inputs(folder, problem, rule, table, start)
+                return _call_loglin(folder, problem, rule)
 
         return solve
 
 
-def _write(folder: Path, problem: PlainProblem, rule: Rule, table: FloatArray, start: FloatArray) -> None:
+def _write_inputs(folder: Path, problem: PlainProblem, rule: Rule, table: FloatArray, start: FloatArray) -> None:
     (folder / "fit.R").write_text(_SCRIPT)
     (folder / "sizes").write_text(" ".join(map(str, problem.sizes)))
     (folder / "limits").write_text(f"{_STRICTER * rule.tolerance!r} {rule.max_iterations}")
@@ -77,7 +77,7 @@ def _write(folder: Path, problem: PlainProblem, rule: Rule, table: FloatArray, s
         (folder / name).write_bytes(np.asfortranarray(values).astype("<f8").tobytes(order="F"))
 
 
-def _called(folder: Path, problem: PlainProblem, rule: Rule) -> Attempt:
+def _call_loglin(folder: Path, problem: PlainProblem, rule: Rule) -> Attempt:
     command = ["Rscript", "--vanilla", "fit.R"]
     allowed = 2.0 if rule.clock == "wall" else 10.0  # on the wall others may take most of the time
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from purtensor._typing import FloatArray
-from purtensor.comparison.peers.peer import Attempt, Line
+from purtensor.comparison.peers.peer import Attempt, Line, Peer
 from purtensor.comparison.plain import NotApplicableError, PlainProblem
 from purtensor.comparison.rule import Ending, Rule
 
@@ -90,59 +91,39 @@ class _Watch:
         return Attempt(self.dual.problem.spread(masses), made, self.limit, says, seconds, tuple(self.lines))
 
 
-class ScipyLbfgs:
-    """`scipy.optimize.minimize(method="L-BFGS-B")`; it compares values, and so ends early on hard problems."""
+@dataclass(frozen=True)
+class ScipyDual(Peer):
+    """`scipy.optimize.minimize` on the dual.
 
-    def missing(self) -> str:
-        """Return nothing: scipy is always there."""
-        return ""
+    Attributes
+    ----------
+    method
+        "L-BFGS-B", which compares values and so ends early on hard problems; or "trust-exact", with a dense Hessian:
+        the exact reference on small problems.
+    """
 
-    def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
-        """Return a call that solves the problem."""
-        dual = Dual(problem)
-        options = {
-            "maxiter": rule.max_iterations,
-            "maxfun": 20 * rule.max_iterations,
-            # values stand still, to rounding, long before the misses do
-            "ftol": 0.0,
-            "gtol": rule.tolerance,
-            "maxcor": 10,
-        }
-
-        def solve() -> Attempt:
-            watch = _Watch(dual, rule)
-            start = np.zeros(len(dual.targets))
-            found = minimize(
-                dual.value_and_gradient, start, method="L-BFGS-B", jac=True, options=options, callback=watch
-            )
-            return watch.attempt(found)
-
-        return solve
-
-
-class TrustExact:
-    """`scipy.optimize.minimize(method="trust-exact")`, with a dense Hessian: the exact reference on small problems."""
-
-    def missing(self) -> str:
-        """Return nothing: scipy is always there."""
-        return ""
+    method: str
 
     def prepare(self, problem: PlainProblem, rule: Rule) -> Callable[[], Attempt]:
         """Return a call that solves the problem."""
         rows = len(problem.targets)
-        if rows > _MOST_ROWS:
+        is_dense = self.method == "trust-exact"
+        if is_dense and rows > _MOST_ROWS:
             raise NotApplicableError(f"it needs a dense Hessian of {rows:,} x {rows:,} numbers")
         dual = Dual(problem)
         options = {"maxiter": rule.max_iterations, "gtol": rule.tolerance}
+        if not is_dense:
+            # values stand still, to rounding, long before the misses do
+            options |= {"maxfun": 20 * rule.max_iterations, "ftol": 0.0, "maxcor": 10}
 
         def solve() -> Attempt:
             watch = _Watch(dual, rule)
             found = minimize(
                 dual.value_and_gradient,
                 np.zeros(len(dual.targets)),
-                method="trust-exact",
+                method=self.method,
                 jac=True,
-                hess=dual.hessian,
+                hess=dual.hessian if is_dense else None,
                 options=options,
                 callback=watch,
             )

@@ -10,7 +10,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.comparison.certified import time_to_certified
-from purtensor.comparison.families import growth, paired
+from purtensor.comparison.statistics import growth, paired
 
 
 def runs_of(columns, sizes=None):
