@@ -40,7 +40,7 @@ from purtensor.projection.deliver import deliver
 from purtensor.projection.lazy_verdict import FaceVerdict
 from purtensor.projection.options import check_telling, iterations_of, refuse_log_ratio, stopping_of
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.result import Projection
+from purtensor.projection.result import Projection, in_chunks
 from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import UNPROVED
 from purtensor.solving.loop import Stage
@@ -72,7 +72,7 @@ def project_stored(
     progress: bool = False,
     callback: Any = None,
     part_profiles: int | None = None,
-) -> Projection[StoredTable]:
+) -> Projection[Any]:
     """Return the projection of a stored table, or of one of chunks of dask; what `project` calls for those.
 
     The table is cut once into parts of whole slabs, which lie in its workspace; every iteration is one map and reduce
@@ -104,14 +104,15 @@ def project_stored(
             if isinstance(solver, LBFGS):
                 with progress_callback(progress, callback, stopping.residual) as report:
                     found = project_by_rows(stored, flat, solver, stopping, start, report)
-                return deliver(found, on_failure)
-            options = _options(solver, len(flat), stopping, certificate)
-            store = slab_store_of(stored, flat, part_profiles)
-            space, state = _begin(PartsSpace(store, options), stored, start, joins=waited)
+            else:
+                options = _options(solver, len(flat), stopping, certificate)
+                store = slab_store_of(stored, flat, part_profiles)
+                space, state = _begin(PartsSpace(store, options), stored, start, joins=waited)
+                found = _carry_on(store, space, state, stored, flat, progress, callback)
         # found while the table is cut, before there is anything to diagnose
         except BareRowError as bare:
             raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
-        return _carry_on(store, space, state, stored, flat, on_failure, progress, callback)
+        return deliver(found if reference is stored else in_chunks(found, reference), on_failure)
 
 
 def _begin(
@@ -184,7 +185,7 @@ def resume(
         space, state = recall_on(root)
         if limit is not None:
             space.options["stopping"]["max_iterations"] = limit
-        return _carry_on(root, space, state, reference, constraints, on_failure, progress, callback)
+        return deliver(_carry_on(root, space, state, reference, constraints, progress, callback), on_failure)
 
 
 def _run_folder(path: Path) -> Path:
@@ -229,7 +230,6 @@ def _carry_on(
     state: State[PartsPoint],
     reference: StoredTable,
     constraints: tuple[Constraint, ...],
-    on_failure: str,
     progress: bool,
     callback: Any,
 ) -> Projection[StoredTable]:
@@ -273,7 +273,7 @@ def _carry_on(
         evidence=evidence,
     )
     keep_result(result, evidence)
-    return deliver(result, on_failure)
+    return result
 
 
 def _stage(space: PartsSpace, state: State[PartsPoint]) -> Stage[PartsPoint]:

@@ -23,7 +23,7 @@ from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.outofcore.unreachable_targets import refuse_bare
-from purtensor.projection.result import Projection
+from purtensor.projection.result import Projection, stored_form
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
 from purtensor.tables.coded import domain_of, is_sparse, stored_codes
@@ -79,7 +79,8 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
 
 def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[FloatArray, list[Path | None]]:
     """Return the potentials of the rows that couple the parts, and the folders that have those of the others."""
-    slabs = start.evidence if isinstance(start, Projection) and isinstance(start.evidence, SlabEvidence) else None
+    begun = stored_form(start).evidence if isinstance(start, Projection) else None
+    slabs = begun if isinstance(begun, SlabEvidence) else None
     tables = _tables(start) if slabs is None else list(slabs.coupling_potentials)
     outer = np.zeros(len(store.outer_targets))
     brought: list[Path | None] = [None] * len(store.scopes)

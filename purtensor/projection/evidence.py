@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -18,6 +18,10 @@ from purtensor.projection.trace import trace_of
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
+
+if TYPE_CHECKING:
+    from purtensor.projection.result import Projection
+    from purtensor.tables.store.table import StoredTable
 
 TableT_co = TypeVar("TableT_co", covariant=True)
 
@@ -98,6 +102,50 @@ class SolverEvidence(InMemory):
     def trace(self) -> xr.Dataset:
         """The recorded iterations."""
         return trace_of(self.run.lines, self.bound, float(-np.log(self.labelled.kept_share)))
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedEvidence:
+    """Evidence on disk for a reference of chunks of dask.
+
+    Attributes
+    ----------
+    stored
+        The projection of the stored copy of the reference.
+    reference
+        The table of chunks that was given.
+    """
+
+    stored: Projection[StoredTable]
+    reference: Table
+
+    @cached_property
+    def table(self) -> Table:
+        """The projection, as the reference is laid out; what is stored is read when it is computed."""
+        return self.stored.table.laid_like(self.reference, name="projection")
+
+    @property
+    def potentials(self) -> tuple[Table, ...]:
+        """All potentials, read into memory."""
+        return self.stored.potentials
+
+    @property
+    def trace(self) -> xr.Dataset:
+        """The recorded iterations."""
+        return self.stored.trace
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the run."""
+        return self.stored.path
+
+    def chunks(self) -> Iterator[Table]:
+        """Yield the projection part by part, in the order of the run."""
+        return self.stored.chunks()
+
+    def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
+        """Yield the potentials part by part, in the order of the run."""
+        return self.stored.potential_chunks()
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast
 
@@ -15,7 +15,7 @@ from purtensor._typing import Table, TableT
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.derivatives import Derivatives, Gradient
-from purtensor.projection.evidence import Evidence, SolverEvidence
+from purtensor.projection.evidence import ChunkedEvidence, Evidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
 from purtensor.projection.log_reference import IN_MASS, support_of
 from purtensor.projection.solved import gathered_point, in_its_engine, solved_arrays, solved_point
@@ -53,8 +53,8 @@ class Projection(Shown, Generic[TableT]):
         Remarks on the run: choices of the solver, and categories excluded from the problem.
     table
         The projection, in the layout and with the profiles of the reference; its total is that of the targets. For a
-        stored reference, and one of chunks of dask, it is a StoredTable, written at the first access; its
-        `to_xarray()` has the values in chunks of dask.
+        stored reference it is a StoredTable, written at the first access. For a reference of chunks of dask it has the
+        same chunks: it is written at the first access, and its values are read when they are computed.
     diagnosis
         The verdict on feasibility, if one was requested or needed.
     reference, constraints
@@ -165,10 +165,10 @@ class Projection(Shown, Generic[TableT]):
         2 10^7 entries of that array, for rows of other kinds, and for tables on disk that memory does not hold or
         whose targets are sums of fractions on disk (notes/log_ratio.md).
         """
-        result = cast("Projection[Any]", self)
+        result = stored_form(cast("Projection[Any]", self))
         if self.is_general or self.termination is Termination.INFEASIBLE:
             return float("inf")
-        in_memory, again = isinstance(self.reference, Table), not isinstance(self.evidence, SolverEvidence)
+        in_memory, again = isinstance(result.reference, Table), not isinstance(self.evidence, SolverEvidence)
         # a result from a file has lost what the run knew of its zeros: a finite bound says that none is missing
         if again and not self.bound < float("inf") and not (in_memory and bool(result.table.all())):
             return float("inf")  # zeros of the table may be none of the exact projection
@@ -257,15 +257,36 @@ class Projection(Shown, Generic[TableT]):
             "on disk": "" if self.path is None else str(self.path),
         }
 
-    @staticmethod
-    def _in_memory(table: object) -> Table:
-        if isinstance(table, Table):
+    def _in_memory(self, table: object) -> Table:
+        if isinstance(table, Table) and self.path is None:
             return table
         raise InvalidOptionError(
             "this is available for projections in memory only; the table is stored on disk: read result.table by "
             "chunks, or "
             "project its to_table()"
         )
+
+
+def in_chunks(stored: Projection[Any], reference: Table) -> Projection[Table]:
+    """Return the projection of a stored copy of a table of dask as that of the table itself, with its chunks."""
+    return replace(stored, reference=reference, table=None, evidence=ChunkedEvidence(stored, reference))
+
+
+def stored_form(result: Projection[Any]) -> Projection[Any]:
+    """Return a projection as it is stored, where its table is one of chunks of dask; any other as it is.
+
+    Raises
+    ------
+    InvalidOptionError
+        Its table has been replaced by one that is not stored.
+    """
+    evidence = result.evidence
+    if not isinstance(evidence, ChunkedEvidence):
+        return result
+    given = vars(result)["table"]
+    if given is not None and given is not evidence.table:
+        raise InvalidOptionError("result must have the table that its run stored, got another one")
+    return evidence.stored
 
 
 def washed_out(reference: Table) -> str:

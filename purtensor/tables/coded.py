@@ -89,8 +89,10 @@ class CodedTable:
 
 
 def relaid(template: Table, flat: FloatArray, *, name: Hashable = None, attrs: dict[str, Any] | None = None) -> Table:
-    """Return a table of the template's layout with the values in its order."""
+    """Return a table of the template's layout with the values in its order, in chunks of dask where it has these."""
     table = template.copy(deep=False, data=flat.reshape(template.shape))
+    if template.chunks is not None:
+        table = table.chunk(template.chunksizes)
     table.name = name
     table.attrs = attrs or {}
     return table

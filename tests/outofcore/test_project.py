@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import dask
@@ -11,6 +12,7 @@ import xarray as xr
 
 import purtensor as pt
 from purtensor.outofcore.project import project_stored
+from purtensor.projection.result import stored_form
 
 pytest.importorskip("zarr")
 
@@ -142,11 +144,45 @@ def test_project__any_chunks_and_parts_have_the_same_answer(tmp_path):
         stored = pt.store_table(table, tmp_path / f"{number}.zarr", chunk=chunk)
         assert_equal(project_stored(stored, constraints, part_profiles=part), expected)
     shuffled = table[np.random.default_rng(0).permutation(table.size)].chunk({"profile": 31})
-    found = pt.project(shuffled, constraints)
-    assert_equal(found, expected)
-    lazy = found.table.to_xarray()  # chunks in, chunks out
-    assert lazy.chunks is not None
-    xr.testing.assert_allclose(pt.to_dense(lazy.compute()), pt.to_dense(expected.table), atol=1e-12)
+    assert_equal(stored_form(pt.project(shuffled, constraints)), expected)
+
+
+@pytest.mark.parametrize("solver", [pt.Newton(), pt.LBFGS()], ids=repr)
+@pytest.mark.parametrize("layout", ["shuffled profiles", "with zeros", "dense"])
+def test_project__a_table_in_chunks_has_an_answer_in_chunks(tmp_path, layout, solver):
+    table = people(5, (2, 3, 12), share=0.9, zeros=0.2 if layout == "with zeros" else 0.0)
+    constraints = targets(table, SETS["PUR"])
+    given = {
+        "shuffled profiles": table[np.random.default_rng(0).permutation(table.size)],
+        "with zeros": table,
+        "dense": pt.to_dense(table),
+    }[layout]
+    lazy = given.chunk(dict.fromkeys(given.dims, 7))
+    with dask.config.set({"temporary-directory": str(tmp_path)}):
+        found = pt.project(lazy, constraints, solver=solver, tolerance=1e-9)
+        assert found.reference is lazy
+        assert found.table.chunks == lazy.chunks
+        assert all(found.table.indexes[name].equals(lazy.indexes[name]) for name in lazy.dims)
+        expected = pt.project(given, constraints, tolerance=1e-9)
+        xr.testing.assert_allclose(found.table.compute(), expected.table, atol=1e-6 * float(table.sum()))
+        assert pt.verify(found).failures == ()
+        assert pt.project(lazy, constraints, start=found, tolerance=1e-9).iterations <= 1
+        if solver == pt.Newton():
+            pt.save(found, tmp_path / "kept")
+            again = pt.load(tmp_path / "kept")
+            assert np.abs(again.table.laid_like(lazy, name="projection") - found.table).max() < 1e-15
+            assert found.log_ratio_bound < 1e-3
+        with pytest.raises(pt.InvalidOptionError, match="stored"):
+            pt.verify(replace(found, table=2 * found.table))
+        with pytest.raises(pt.InvalidOptionError, match="in memory only"):
+            _ = found.rows
+
+
+def test_empirical__keeps_chunks():
+    table = people(5, share=0.7).chunk({"profile": 31})
+    for made in (pt.empirical(table), pt.uniform(table)):
+        assert made.chunks == table.chunks
+        assert float(made.sum()) == pytest.approx(1.0)
 
 
 def test_project__chunks_of_dask_stay_on_disk_as_long_as_somebody_can_read_what_came_of_them(tmp_path):

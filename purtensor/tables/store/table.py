@@ -14,10 +14,11 @@ import numpy as np
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import described, encode, sparse_table
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.coded import described, encode, is_sparse, relaid, sparse_table, stored_codes
+from purtensor.tables.domain import PROFILE, Domain, named_attributes
 from purtensor.tables.grouping import first_repeated, group_profiles
 from purtensor.tables.io.path_checks import path_text, require_store
+from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.store.format import read_facts, read_labels, read_profiles
 from purtensor.tables.translate import translated
 
@@ -110,6 +111,22 @@ class StoredTable:
             for begin, end in self.bounds
         ]
         return sparse_table(self.domain, joined, array.concatenate(parts))
+
+    def laid_like(self, template: Table, *, name: str) -> Table:
+        """Return the stored values in the layout, order and chunks of a table of dask over the same attributes.
+
+        What the template lists and the store does not is 0. Values are read when they are computed.
+        """
+        lazy = self.to_xarray()
+        codes = [np.asarray(code) for code in lazy.indexes[PROFILE].codes]
+        if is_sparse(template):
+            where = lookup(codes, stored_codes(template, self.domain))
+        else:
+            where = np.full(template.size, -1, dtype=np.int64)
+            where[np.ravel_multi_index(codes, template.shape)] = np.arange(self.profiles)
+        zero = import_module("dask.array").zeros(1, chunks=1)
+        padded = import_module("dask.array").concatenate([lazy.data, zero])
+        return relaid(template, padded[np.where(where < 0, self.profiles, where)], name=name)
 
 
 def _values_of(path: Path, begin: int, end: int) -> FloatArray:
