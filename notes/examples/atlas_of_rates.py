@@ -6,7 +6,7 @@ How fast iterative proportional fitting is on 11,346 small PUR problems, by exac
 vanish, and where utility and realism should be one step.
 """
 
-from purtensor.plots.atlas import plot_atlas
+from purtensor.plots.rates import plot_atlas
 from purtensor.studies.atlas import atlas, laws, powers
 
 told = atlas()

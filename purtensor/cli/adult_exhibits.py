@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 
 from purtensor.cli.output import both
 from purtensor.plots.disparity import plot_disparity_ratios
-from purtensor.plots.prevalence import plot_prevalences
 from purtensor.plots.save_figure import save_figure
+from purtensor.plots.survey import plot_prevalences
 from purtensor.report.page import Exhibit
 from purtensor.studies.adult_decisions import decision_rates
 from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, prevalences

@@ -16,7 +16,7 @@ from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
 from purtensor.cli.records import counts_of
 from purtensor.datasets.uci_adult import adult
-from purtensor.plots.methods import plot_methods
+from purtensor.plots.panels import plot_methods
 from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit, Part, Report, write_report
 from purtensor.studies.adult_question import PROTECTED, RESPONSE

@@ -9,9 +9,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from purtensor.comparison.result import Comparison
-from purtensor.plots.accuracy import plot_time_to_accuracy
-from purtensor.plots.performance import plot_performance_profile
-from purtensor.plots.ratios import plot_time_ratios
+from purtensor.plots.comparison import plot_performance_profile, plot_time_ratios, plot_time_to_accuracy
 from purtensor.plots.save_figure import save_figure
 from purtensor.report.comparison import MANY, PROFILE, RATIOS, comparison_report
 from purtensor.report.page import write_report

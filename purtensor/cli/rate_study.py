@@ -10,8 +10,7 @@ import pandas as pd
 from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.progress import bar
-from purtensor.plots.atlas import plot_atlas
-from purtensor.plots.rates import plot_rates
+from purtensor.plots.rates import plot_atlas, plot_rates
 from purtensor.plots.save_figure import save_figure
 from purtensor.studies.atlas import atlas, laws, powers
 from purtensor.studies.rate_studies import MOST_SWEEPS, STUDIES, TOLERANCES, study_rate

@@ -10,10 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from purtensor.cli.output import both
-from purtensor.plots.boxes import plot_boxes
-from purtensor.plots.by_response import plot_by_response
-from purtensor.plots.prevalence import plot_prevalences
 from purtensor.plots.save_figure import save_figure
+from purtensor.plots.survey import plot_boxes, plot_by_response, plot_prevalences
 from purtensor.report.page import Exhibit
 from purtensor.studies.population import UNSEEN
 from purtensor.studies.wage import REFERENCE, WageStudy

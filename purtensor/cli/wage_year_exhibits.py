@@ -8,9 +8,9 @@ from pathlib import Path
 from purtensor._typing import Table
 from purtensor.cli.output import both, show_claims, show_facts, write_frame
 from purtensor.cli.wage_exhibits import ATTRIBUTES
-from purtensor.plots.by_year import plot_by_year
-from purtensor.plots.prevalence import plot_prevalences
+from purtensor.plots.panels import plot_by_year
 from purtensor.plots.save_figure import save_figure
+from purtensor.plots.survey import plot_prevalences
 from purtensor.report.page import Exhibit, Part
 from purtensor.studies.claims import claims_frame
 from purtensor.studies.wage import WageStudy

@@ -13,7 +13,7 @@ from matplotlib.patheffects import withStroke
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 from purtensor.fairness.rates import FOUR_FIFTHS
-from purtensor.plots.style import GREY, INK, colours_of, new_figure, verbatim
+from purtensor.plots.style import GREY, INK, colours_of, list_names_on_the_left, new_figure, verbatim
 
 _FAINT = "#c9c9c9"
 _SHADE = "#f6e9e4"
@@ -113,8 +113,7 @@ def _draw_scale(axes: Axes, values: FloatArray, lines: FloatArray) -> None:
             fontsize="small",
             color=GREY,
         )
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    list_names_on_the_left(axes)
 
 
 def _draw_distribution(

@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
 from purtensor.fairness.rates import FOUR_FIFTHS
-from purtensor.plots.line_styles import looks_of
-from purtensor.plots.style import COLOURS, GREY, INK, bare, finish, new_figure, verbatim
+from purtensor.plots.style import COLOURS, GREY, INK, finish, head_panel, looks_of, new_figure, remove_frame, verbatim
 
 _PANELS_A_ROW = 3
 _MOST_PANELS = 6
@@ -65,7 +64,7 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
     for k, (panel, category) in enumerate(zip(panels, categories, strict=True)):
         _draw_ratios(panel, curve.sel({response: category}), protected, _compared_with(curve, response))
         panel.set_ylim(0.0, highest)
-        panel.set_title(verbatim(f"{response} = {category}"), loc="left", fontsize="medium", fontweight="bold")
+        head_panel(panel, f"{response} = {category}")
         panel.tick_params(labelleft=k % width == 0)
     panels[0].set_ylabel("disparity ratio")
     compared = str(curve["disparity_ratio"].attrs.get("long_name", "disparity ratio"))
@@ -136,7 +135,7 @@ def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str], compared:
             label=verbatim(group),
             zorder=3,
         )
-    bare(panel)
+    remove_frame(panel)
     panel.locator_params(axis="x", nbins=5)
 
 

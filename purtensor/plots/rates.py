@@ -1,17 +1,33 @@
-"""Sweeps to a tolerance, and the predicted sweeps per decade, against what a study varies."""
+"""Pictures of the rate of sweeps: of a study, of the atlas, and as predicted for one problem."""
 
 from __future__ import annotations
+
+import math
+import textwrap
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
 
 from purtensor._typing import FloatArray
+from purtensor.convergence.prediction import Prediction
 from purtensor.errors import InvalidTableError
-from purtensor.plots.style import INK, OTHER_COLOURS, finish, new_figure
+from purtensor.plots.style import COLOURS, FAINT, GREY, INK, OTHER_COLOURS, finish, new_figure, verbatim
+from purtensor.studies.atlas import GRID
 
 _LINE_COLOURS = ("#0072B2", "#E69F00", "#009E73", *OTHER_COLOURS)
 _LINE_MARKERS = ("o", "s", "D", "^", "v", "x")
+
+_KINDS = (
+    ("stays", FAINT, -1.0),
+    ("like a root", COLOURS["P"], 0.25),
+    ("like 1 / lambda or more", COLOURS["PUR"], 0.75),
+)
+"""Of rates, by the power of 1 / lambda from which on they belong to it."""
+
+_LEAST = 0.1
+"""Where a few sweeps leave nothing, a point stands at the left end of the axis."""
 
 
 def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "", most: float | None = None) -> Axes:
@@ -106,3 +122,110 @@ def _decades(values: pd.Series) -> list[float]:
     if not len(exponents):
         return []
     return [10.0**e for e in range(int(np.floor(exponents.min())), int(np.ceil(exponents.max())) + 1)]
+
+
+def plot_atlas(told: pd.DataFrame, powers: pd.DataFrame, *, title: str = "") -> Axes:
+    """Return axes with the rate of every problem against lambda, beside the share in which grouping pays.
+
+    Parameters
+    ----------
+    told
+        As `purtensor.studies.atlas.atlas` returns it.
+    powers
+        As `purtensor.studies.atlas.powers` does: lines are coloured by it.
+    title
+        The heading.
+
+    Raises
+    ------
+    InvalidTableError
+        No problem with a rate.
+
+    Examples
+    --------
+    >>> from purtensor.studies.atlas import atlas, powers
+    >>> told = atlas()
+    >>> plot_atlas(told, powers(told)).get_xscale()
+    'log'
+    """
+    if not told["rate"].notna().any():
+        raise InvalidTableError("there is no rate to draw: no problem has a projection inside")
+    figure = new_figure(9.4, 3.8)
+    left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
+    made_of = [name for name in powers.columns if name != "power"]
+    joined = told.merge(powers, on=made_of)
+    for place, (label, colour, begin) in enumerate(_KINDS):
+        end = _KINDS[place + 1][2] if place + 1 < len(_KINDS) else float("inf")
+        own = joined[(joined["power"] >= begin) & (joined["power"] < end) & (joined["rate"] > 0)]
+        wide = own.pivot_table(index="strength", columns=made_of, values="rate")
+        shown = wide.iloc[:, :: max(1, wide.shape[1] // 150)]
+        for column in shown:
+            left.plot(shown.index, shown[column], color=colour, linewidth=0.6, alpha=0.7)
+        left.plot([], [], color=colour, label=f"{label} ({wide.shape[1]:,} problems)")
+    left.set(xscale="log", yscale="log")
+    finish(left, title=title, x="lambda", y="sweeps for a factor of ten")
+    left.legend(frameon=False, fontsize="small")
+    known = told[told["rate"].notna()]
+    pays = (known["rate"] > 2.0 * known["merged"]).groupby([known["records"], known["strength"]]).mean().unstack(0)
+    for records, colour in zip(GRID["records"], (COLOURS["PUR"], COLOURS["P"], OTHER_COLOURS[0], GREY), strict=True):
+        right.plot(pays.index, pays[records], color=colour, marker="o", markersize=3, label=f"{records:,.0f} records")
+    right.set(xscale="log")
+    right.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    finish(right, title="", x="lambda", y="grouping halves the sweeps or better")
+    right.legend(frameon=False, fontsize="small")
+    return left
+
+
+def plot_prediction(found: Prediction, *, title: str = "") -> Axes:
+    """Return axes with the sweeps per decade of plain sweeps between their bounds, and of what they are explained by.
+
+    Parameters
+    ----------
+    found
+        As `purtensor.convergence.predict` returns it.
+    title
+        The heading.
+
+    Raises
+    ------
+    InvalidTableError
+        A rate that is not finite: there is nothing to draw.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> problem = pt.problems.load("b")
+    >>> axes = plot_prediction(pt.convergence.predict(problem.reference, problem.constraints))
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['plain sweeps', 'the closest two alone', 'the weak link alone', 'the two as one block']
+    """
+    if not math.isfinite(found.sweeps_per_decade):
+        raise InvalidTableError(f"the rate must be finite to be drawn, got {found.sweeps_per_decade} sweeps per decade")
+    link = math.nan if found.weakest is None else found.weakest.sweeps_per_decade
+    values = {
+        "plain sweeps": found.sweeps_per_decade,
+        "the closest two alone": found.slab,
+        "the weak link alone": link,
+        "the two as one block": found.merged,
+    }
+    shown = {name: max(value, _LEAST) for name, value in values.items() if math.isfinite(value)}
+    figure = new_figure(7.6, 2.3 + 0.42 * len(shown))
+    axes = figure.add_subplot()
+    ends = [end for end in (found.lower, found.upper) if 0.0 < end < math.inf]
+    left, right = 0.6 * min([*shown.values(), *ends]), 1.7 * max([*shown.values(), *ends])
+    low, high = max(found.lower, left), min(found.upper, right)
+    axes.plot([low, high], [0, 0], color=FAINT, linewidth=9, solid_capstyle="butt", zorder=1, label="bounds")
+    for place, value in enumerate(shown.values()):
+        axes.plot(value, place, marker="o" if place == 0 else "D", color=INK if place == 0 else GREY, zorder=2)
+        axes.annotate(
+            _number(value), (value, place), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8
+        )
+    axes.set(xscale="log", xlim=(left, right), ylim=(len(shown) - 0.5, -0.7))
+    finish(axes, title=title, x="sweeps for a factor of ten", y="", grid="x")
+    axes.set_yticks(range(len(shown)), list(shown))
+    figure.supxlabel(verbatim(textwrap.fill(found.explanation, 115)), x=0.01, ha="left", fontsize="x-small", color=GREY)
+    return axes
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,9 +1,10 @@
-"""What all pictures share: colours, inks, and how their axes look."""
+"""What all pictures share: colours, inks, how their axes look, and the looks of many lines."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
@@ -26,6 +27,19 @@ FAINT = "#dddddd"
 
 
 _FEW_DECADES = 100.0
+
+# Okabe and Ito's palette without its yellow, which is too faint for a line on white
+_LINE_COLOURS = (
+    COLOURS["PUR"],
+    OTHER_COLOURS[0],
+    COLOURS["MaxEnt"],
+    OTHER_COLOURS[1],
+    COLOURS["P"],
+    COLOURS["PU"],
+    "#000000",
+)
+_DASHES = ("-", "--", ":", "-.")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p", "h", "d")
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -74,7 +88,7 @@ def finish(axes: Axes, *, title: str, x: str, y: str, grid: Literal["both", "x",
     """Give axes their faint grid, their labels and their title, as all pictures have them."""
     axes.grid(axis=grid, color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
-    bare(axes)
+    remove_frame(axes)
     axes.set_xlabel(verbatim(x))
     axes.set_ylabel(verbatim(y))
     axes.set_title(verbatim(title), loc="left", fontsize="large", fontweight="bold")
@@ -94,7 +108,45 @@ def legend_beside(axes: Axes) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small")
 
 
-def bare(axes: Axes, *sides: str) -> None:
+def remove_frame(axes: Axes, *sides: str) -> None:
     """Take away the frame's sides that carry no scale."""
     axes.spines[list(sides or ("top", "right"))].set_visible(False)
     axes.tick_params(labelsize="small")
+
+
+def list_names_on_the_left(axes: Axes) -> None:
+    """Take away all sides of the frame but the lower one: on the left there are names, and no scale."""
+    remove_frame(axes, "top", "right", "left")
+    axes.tick_params(axis="y", length=0)
+
+
+def head_panel(axes: Axes, text: str) -> None:
+    """Write the heading of one of several panels."""
+    axes.set_title(verbatim(text), loc="left", fontsize="medium", fontweight="bold")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the line of one name is drawn everywhere."""
+
+    colour: str
+    dashes: str
+    marker: str
+
+
+def looks_of(names: Iterable[str]) -> dict[str, Look]:
+    """Return a look for each name; the first seven differ in colour, the next ones in dashes, all in markers.
+
+    Examples
+    --------
+    >>> looks_of(["ipf", "newton"])["newton"].colour
+    '#D55E00'
+    """
+    return {
+        name: Look(
+            _LINE_COLOURS[i % len(_LINE_COLOURS)],
+            _DASHES[i // len(_LINE_COLOURS) % len(_DASHES)],
+            _MARKERS[i % len(_MARKERS)],
+        )
+        for i, name in enumerate(dict.fromkeys(names))
+    }

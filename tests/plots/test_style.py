@@ -11,14 +11,12 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import purtensor as pt
-from purtensor.plots.accuracy import plot_time_to_accuracy
-from purtensor.plots.by_response import plot_by_response
+from purtensor.plots.comparison import plot_performance_profile, plot_time_to_accuracy
 from purtensor.plots.disparity import plot_disparity_ratios
-from purtensor.plots.performance import plot_performance_profile
-from purtensor.plots.prevalence import plot_prevalences
 from purtensor.plots.price import plot_parity_curve
 from purtensor.plots.save_figure import save_figure
 from purtensor.plots.style import FAINT, finish, legend_beside, verbatim
+from purtensor.plots.survey import plot_by_response, plot_prevalences
 
 
 def test_finish__labels_title_and_a_faint_grid_behind_the_lines() -> None:

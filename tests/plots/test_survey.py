@@ -1,4 +1,4 @@
-"""Panels a response: every mark is where its number is, and every label says what it is."""
+"""Pictures of a survey and of simulated sets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,35 @@ import pytest
 from matplotlib.colors import to_hex
 
 import purtensor as pt
-from purtensor.plots.by_response import plot_by_response
 from purtensor.plots.save_figure import save_figure
 from purtensor.plots.style import COLOURS
+from purtensor.plots.survey import plot_boxes, plot_by_response, plot_prevalences
+
+SHARES = pd.DataFrame(
+    {
+        "attribute": ["sex", "sex", "age", "age", "age", "race", "job"],
+        "category": ["f", "m", "young", "middle", "senior", "white", "any"],
+        "share": [0.25, 0.75, 0.2, 0.5, 0.3, 1.0, 1.0],
+    }
+)
+
+
+def test_plot_prevalences__bars_are_the_shares_in_per_cent() -> None:
+    figure = plot_prevalences(SHARES, names={"sex": "gender"}, title="Who?").figure
+    panels = [panel for panel in figure.axes if panel.get_visible()]
+    assert [panel.get_title(loc="left") for panel in panels] == ["gender", "age", "race", "job"]
+    for panel, (_, here) in zip(panels, SHARES.groupby("attribute", sort=False)):
+        assert [bar.get_width() for bar in panel.patches] == pytest.approx(100 * here["share"].to_numpy())
+        assert [label.get_text() for label in panel.get_yticklabels()] == here["category"].tolist()
+    assert figure.get_suptitle() == "Who?"
+    assert "%" in figure.get_supxlabel()
+
+
+@pytest.mark.parametrize("wrong", [SHARES.iloc[:0], SHARES.assign(share=1.5), SHARES.assign(share=float("nan"))])
+def test_plot_prevalences__refuses_what_is_no_share(wrong: pd.DataFrame) -> None:
+    with pytest.raises(pt.InvalidTableError, match="between 0 and 1"):
+        plot_prevalences(wrong)
+
 
 MARKS = pd.DataFrame(
     [
@@ -87,3 +113,26 @@ def test_plot_by_response__is_written_with_or_without_a_title(tmp_path: Path) ->
         vector, pixels = save_figure(axes, tmp_path / f"figure{number}")
         assert pixels.read_bytes().startswith(b"\x89PNG")
         assert "<svg" in vector.read_text()
+
+
+VALUES = pd.DataFrame({"model": ["f"] * 101 + ["PUR"] * 101, "value": [*range(101), *range(50, 151)]})
+
+
+def test_plot_boxes__quartiles_and_whiskers() -> None:
+    axes = plot_boxes(VALUES, names={"f": "data"}, title="Error", scale="KL (nats)")
+    for patch, low in zip(axes.patches, (0, 50)):
+        edges = np.unique(patch.get_path().vertices[:, 0])
+        assert edges.tolist() == [low + 25, low + 75]
+    reach = [line.get_xdata() for line in axes.lines]
+    assert {5.0, 95.0, 55.0, 145.0} <= {float(value) for values in reach for value in np.ravel(values)}
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["data (n = 101)", "PUR (n = 101)"]
+    assert axes.get_xlabel().startswith("KL (nats)")
+    assert axes.get_title(loc="left") == "Error"
+    bottom, top = axes.get_ylim()
+    assert bottom > top
+
+
+@pytest.mark.parametrize("wrong", [VALUES.iloc[:0], VALUES.assign(value=np.inf)])
+def test_plot_boxes__refuses_what_has_no_box(wrong: pd.DataFrame) -> None:
+    with pytest.raises(pt.InvalidTableError, match="finite"):
+        plot_boxes(wrong)
