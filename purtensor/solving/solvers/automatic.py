@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from purtensor.solving.convergence.trend import fall_per_sweep
@@ -39,7 +39,7 @@ _SWEEPING, _STEPPING = IPF(), Newton(warm_up=0)
 
 @dataclass(slots=True, eq=False)
 class _History:
-    """How IPF has fared: its own memory, the sweeps, the L1 residuals, the last largest residual, and the next look.
+    """How IPF has fared: its own memory, the sweeps, the largest and the L1 residuals, and the next look.
 
     What was recorded since the last look is not read before the next.
     """
@@ -47,8 +47,8 @@ class _History:
     look: int
     memory: Any = None
     sweeps: int = 0
-    residuals: list[tuple[int, float]] = field(default_factory=list)
-    largest: float = math.inf
+    largest: list[tuple[int, float]] = field(default_factory=list)
+    l1: list[tuple[int, float]] = field(default_factory=list)
     unread: list[tuple[int, Sequence[Record]]] = field(default_factory=list)
 
 
@@ -84,11 +84,7 @@ class Automatic:
         memory = iterate.memory
         history = memory if isinstance(memory, _History) else _History(_first_look(problem), memory)
         sweeps = min(budget.iterations, history.look - history.sweeps)
-        swept = _SWEEPING.step(
-            problem,
-            iterate.with_memory(history.memory),
-            Budget(sweeps, budget.residual, budget.residual_l1),
-        )
+        swept = _SWEEPING.step(problem, iterate.with_memory(history.memory), replace(budget, iterations=sweeps))
         _learn(history, swept)
         moved = swept.iterate.with_memory(history)
         # the budget, or an ending, came before the look was due
@@ -118,15 +114,17 @@ def _learn(history: _History, swept: Step) -> None:
 
 def _read(history: _History) -> None:
     for before, records in history.unread:
-        history.residuals += [(before + record.iteration, record.residual_l1) for record in records]
-        history.largest = records[-1].residual
+        for record in records:
+            history.largest.append((before + record.iteration, record.residual))
+            history.l1.append((before + record.iteration, record.residual_l1))
     history.unread.clear()
 
 
 def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> str | None:
     """Return why Newton is predicted to be cheaper from here, or None."""
     _read(history)
-    left = sweeps_to_go(history, budget.residual, budget.residual_l1)
+    # either may be the slower one: a few rows can miss for long what all together hardly miss any more
+    left = max(sweeps_to_go(history.largest, budget.residual), sweeps_to_go(history.l1, budget.residual_l1))
     sweep = _SWEEP_SECONDS + sweep_arithmetic(problem, history.memory)
     cost = estimate(problem.system, problem.slabs)
     # the exact algebra before the first step is paid once, and may outweigh all steps
@@ -143,17 +141,15 @@ def _reason_to_switch(problem: Problem, history: _History, budget: Budget) -> st
     )
 
 
-def sweeps_to_go(history: _History, tolerance: float, tolerance_l1: float) -> float:
+def sweeps_to_go(residuals: Sequence[tuple[int, float]], tolerance: float) -> float:
     """Return how many more sweeps IPF needs by the slower of its rates over the last half and the last quarter.
 
     The half alone hides that the fast modes have just died out; inf where there is no rate.
     """
-    if not history.residuals:
+    if not residuals:
         return math.inf
-    now, l1 = history.residuals[-1]
-    largest = history.largest
-    excess = max(largest / tolerance if tolerance else math.inf, l1 / tolerance_l1 if tolerance_l1 else math.inf)
-    rate = min(fall_per_sweep(history.residuals, since) for since in (now // 2, now - now // 4))
-    if rate == 0.0:
-        return math.inf
-    return math.log(excess) / rate if excess > 1 else 0.0
+    now, residual = residuals[-1]
+    if residual <= tolerance:
+        return 0.0
+    rate = min(fall_per_sweep(residuals, since) for since in (now // 2, now - now // 4))
+    return math.log(residual / tolerance) / rate if rate > 0.0 and tolerance > 0.0 else math.inf
