@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -14,10 +14,11 @@ import xarray as xr
 from purtensor._typing import Table
 from purtensor.kernels.engine import engine_for
 from purtensor.projection.labels import in_units_given, table_of, tables_of_potentials
-from purtensor.projection.trace import trace_of
+from purtensor.projection.trace import trace_of, with_duals
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
+from purtensor.solving.solvers.ipf.solver import IPF
 
 if TYPE_CHECKING:
     from purtensor.projection.result import Projection
@@ -79,11 +80,12 @@ class InMemory:
 
 @dataclass(frozen=True, eq=False)
 class SolverEvidence(InMemory):
-    """Evidence in the solver's arrays."""
+    """Evidence in the solver's arrays; `sweeping` makes the sweeps that a run from the reference began with."""
 
     labelled: LabelledProblem
     run: Run
     bound: float
+    sweeping: IPF = field(default_factory=IPF)
 
     @cached_property
     def table(self) -> Table:
@@ -101,7 +103,8 @@ class SolverEvidence(InMemory):
     @cached_property
     def trace(self) -> xr.Dataset:
         """The recorded iterations."""
-        return trace_of(self.run.lines, self.bound, float(-np.log(self.labelled.kept_share)))
+        lines = with_duals(self.run.lines, lambda: self.labelled.arrays, self.sweeping)
+        return trace_of(lines, self.bound, float(-np.log(self.labelled.kept_share)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.iterate import Record, row_sums
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
+from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.termination import Termination
 from purtensor.solving.trace_lines import TraceLine
 
@@ -33,8 +34,9 @@ def make_projection(
     certificate: Certificate | None,
     diagnosis: Diagnosis | None,
     reference_in: str = "mass",
+    sweeping: IPF | None = None,
 ) -> Projection:
-    """Return the labelled answer of a run."""
+    """Return the labelled answer of a run; `sweeping` makes the plain sweeps that it began with, if any."""
     bound = certificate.bound if certificate else float("inf")
     return Projection(
         termination=run.termination,
@@ -51,7 +53,7 @@ def make_projection(
         reference=reference,
         reference_in=reference_in,
         constraints=labelled.constraints,
-        evidence=SolverEvidence(labelled, run, bound),
+        evidence=SolverEvidence(labelled, run, bound, sweeping or IPF()),
     )
 
 

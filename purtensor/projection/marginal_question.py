@@ -21,7 +21,7 @@ from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.log_reference import IN_MASS, support_of_logarithms, with_logarithms
 from purtensor.projection.product_answer import WITHOUT_PROOF, answer_product
-from purtensor.projection.product_question import product_of
+from purtensor.projection.product_question import order_of, product_of
 from purtensor.projection.result import Projection
 from purtensor.solving.certificate import UNPROVED, Certificate, DualCertifier, certify
 from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
@@ -94,7 +94,8 @@ class MarginalQuestion:
             return self._without_support()
         warm = None if start is None else _warm_start(labelled, start)
         verdict = _MarginalVerdict(self.lazily, labelled, self.solver, self.stopping.stop_on)
-        outcome = solve(_stage(labelled, self.solver, self.stopping.stop_on, warm), self.stopping, verdict, report)
+        stopping = replace(self.stopping, dual_later=True)  # the trace repeats sweeps if it is read
+        outcome = solve(_stage(labelled, self.solver, self.stopping.stop_on, warm), stopping, verdict, report)
         forget_layouts(verdict.labelled.arrays)
         proof = None
         if certificate and not outcome.hurried:
@@ -138,7 +139,8 @@ class MarginalQuestion:
     def _labelled(
         self, labelled: LabelledProblem, outcome: Run, proof: Certificate | None, diagnosis: Diagnosis | None
     ) -> Projection:
-        return make_projection(self.reference, labelled, outcome, proof, diagnosis, self.reference_in)
+        sweeping = IPF(order_of(self.solver, len(labelled.constraints)))
+        return make_projection(self.reference, labelled, outcome, proof, diagnosis, self.reference_in, sweeping)
 
 
 def _stage(labelled: LabelledProblem, solver: Solver, stop_on: str, warm: FloatArray | None = None) -> Stage[Iterate]:

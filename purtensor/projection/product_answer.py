@@ -17,10 +17,10 @@ from purtensor.kernels.ipf.product_slabs import leave_blocks
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.product_question import order_of
 from purtensor.projection.result import Projection
-from purtensor.projection.trace import trace_of
+from purtensor.projection.trace import trace_of, with_duals
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Budget, Iterate, Solver, Step, iterate_at
-from purtensor.solving.loop import Progress, Run, Stage, begin, run, run_stage
+from purtensor.solving.loop import Progress, Run, Stage, begin, run_stage
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solve import interrupt
 from purtensor.solving.solvers.automatic import Automatic
@@ -107,7 +107,7 @@ class ProductEvidence(SolverEvidence):
 
     reference: Table
     constraints: tuple[Marginal, ...]
-    solver: IPF
+    sweeping: IPF
     found: Run
     exponent: int
     factors: list[_Factors]
@@ -127,7 +127,7 @@ class ProductEvidence(SolverEvidence):
         self.__dict__.update(
             reference=reference,
             constraints=constraints,
-            solver=solver,
+            sweeping=solver,
             found=replace(found, iterate=Iterate(np.empty(0), np.empty(0))),
             bound=math.inf,
             exponent=product.exponent,
@@ -159,15 +159,7 @@ class ProductEvidence(SolverEvidence):
     @cached_property
     def trace(self) -> xr.Dataset:
         """The recorded iterations; those whose dual was not computed during the run are repeated."""
-        lines = self.found.lines
-        if any(math.isnan(line.record.dual) for line in lines):
-            # plain sweeps are deterministic: the same number of them passes the same points
-            limits = Stopping(0.0, "residual", self.found.iterations, math.inf)
-            again = {line.iteration: line for line in run(self.labelled.arrays, self.solver, limits).lines}
-            for line in lines:
-                record = again[line.iteration].record
-                line.record = line.record._replace(kl_step=record.kl_step, dual=record.dual)
-        return trace_of(lines, self.bound)
+        return trace_of(with_duals(self.found.lines, lambda: self.labelled.arrays, self.sweeping), self.bound)
 
     def _potentials(self) -> FloatArray:
         """Return the potentials of the general form: logarithms of factors, and what its scales add."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import xarray as xr
 
+from purtensor.solving.loop import run
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.slab_sweeps import EARLY
+from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.stopping import Stopping
 from purtensor.solving.trace_lines import TraceLine
 
 _UNITS = {
@@ -19,6 +25,23 @@ _UNITS = {
     "log_ratio_bound": "nats: proved bound on the largest |log(q / p)|, where it was computed on the way",
     "seconds": "seconds since the start; within one compiled call interpolated",
 }
+
+
+def with_duals(lines: Sequence[TraceLine], problem: Callable[[], Problem], sweeping: IPF) -> Sequence[TraceLine]:
+    """Return the lines of a run from the reference with the duals that were put off; they change in place."""
+    # a run that was not finite has none
+    if not any(math.isnan(line.record.dual) and not math.isnan(line.record.residual) for line in lines):
+        return lines
+    # the last of these may have got its dual when its point was scaled, but not its gain
+    early = [line for line in lines if line.iteration <= EARLY and math.isnan(line.record.kl_step)]
+    # plain sweeps are deterministic: the same number of them passes the same points
+    limits = Stopping(0.0, "residual", early[-1].iteration, math.inf)
+    again = {line.iteration: line.record for line in run(problem(), sweeping, limits).lines}
+    for line in early:
+        record = again[line.iteration]
+        dual = record.dual if math.isnan(line.record.dual) else line.record.dual
+        line.record = line.record._replace(kl_step=record.kl_step, dual=dual)
+    return lines
 
 
 def trace_of(lines: Sequence[TraceLine], bound: float, emptied: float = 0.0) -> xr.Dataset:

@@ -195,11 +195,14 @@ class Budget:
         At most so many iterations.
     residual, residual_l1
         The step may end as soon as both are met; the total mass is 1.
+    dual_later
+        Whether records of sweeps that can be repeated may lack the dual and its gain: then these are NaN.
     """
 
     iterations: int
     residual: float
     residual_l1: float
+    dual_later: bool = False
 
 
 class Record(NamedTuple):

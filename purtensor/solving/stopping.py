@@ -29,12 +29,13 @@ EMPTIED, EMPTIED_SHARE = 10.0, 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """When to stop: the tolerance and on what it is judged, and the limits."""
+    """When to stop: the tolerance and on what it is judged, and the limits; and `dual_later` of `Budget`."""
 
     tolerance: float
     stop_on: str
     max_iterations: int
     max_seconds: float
+    dual_later: bool = False
 
     @property
     def residual(self) -> float:
@@ -86,7 +87,7 @@ class Judge(Generic[P]):
         """Return what a step may do before it comes back to be judged."""
         if self.stopping.stop_on != "residual":
             return Budget(iterations, float("inf"), self._awaited)
-        return Budget(iterations, self.stopping.residual, self.stopping.residual_l1)
+        return Budget(iterations, self.stopping.residual, self.stopping.residual_l1, self.stopping.dual_later)
 
     def is_met(self, point: P, line: TraceLine) -> bool:
         """Return whether the point meets the stopping rule; `line` is the trace record that measured it."""

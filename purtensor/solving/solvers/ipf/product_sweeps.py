@@ -6,8 +6,7 @@ Whatever else is asked of it, such as Newton's steps or a verdict, is left to th
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -22,16 +21,10 @@ from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.slab_layout import CELLS_PER_CHUNK, Crossing
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
-from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+from purtensor.solving.solvers.ipf.sweeper import make_sweeps
 
 _LOWEST, _HIGHEST = 2.0**-300, 2.0**300
 """Masses and targets in between have products of factors that float64 holds."""
-
-_NEAR_ROUNDING = 1e-12
-"""Before the L1 miss is so small a part of the total, a sweep gains more than rounding."""
-
-_EARLY = 64
-"""The trace of this many first sweeps is computed on request: it would take longer than the sweeps."""
 
 
 class NotOfProduct(Exception):  # noqa: N818 - no error: the general form takes over
@@ -129,8 +122,6 @@ def blocked(cells: FloatArray, chunks: tuple[Chunk, ...], scale: float = 1.0) ->
 class ProductSweeps(OnePass):
     """One-pass sweeps whose base is the reference as given: potentials begin at 0, factors are never folded in."""
 
-    missed: float = field(default=math.inf)
-
     @classmethod
     def of(cls, product: Product) -> ProductSweeps:
         """Return the sweeps that start at the reference.
@@ -174,31 +165,13 @@ class ProductSweeps(OnePass):
             table=np.empty((rows, columns)),
         )
         crossing = Crossing(source, layout, product.plan, (rows, columns), chunks, product.sizes.total)
-        made = cls(crossing, state, start)
+        made = cls(crossing, state, start, is_repeatable=True)
         state.table[:], _ = made._measured()
         return made
 
     def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
         """Make at most `limit` sweeps; return how many, and how many records were written."""
         return make_sweeps(self, goal, limit, records)
-
-    def measured(self, hopeful: bool) -> Measured:
-        """Return the residual over all constraints."""
-        found = super(ProductSweeps, self).measured(hopeful)
-        self.missed = found.residual_l1
-        return found
-
-    def gain(self) -> float:
-        """Return the gain of the dual in the last sweep; NaN in early sweeps, where it is computed later on request."""
-        return math.nan if self._is_early else super(ProductSweeps, self).gain()
-
-    def linear(self) -> float:
-        """Return the targets times the potentials; NaN early, as the gain."""
-        return math.nan if self._is_early else super(ProductSweeps, self).linear()
-
-    @property
-    def _is_early(self) -> bool:
-        return self.done <= _EARLY and self.missed > _NEAR_ROUNDING * self.total
 
     def _rebuild(self) -> None:
         raise NotOfProduct  # factors beyond 2^64 are for the exponentials of the general form

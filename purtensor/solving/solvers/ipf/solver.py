@@ -14,7 +14,7 @@ from purtensor.kernels.engine import engine, runs_in_numpy, sweeps_in_numpy
 from purtensor.kernels.ipf.over_relaxation import run_relaxed_sweeps
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.ipf.sweeps import run_sweeps
-from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, log_factors
+from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, log_factors, starting_potentials
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.anderson import accelerated_step
 from purtensor.solving.solvers.ipf.blocks import BlockState, auto_blocks, block_step
@@ -165,7 +165,7 @@ class IPF:
         if problem.emptied is not None and is_first(problem, iterate):
             return first_sweep(problem, problem.emptied, iterate, order_of(self.order, len(problem.index)))
         if self.acceleration is None:
-            sweeper = self._sweeper(problem, iterate, few=few)
+            sweeper = self._sweeper(problem, iterate, few=few, dual_later=budget.dual_later)
             return self._sweep(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
         depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration)
         sweep = self._sweep_in_logarithms if spans_the_range(problem) else self._sweep
@@ -182,7 +182,7 @@ class IPF:
         order = tuple(order_of(self.order, len(problem.index)).tolist())
         return SelfTuning(order, lambda relaxation: IPF(order, relaxation).step)
 
-    def _sweeper(self, problem: Problem, iterate: Iterate, *, few: bool) -> Sweepers | None:
+    def _sweeper(self, problem: Problem, iterate: Iterate, *, few: bool, dual_later: bool) -> Sweepers | None:
         """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass per step."""
         if isinstance(iterate.memory, _SWEEPERS):
             return iterate.memory
@@ -202,7 +202,8 @@ class IPF:
             return None
         crossing = None if few else crossing_of(problem, order)
         if crossing is not None:
-            return OnePass.at(crossing, iterate.potentials)
+            is_repeatable = dual_later and np.array_equal(iterate.potentials, starting_potentials(problem))
+            return OnePass.at(crossing, iterate.potentials, is_repeatable=is_repeatable)
         merged = merged_of(problem, order)
         return None if merged is None else MergedSweeps.at(problem, merged, iterate.potentials)
 

@@ -10,10 +10,12 @@ import xarray as xr
 
 import purtensor as pt
 from purtensor._threads import VARIABLE
+from purtensor.kernels.engine import engine
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.ipf import slab_layout as layouts
+from purtensor.solving.solvers.ipf import slab_sweeps as module
 from purtensor.solving.solvers.ipf.slab_layout import crossing_of
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
 from tests.solving.drawn import arrays_of, coefficients, solved
@@ -249,3 +251,19 @@ def test_crossing_of__leaves_tiny_tables_to_the_plain_sweeps(monkeypatch):
     assert crossing_of(problem, (0, 1, 2)) is None
     step = pt.IPF().step(problem, iterate_at(problem, starting_potentials(problem)), Budget(1, -1.0, -1.0))
     assert not isinstance(step.iterate.memory, OnePass)
+
+
+@needs_compiling
+@pytest.mark.parametrize("solver", [None, pt.IPF(order=(2, 0, 1))], ids=["chosen", "ordered"])
+def test_one_pass__duals_put_off_are_those_computed_on_the_way(solver, small_chunks, monkeypatch):
+    named = pt.problems.load("b")
+    with engine(plain=False):
+        late = pt.project(named.reference, named.constraints, solver=solver, max_iterations=80, on_failure="return")
+        put_off = [line.iteration for line in late.evidence.run.lines if np.isnan(line.record.dual)]
+        assert max(put_off) <= 64
+        monkeypatch.setattr(module, "EARLY", 0)
+        early = pt.project(named.reference, named.constraints, solver=solver, max_iterations=80, on_failure="return")
+    assert late.table.values.tolist() == early.table.values.tolist()
+    for name in ("iteration", "residual", "dual", "kl_step"):
+        np.testing.assert_array_equal(late.trace[name], early.trace[name])
+    assert not np.isnan(late.trace.dual).any()
