@@ -14,10 +14,8 @@ from purtensor.plots.disparity import plot_disparity_ratios
 from purtensor.plots.save_figure import save_figure
 from purtensor.plots.survey import plot_prevalences
 from purtensor.report.page import Exhibit
-from purtensor.studies.adult_decisions import decision_rates
-from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, prevalences
-from purtensor.studies.adult_question import POSITIVE, REFERENCE
-from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, AdultStudy
+from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, decision_rates, prevalences
+from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, POSITIVE, REFERENCE, AdultStudy
 
 NAMES = {"f": "data, f", "P": "P", "PU": "PU", "PUR": "PUR", "MaxEnt": "MaxEnt-PUR"}
 PICTURES = {

@@ -19,9 +19,8 @@ from purtensor.datasets.uci_adult import adult
 from purtensor.plots.panels import plot_methods
 from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit, Part, Report, write_report
-from purtensor.studies.adult_question import PROTECTED, RESPONSE
-from purtensor.studies.fair_methods.contest import UNPACKAGED, Contest, compare_fair
-from purtensor.studies.fair_methods.measures import MEASURES
+from purtensor.studies.adult_study import PROTECTED, RESPONSE
+from purtensor.studies.fair_methods.contest import MEASURES, UNPACKAGED, Contest, compare_fair
 
 EMBEDDED: Mapping[str, Mapping[str, Any]] = {
     "adult": {},

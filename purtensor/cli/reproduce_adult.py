@@ -16,14 +16,13 @@ from purtensor.projection.files import save
 from purtensor.report.page import Part, Report, write_report
 from purtensor.studies.adult import study_adult
 from purtensor.studies.adult_claims import claims
-from purtensor.studies.adult_decisions import decision_rates
-from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, disparities, prevalences
-from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE
-from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy, Disparity
+from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, decision_rates, disparities, prevalences
+from purtensor.studies.adult_study import DISTRIBUTIONS, POSITIVE, PROTECTED, REFERENCE, AdultStudy, Disparity
 from purtensor.studies.claims import Claim, claims_frame
 from purtensor.studies.forests import FOREST
 from purtensor.studies.members import failed_members
 from purtensor.studies.population import DRAWN_FROM, UNSEEN
+from purtensor.studies.projections import DATA
 from purtensor.tables.coded import encode
 
 SAMPLES = {

@@ -13,9 +13,9 @@ from purtensor.plots.save_figure import save_figure
 from purtensor.plots.survey import plot_prevalences
 from purtensor.report.page import Exhibit, Part
 from purtensor.studies.claims import claims_frame
+from purtensor.studies.population import shares_of
 from purtensor.studies.wage import WageStudy
-from purtensor.studies.wage_numbers import shares_of
-from purtensor.studies.wage_years import by_year, year_claims
+from purtensor.studies.wage_claims import by_year, year_claims
 
 PANELS = {
     "disparity": "mean disparity of the data",

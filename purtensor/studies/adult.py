@@ -22,12 +22,20 @@ from purtensor.information import kl_divergence
 from purtensor.projection.executing import Failure
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.ipf.solver import IPF
-from purtensor.studies.adult_bootstrap import bootstrap_errors
-from purtensor.studies.adult_drawn import Drawing, Splits, learn, others, reference, simulated_splits
-from purtensor.studies.adult_question import DATA, POSITIVE, PROTECTED, REFERENCE, RESPONSE, ratios
-from purtensor.studies.adult_study import DISTRIBUTIONS, QUESTIONS, AdultStudy, Cost, Disparity, project_adult
+from purtensor.studies.adult_drawn import Drawing, Splits, bootstrap_errors, learn, others, reference, simulated_splits
+from purtensor.studies.adult_study import (
+    DISTRIBUTIONS,
+    POSITIVE,
+    REFERENCE,
+    RESPONSE,
+    ROLES,
+    AdultStudy,
+    Cost,
+    Disparity,
+    ratios,
+)
 from purtensor.studies.population import DRAWN_FROM, UNSEEN, Population, population_of
-from purtensor.studies.sampling_errors import errors_of
+from purtensor.studies.projections import DATA, QUESTIONS, errors_of, project_question
 from purtensor.tables.regularize import empirical, regularize
 
 
@@ -86,14 +94,14 @@ def study_adult(
     projections = {}
     for name in QUESTIONS:
         on_step(f"projecting onto {name}")
-        projections[name] = project_adult(f, name, solver=IPF())  # the paper's solver
+        projections[name] = project_question(f, name, **ROLES, solver=IPF())  # the paper's solver
     distributions = {DATA: f, **{name: projection.table for name, projection in projections.items()}}
     predictions = {
         (name, split): predict(table, data, response=RESPONSE, unseen=unseen)
         for name, table in distributions.items()
         for split, data in data_of.items()
     }
-    population = population_of(f, response=RESPONSE, protected=PROTECTED)
+    population = population_of(f, **ROLES)
     on_step(f"drawing {data_sets} data sets from each distribution, training forests on them")
     failures: list[Failure] = []
     drawing = Drawing(
@@ -179,9 +187,9 @@ def _standard_errors(
 ) -> dict[tuple[str, str, Profile], float]:
     """Return the standard errors of ratios by distribution, sample and group: of itself, and of the test split."""
     size = round(f.attrs["total"])
-    compared: dict[str, Any] = {"response": RESPONSE, "protected": PROTECTED, "reference": REFERENCE}
+    compared: dict[str, Any] = {**ROLES, "reference": REFERENCE}
     told = {}
-    for name, known in errors_of(f, projections, size=size, response=RESPONSE, protected=PROTECTED, data=DATA).items():
+    for name, known in errors_of(f, projections, size=size, **ROLES).items():
         samples = {
             "itself": known.disparity_ratio(**compared),
             "test": errors_on_others(known, test, ratio=True, **compared),
@@ -207,7 +215,4 @@ def _cost(f: Table, name: str, table: Table, projection: Projection | None, erro
 def _utility_errors(
     data_of: Mapping[str, Table], name: str, predictions: Mapping[tuple[str, str], Table]
 ) -> dict[str, float]:
-    return {
-        split: utility_error(data, predictions[name, split], response=RESPONSE, protected=PROTECTED)
-        for split, data in data_of.items()
-    }
+    return {split: utility_error(data, predictions[name, split], **ROLES) for split, data in data_of.items()}

@@ -9,8 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.fairness.rates import FOUR_FIFTHS
 from purtensor.studies.adult_numbers import data_ratios, ratios_of
-from purtensor.studies.adult_question import DATA, POSITIVE
-from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
+from purtensor.studies.adult_study import DISTRIBUTIONS, POSITIVE, AdultStudy
 from purtensor.studies.claims import (
     NOISE_WIDTH,
     Claim,
@@ -18,10 +17,11 @@ from purtensor.studies.claims import (
     Means,
     average_claim,
     judged,
-    lessened_claim,
     marginals_claim,
+    natural_claims,
     removed_claim,
 )
+from purtensor.studies.projections import DATA
 
 SETS_THAT_SHOW = 60
 """So many data sets show a case that one of twenty has, with a chance of 95 %."""
@@ -53,13 +53,7 @@ def _natural_claims(study: AdultStudy) -> Iterator[Claim]:
         name: Means(off[name], noise, study.data_sets, _pairs(study), averaged=False)
         for name, noise in study.noise.items()
     }
-    statements = {
-        "P": "P alone lessens disparity on test data but does not remove it",
-        "PU": "P and U together lessen disparity on test data but do not remove it",
-    }
-    for name, statement in statements.items():
-        yield lessened_claim(name, statement, means[name], off[DATA])
-    yield removed_claim("PUR", "PUR removes disparity on test data up to sampling noise", means["PUR"], off[DATA])
+    yield from natural_claims(means, off[DATA])
     over_splits = Means(
         study.simulated_off["PUR"], study.noise["PUR"] / np.sqrt(study.data_sets), study.data_sets, _pairs(study)
     )
@@ -89,7 +83,7 @@ def _generated_claims(study: AdultStudy) -> Iterator[Claim]:
     for name in DISTRIBUTIONS[1:]:
         ratio, deviation = ratios_of(study, name, "synthetic")
         means = Means(ratio - 1.0, deviation / np.sqrt(study.data_sets), study.data_sets, _pairs(study))
-        yield average_claim(name, f"Data generated from {name} have parity on average", means, off_data)
+        yield average_claim(name, means, off_data)
 
 
 def _forest_claims(study: AdultStudy) -> Iterator[Claim]:

@@ -1,4 +1,4 @@
-"""What the Adult study draws: data sets with forests trained on them, and simulated splits for the noise."""
+"""What the Adult study draws: data sets with forests trained on them, simulated splits, and a bootstrap."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ import numpy as np
 
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidTableError
+from purtensor.fairness.predict import predict
 from purtensor.projection.executing import Failure
-from purtensor.studies.adult_question import PROTECTED, REFERENCE, RESPONSE
+from purtensor.sampling.bootstrap import bootstrap
+from purtensor.studies.adult_study import PROTECTED, REFERENCE, RESPONSE, ROLES, ratios
 from purtensor.studies.forests import FOREST, Learning
 from purtensor.studies.members import identity, run_members
 from purtensor.studies.population import UNSEEN, Population, masses_to_draw_from, population_of
+from purtensor.studies.projections import DATA, QUESTIONS, project_question
 from purtensor.studies.simulated import ENDINGS, METHOD, MODELS, VERDICTS, Simulation
+from purtensor.tables.regularize import regularize
 
 _SIMULATION = 1
 """Separates the seed of the simulated splits from that of the data sets."""
@@ -41,7 +45,7 @@ class Drawing:
     @property
     def identity(self) -> str:
         """SHA-256 of the data and the settings that the drawn numbers depend on."""
-        parts = [population_of(table, response=RESPONSE, protected=PROTECTED) for table in (self.train, self.test)]
+        parts = [population_of(table, **ROLES) for table in (self.train, self.test)]
         settings = {
             "study": "adult",
             "seed": self.seed,
@@ -63,10 +67,10 @@ def learn(
     drawing: Drawing, distributions: Mapping[str, Table], on_member: Callable[[int], object]
 ) -> dict[str, FloatArray]:
     """Return p(>50K | s) of generated data and of forests, shape (data sets, distributions, protected profiles)."""
-    parts = [population_of(table, response=RESPONSE, protected=PROTECTED) for table in distributions.values()]
+    parts = [population_of(table, **ROLES) for table in distributions.values()]
     if any(not np.array_equal(part.counts > 0, parts[0].counts > 0) for part in parts):
         raise InvalidTableError("the projections have lost profiles of f; increase the strength of the regularization")
-    test = population_of(drawing.test, response=RESPONSE, protected=PROTECTED)
+    test = population_of(drawing.test, **ROLES)
     size = round(float(drawing.train.sum()))
     learning = Learning(parts[0], np.stack([part.counts for part in parts]), test, size)
     return run_members(
@@ -100,7 +104,7 @@ class Splits:
 
 def simulated_splits(drawing: Drawing) -> Splits:
     """Return what natural classifiers of simulated train splits predict on simulated test splits."""
-    population = population_of(drawing.train, response=RESPONSE, protected=PROTECTED)
+    population = population_of(drawing.train, **ROLES)
     train_size, test_size = (round(float(table.sum())) for table in (drawing.train, drawing.test))
     masses = masses_to_draw_from(population, drawing.strength, drawing.drawn_from)
     simulation = Simulation(population, masses, train_size, test_size, drawing.strength)
@@ -132,3 +136,51 @@ def reference(population: Population) -> int:
 def others(population: Population) -> list[tuple[int, tuple[str, ...]]]:
     """Return number and categories of the other protected profiles."""
     return [(s, group) for s, group in enumerate(population.groups) if s != reference(population)]
+
+
+TOLERANCE = 1e-8
+"""Far below the noise that is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedRatios:
+    """The ratios that the natural classifiers of one train split predict on one test split, by distribution and group.
+
+    Attributes
+    ----------
+    strength, unseen
+        As in `purtensor.studies.adult.study_adult`.
+    """
+
+    strength: float
+    unseen: str
+
+    def __call__(self, train: Table, test: Table) -> dict[tuple[str, ...], float]:
+        """Return the ratios."""
+        f = regularize(train, self.strength, response=RESPONSE)
+        tables = {DATA: f}
+        for name in QUESTIONS:
+            tables[name] = project_question(f, name, **ROLES, tolerance=TOLERANCE, certificate=False).table
+        return {
+            (name, *map(str, group)): ratio
+            for name, table in tables.items()
+            for group, ratio in ratios(predict(table, test, response=RESPONSE, unseen=self.unseen)).items()
+        }
+
+
+def bootstrap_errors(drawing: Drawing) -> Mapping[str, FloatArray]:
+    """Return for each distribution the standard errors of its predicted ratios, in the order of the groups."""
+    found = bootstrap(
+        (drawing.train, drawing.test),
+        PredictedRatios(drawing.strength, drawing.unseen),
+        times=drawing.data_sets,
+        seed=drawing.seed,
+        executor=drawing.executor,
+        on_failure="omit",
+    )
+    if found.interrupted:
+        raise KeyboardInterrupt
+    errors = found.standard_error
+    population = population_of(drawing.train, **ROLES)
+    groups = [group for _, group in others(population)]
+    return {name: errors.loc[[(name, *group) for group in groups]].to_numpy() for name in (DATA, *QUESTIONS)}

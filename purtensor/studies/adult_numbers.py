@@ -1,4 +1,4 @@
-"""The numbers of the Adult study as tidy frames."""
+"""The numbers of the Adult study as tidy frames, decisions taken from its distributions among them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pandas as pd
 
 from purtensor._typing import FloatArray, Table
 from purtensor.datasets.uci_adult import adult
+from purtensor.fairness.decisions import RULES, decide
 from purtensor.fairness.predict import predict
-from purtensor.studies.adult_question import RESPONSE, ratios
-from purtensor.studies.adult_study import AdultStudy
-from purtensor.studies.population import UNSEEN
+from purtensor.fairness.rates import accuracy, rates_by_group, smallest_ratios
+from purtensor.studies.adult_study import POSITIVE, RESPONSE, ROLES, AdultStudy, ratios
+from purtensor.studies.population import UNSEEN, conditionals, population_of, shares_of
+from purtensor.studies.projections import DATA
 from purtensor.tables.marginal import marginal
 
 
@@ -34,16 +36,9 @@ def prevalences(study: AdultStudy) -> pd.DataFrame:
     pandas.DataFrame
         `attribute`, `category`; `share`, of all people, as the paper shows it; `share_train`, `share_test`.
     """
-    data = data_of(study)
-    rows = []
-    for attribute in study.train.indexes["profile"].names:
-        shares = [marginal(table, (str(attribute),)).to_series() / float(table.sum()) for table in data.values()]
-        together = pd.concat(shares, axis=1, keys=list(data)).fillna(0.0)
-        labels = [label[0] if isinstance(label, tuple) else label for label in together.index.tolist()]
-        rows += [
-            (attribute, str(label), *values) for label, values in zip(labels, together.to_numpy().tolist(), strict=True)
-        ]
-    return pd.DataFrame(rows, columns=["attribute", "category", "share", "share_train", "share_test"])
+    shares = [shares_of(table).set_index(["attribute", "category"])["share"] for table in data_of(study).values()]
+    together = pd.concat(shares, axis=1, keys=["share", "share_train", "share_test"]).fillna(0.0)
+    return together.reset_index()
 
 
 def data_of(study: AdultStudy) -> dict[str, Table]:
@@ -86,3 +81,68 @@ def by_unseen_rule(study: AdultStudy) -> pd.DataFrame:
         rows += [(name, ", ".join(group), predicted[group], kept[group]) for group in study.groups]
     told = pd.DataFrame(rows, columns=["distribution", "group", "predicted by q(y)", "left out"])
     return told.assign(difference=told["predicted by q(y)"] - told["left out"])
+
+
+SEEDS = 500
+"""Number of sets of draws that estimate the chance differences between groups."""
+
+
+def decision_rates(study: AdultStudy) -> pd.DataFrame:
+    """Return each rule's decisions on the test split, a row a distribution and rule.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `distribution`, `rule`; the share of each group that is decided to earn >50K, on average where it is drawn;
+        `smallest / largest` of these shares; `accuracy`; and `median ratio when drawn`: the median, over sets of
+        independent draws, of the smallest share over the largest.
+    """
+    rows = [_constant(study)]
+    for name in (DATA, "PUR"):
+        for rule in RULES:
+            decided = decide(study.distributions[name], study.distributions[DATA], **ROLES, rule=rule).table
+            told = predict(decided, study.test, response=RESPONSE, unseen="marginal")
+            rates = rates_by_group(told, **ROLES)
+            rows.append(
+                {
+                    "distribution": name,
+                    "rule": rule,
+                    **{str(group): float(share) for group, share in rates[POSITIVE].items()},
+                    "smallest / largest": float(smallest_ratios(rates)[POSITIVE]),
+                    "accuracy": accuracy(decided, study.test, response=RESPONSE),
+                    "median ratio when drawn": drawn_ratio(told, study.seed),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def drawn_ratio(told: Table, seed: int) -> float:
+    """Return the median over sets of draws of the smallest share of a group over the largest.
+
+    `told` has for each (s, x) the mean number of people with each decision: people of one profile decide alone, so
+    that the number of those who get the positive one is binomial.
+    """
+    people = population_of(told, **ROLES)
+    total = people.counts.sum(axis=1)
+    chance = people.counts[:, people.response_categories.index(POSITIVE)] / total
+    rng = np.random.default_rng(seed)
+    found: list[float] = []
+    for _ in range(SEEDS):
+        yes = rng.binomial(np.rint(total).astype(np.int64), np.clip(chance, 0.0, 1.0))
+        shares: FloatArray = conditionals(people, np.stack([total - yes, yes], axis=1))[1]
+        found.append(float(shares.min() / shares.max()))
+    return float(np.median(found))
+
+
+def _constant(study: AdultStudy) -> dict[str, object]:
+    """Return the row of saying no to everybody, which is what accuracy is to be compared with."""
+    responses = marginal(study.test, RESPONSE).to_series()
+    groups = rates_by_group(study.test, **ROLES).index
+    return {
+        "distribution": "",
+        "rule": "no to everybody",
+        **dict.fromkeys(map(str, groups), 0.0),
+        "smallest / largest": float("nan"),
+        "accuracy": float(1.0 - responses[POSITIVE] / responses.sum()),
+        "median ratio when drawn": float("nan"),
+    }

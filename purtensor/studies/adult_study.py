@@ -1,4 +1,4 @@
-"""The options and results of the study of the Adult data."""
+"""The question of the Adult study, its options and its results."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from purtensor._typing import FloatArray, Table
-from purtensor.fairness.pur import pur
+from purtensor._typing import FloatArray, Profile, Table
+from purtensor.fairness.disparity import disparity_ratio
 from purtensor.projection.executing import Failure
-from purtensor.projection.interruption import interrupting
-from purtensor.projection.project import project
 from purtensor.projection.result import Projection
-from purtensor.studies.adult_question import DATA, MAX_ENT, PROTECTED, RESPONSE
-from purtensor.tables.regularize import uniform
+from purtensor.studies.projections import DATA, QUESTIONS
 
-QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {"P": ("P", DATA), "PU": ("PU", DATA), "PUR": ("PUR", DATA), MAX_ENT: ("PUR", "uniform")}
-)
-"""For each projection the conditions that hold and the reference that it stays close to."""
+RESPONSE = "income"
+PROTECTED = ("gender", "race")
+ROLES: Mapping[str, Any] = MappingProxyType({"response": RESPONSE, "protected": PROTECTED})
+REFERENCE: Mapping[str, str] = MappingProxyType({"gender": "male", "race": "white"})
+"""The protected profile that the others are compared with."""
+
+POSITIVE = ">50K"
+"""The response whose disparities are reported; the second of the two."""
 
 
-def project_adult(f: Table, name: str, **options: Any) -> Projection:
-    """Return one of the study's projections of f, "P", "PU", "PUR" or "MaxEnt"; options are those of `project`."""
-    conditions, reference = QUESTIONS[name]
-    constraints = pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions)
-    with interrupting():
-        return project(f if reference == DATA else uniform(f), constraints, **options)
+def ratios(table: Table) -> dict[Profile, float]:
+    """Return p(>50K | s) / p(>50K | male, white) for each protected profile but the reference."""
+    ratio = disparity_ratio(table, **ROLES, reference=REFERENCE)
+    told: dict[Any, float] = ratio.to_series().to_dict()
+    compared_with = tuple(REFERENCE[name] for name in PROTECTED)
+    return {
+        tuple(protected): value
+        for (income, *protected), value in told.items()
+        if income == POSITIVE and tuple(protected) != compared_with
+    }
 
 
 DISTRIBUTIONS = (DATA, *QUESTIONS)

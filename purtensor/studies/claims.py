@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -199,11 +199,23 @@ def lessened_claim(name: str, statement: str, means: Means, off_data: FloatArray
     return Claim(statement, finding, f"{name} leaves {100 * share:.0f} % of the disparity of f; {means.told()}")
 
 
-def average_claim(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
+def average_claim(name: str, means: Means, off_data: FloatArray) -> Claim:
     """Return the claim that data generated from a distribution have parity on average."""
     tolerance = tolerance_of(off_data)
     evidence = f"over {means.sets:,} data sets drawn from {name}, {means.told()}{_more_sets(means, tolerance)}"
+    statement = f"Data generated from {name} have parity on average"
     return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
+
+
+def natural_claims(means: Mapping[str, Means], off_data: FloatArray) -> Iterator[Claim]:
+    """Yield the claims on what natural classifiers of P, PU and PUR predict on test data, in this order."""
+    statements = {
+        "P": "P alone lessens disparity on test data but does not remove it",
+        "PU": "P and U together lessen disparity on test data but do not remove it",
+    }
+    for name, statement in statements.items():
+        yield lessened_claim(name, statement, means[name], off_data)
+    yield removed_claim("PUR", "PUR removes disparity on test data up to sampling noise", means["PUR"], off_data)
 
 
 def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.fairness.roles import Roles, roles_of
-from purtensor.tables.coded import encode
+from purtensor.tables.coded import domain_of, encode
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
+from purtensor.tables.marginal import marginal
 
 DRAWN_FROM: Mapping[str, str] = MappingProxyType(
     {"empirical": "the data as they are, as in the paper", "regularized": "f, which also has profiles that nobody has"}
@@ -101,6 +103,22 @@ def _numbered(
     if not columns:
         return np.zeros(profiles, dtype=np.int64), ()
     return group_profiles(columns, sizes)
+
+
+def shares_of(counts: Table) -> pd.DataFrame:
+    """Return the share of people in each category of each attribute of a table.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> shares_of(pt.tabulate({"sex": ["f", "m"]}, weights=[1, 3])).to_dict("records")
+    [{'attribute': 'sex', 'category': 'f', 'share': 0.25}, {'attribute': 'sex', 'category': 'm', 'share': 0.75}]
+    """
+    rows = []
+    for attribute in domain_of(counts).attributes:
+        shares = marginal(counts, (attribute,)).to_series() / float(counts.sum())
+        rows += [(attribute, str(label[0] if isinstance(label, tuple) else label), v) for label, v in shares.items()]
+    return pd.DataFrame(rows, columns=["attribute", "category", "share"])
 
 
 def regularized(counts: FloatArray, strength: float) -> FloatArray:

@@ -19,24 +19,21 @@ import numpy.typing as npt
 from purtensor._options import check_choice
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
-from purtensor.fairness.pur import pur
 from purtensor.projection.executing import Failure
-from purtensor.projection.interruption import interrupting
-from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.solvers.newton import Newton
 from purtensor.studies.members import identity, run_members
 from purtensor.studies.population import DRAWN_FROM, UNSEEN, Population, masses_to_draw_from, population_of
-from purtensor.studies.simulated import ENDINGS, METHOD, PROJECTIONS, STOPPING, VERDICTS, Simulation
+from purtensor.studies.projections import QUESTIONS, project_question
+from purtensor.studies.simulated import ENDINGS, METHOD, STOPPING, VERDICTS, Simulation
 from purtensor.tables.marginal import marginal
-from purtensor.tables.regularize import regularize, uniform
+from purtensor.tables.regularize import regularize
 
 RESPONSE = "wage_range"
 PROTECTED = ("gender", "race4")
+ROLES: Mapping[str, Any] = MappingProxyType({"response": RESPONSE, "protected": PROTECTED})
 REFERENCE: Mapping[str, str] = MappingProxyType({"gender": "male", "race4": "white"})
 """The protected profile that the others are compared with."""
-
-MAX_ENT = "MaxEnt"
 
 YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
 """The years of the paper's surveys."""
@@ -183,11 +180,11 @@ def study_wage(
         raise InvalidOptionError(f"sets must be at least 2, so that there is a fluctuation to tell, got {sets}")
     check_choice("drawn_from", drawn_from, tuple(DRAWN_FROM))
     check_choice("unseen", unseen, tuple(UNSEEN))
-    population = population_of(counts, response=RESPONSE, protected=PROTECTED)
+    population = population_of(counts, **ROLES)
     if tuple(REFERENCE.values()) not in population.groups:
         raise UnknownCategoryError(f"the survey has nobody in the reference group {dict(REFERENCE)}")
     f = regularize(counts, strength, response=RESPONSE)
-    projections = project_wage(f)
+    projections = {name: project_question(f, name, **ROLES, solver=Newton()) for name in QUESTIONS}
     size = round(float(counts.sum()))
     masses = masses_to_draw_from(population, strength, drawn_from)
     simulation = Simulation(population, masses, size, size, strength)
@@ -231,18 +228,6 @@ def study_wage(
         unseen,
         tuple(sorted(failures, key=lambda failure: failure.member)),
     )
-
-
-def project_wage(f: Table) -> dict[str, Projection]:
-    """Return the study's projections of f by name: P, PU, PUR, and MaxEnt-PUR from the uniform reference."""
-    questions = {**{name: (name, f) for name in PROJECTIONS}, MAX_ENT: ("PUR", uniform(f))}
-    with interrupting():
-        return {
-            name: project(
-                reference, pur(f, response=RESPONSE, protected=PROTECTED, conditions=conditions), solver=Newton()
-            )
-            for name, (conditions, reference) in questions.items()
-        }
 
 
 def generated_conditionals(

@@ -9,21 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from purtensor._typing import FloatArray, Table
+from purtensor._typing import FloatArray
 from purtensor.studies.claims import Means
 from purtensor.studies.members import failed_members
-from purtensor.studies.population import UNSEEN, regularized
-from purtensor.studies.sampling_errors import errors_of
+from purtensor.studies.population import UNSEEN, regularized, shares_of
+from purtensor.studies.projections import errors_of
 from purtensor.studies.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
-from purtensor.studies.wage import PROTECTED, REFERENCE, RESPONSE, WageStudy, pair_masses
-from purtensor.tables.coded import domain_of
-from purtensor.tables.marginal import marginal
+from purtensor.studies.wage import REFERENCE, ROLES, WageStudy, pair_masses
 
 
 def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
     """Return the numbers of all figures and tables by name, one observation per row."""
     return {
-        "prevalences": prevalences(study),
+        "prevalences": shares_of(study.counts),
         "conditionals": own_conditionals(study),
         "own_disparities": own_disparities(study),
         "disparities": disparities(study),
@@ -36,27 +34,6 @@ def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
     }
 
 
-def prevalences(study: WageStudy) -> pd.DataFrame:
-    """Return the share of people in each category of each attribute."""
-    return shares_of(study.counts)
-
-
-def shares_of(counts: Table) -> pd.DataFrame:
-    """Return the share of people in each category of each attribute of a table.
-
-    Examples
-    --------
-    >>> import purtensor as pt
-    >>> shares_of(pt.tabulate({"sex": ["f", "m"]}, weights=[1, 3])).to_dict("records")
-    [{'attribute': 'sex', 'category': 'f', 'share': 0.25}, {'attribute': 'sex', 'category': 'm', 'share': 0.75}]
-    """
-    rows = []
-    for attribute in domain_of(counts).attributes:
-        shares = marginal(counts, (attribute,)).to_series() / float(counts.sum())
-        rows += [(attribute, str(label[0] if isinstance(label, tuple) else label), v) for label, v in shares.items()]
-    return pd.DataFrame(rows, columns=["attribute", "category", "share"])
-
-
 def own_conditionals(study: WageStudy) -> pd.DataFrame:
     """Return p(y | s) of f and of its projections."""
     tables = {name: pair_masses(table, study.population) for name, table in study.distributions.items()}
@@ -65,19 +42,12 @@ def own_conditionals(study: WageStudy) -> pd.DataFrame:
 
 def own_disparities(study: WageStudy) -> pd.DataFrame:
     """Return attributable disparities in f and in its projections, with the delta method's standard errors."""
-    found = errors_of(
-        study.f,
-        study.projections,
-        size=round(float(study.counts.sum())),
-        response=RESPONSE,
-        protected=PROTECTED,
-        data="f",
-    )
+    found = errors_of(study.f, study.projections, size=round(float(study.counts.sum())), **ROLES)
     rows = []
     for name, table in study.distributions.items():
         pairs = pair_masses(table, study.population)
         off = study.compared(pairs / pairs.sum(axis=0))
-        known = found[name].attributable_disparity(response=RESPONSE, protected=PROTECTED, reference=REFERENCE)
+        known = found[name].attributable_disparity(**ROLES, reference=REFERENCE)
         own: dict[Any, float] = known.to_series().to_dict()
         errors = {tuple(map(str, profile)): error for profile, error in own.items()}
         for y, response in enumerate(study.population.response_categories):

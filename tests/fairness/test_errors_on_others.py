@@ -7,7 +7,7 @@ from hypothesis import settings
 import purtensor as pt
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
 from purtensor.fairness.errors_on_others import errors_on_others
-from purtensor.studies.adult_question import PROTECTED, REFERENCE, RESPONSE
+from purtensor.studies.adult_study import PROTECTED, REFERENCE, RESPONSE
 
 THOROUGH = settings().max_examples >= 1000
 ROLES = {"response": RESPONSE, "protected": PROTECTED, "reference": REFERENCE}

@@ -11,8 +11,17 @@ import pytest
 
 import purtensor as pt
 from purtensor.studies.adult import study_adult
-from purtensor.studies.adult_question import PROTECTED, RESPONSE, ratios
-from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, SAMPLES, AdultStudy, project_adult
+from purtensor.studies.adult_study import (
+    DISTRIBUTIONS,
+    DRAWN,
+    PROTECTED,
+    RESPONSE,
+    ROLES,
+    SAMPLES,
+    AdultStudy,
+    ratios,
+)
+from purtensor.studies.projections import project_question
 
 pytestmark = pytest.mark.slow
 
@@ -113,9 +122,11 @@ def test_study_adult__refuses_a_count_without_fluctuation(wrong: int) -> None:
         study_adult(data_sets=wrong)
 
 
-def test_project_adult__stronger_regularization_asks_less() -> None:
+def test_project_question__stronger_regularization_asks_less() -> None:
     train = pt.datasets.adult(split="train")
-    weak, strong = (project_adult(pt.regularize(train, strength, response=RESPONSE), "P") for strength in (1e-4, 1e3))
+    weak, strong = (
+        project_question(pt.regularize(train, strength, response=RESPONSE), "P", **ROLES) for strength in (1e-4, 1e3)
+    )
     assert strong.divergence < weak.divergence
 
 

@@ -9,8 +9,15 @@ import pytest
 
 from purtensor.studies.adult import study_adult
 from purtensor.studies.adult_claims import claims
-from purtensor.studies.adult_decisions import decision_rates
-from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, disparities, prevalences, ratios_of
+from purtensor.studies.adult_numbers import (
+    by_unseen_rule,
+    costs,
+    data_ratios,
+    decision_rates,
+    disparities,
+    prevalences,
+    ratios_of,
+)
 from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
 from purtensor.studies.claims import Finding
 

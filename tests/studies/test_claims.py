@@ -94,7 +94,7 @@ def test_claims__name_the_pair_that_is_most_significant() -> None:
     for claim in (
         removed_claim("PUR", "", found, OFF_DATA),
         lessened_claim("P", "", found, OFF_DATA),
-        average_claim("P", "", found, OFF_DATA),
+        average_claim("P", found, OFF_DATA),
     ):
         assert "deviation: men at high, -0.0300 from parity (standard error 0.0100, z = 3.0)" in claim.evidence
 

@@ -1,4 +1,4 @@
-"""All methods on the same divisions of the same people, with the noise of the divisions."""
+"""All methods on the same divisions of the same people: what is measured, and the noise of the divisions."""
 
 from __future__ import annotations
 
@@ -6,44 +6,88 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import roc_auc_score
 
 from purtensor._options import is_count
-from purtensor._typing import Attributes, Table
+from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.comparison.peers.peer import missing_modules
 from purtensor.comparison.plain import NotApplicableError
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.fairness.roles import roles_of
 from purtensor.projection.executing import Failure, outcomes
-from purtensor.studies.fair_methods import own, peers
-from purtensor.studies.fair_methods.measures import MEASURES, measured
-from purtensor.studies.fair_methods.own import Method
+from purtensor.studies.fair_methods.methods import METHODS, Answer, Method
 from purtensor.studies.fair_methods.split import Split, splits
+from purtensor.studies.population import Population, conditionals, utility_divergence
 from purtensor.tables.coded import domain_of
 from purtensor.tables.marginal import marginal
 
-METHODS: Mapping[str, Method] = MappingProxyType(
-    {
-        "f, natural": own.natural(""),
-        **{f"{name}, natural": own.natural(name) for name in own.PROJECTIONS},
-        "PUR of smoothed f, natural": own.natural_of_smoothed,
-        "PUR of smoothed f, fair decisions": own.fair_decisions,
-        "logistic regression": own.weighted_regression(""),
-        **{f"{name}, weights for logistic regression": own.weighted_regression(name) for name in own.PROJECTIONS},
-        "forest": own.weighted_forest(""),
-        **{f"{name}, weights for forest": own.weighted_forest(name) for name in own.PROJECTIONS},
-        "fairlearn CorrelationRemover": peers.correlation_remover,
-        "fairlearn ThresholdOptimizer": peers.threshold_optimizer,
-        "fairlearn ExponentiatedGradient": peers.exponentiated_gradient,
-        "AIF360 Reweighing": peers.reweighing,
-        "equipy MultiWasserstein": peers.barycentre,
-    }
-)
-"""What is compared, by name."""
+MEASURES = {
+    "log_loss": "mean of -log of the probability of what was the case, in nats",
+    "auc": "area under the curve; of more than two responses the mean over them",
+    "gap": "largest difference of two groups' mean probabilities of a response",
+    "gap_train": "the same for the people that were learned from",
+    "decision_gap": "the same of decisions: the likeliest response, or what the method decides itself",
+    "accuracy": "share of the decisions that agree with the response",
+    "utility_error": "divergence of test people from the prediction, in the (response, unprotected) marginal, in nats",
+    "seconds": "processor time of learning, the median over the divisions",
+}
+"""The columns of a comparison, and their meaning."""
+
+
+def measure(answer: Answer, split: Split) -> dict[str, float]:
+    """Return the measures of an answer except its time; NaN for measures of probabilities without probabilities."""
+    people, test = split.judged.sum(axis=1), split.judged
+    found = dict.fromkeys(MEASURES, float("nan"))
+    chances = answer.probabilities
+    if chances is not None:
+        found["log_loss"] = _log_loss(chances, test)
+        found["auc"] = _auc(chances, split)
+        found["gap"] = gap(split.population, people[:, None] * chances)
+        found["gap_train"] = gap(split.population, split.learned.sum(axis=1)[:, None] * chances)
+        found["utility_error"] = utility_divergence(split.population, test, people[:, None] * chances)
+    decisions = answer.decisions if chances is None or answer.decisions is not None else likeliest(chances)
+    if decisions is not None:
+        found["decision_gap"] = gap(split.population, people[:, None] * decisions)
+        found["accuracy"] = float((decisions * test).sum() / test.sum())
+    return found
+
+
+def gap(population: Population, masses: FloatArray) -> float:
+    """Return the largest difference between groups in p(y | s)."""
+    rates = conditionals(population, masses)
+    return float(np.nanmax(np.nanmax(rates, axis=1) - np.nanmin(rates, axis=1)))
+
+
+def likeliest(chances: FloatArray) -> FloatArray:
+    """Return the most likely response of each profile as decisions; the first of several."""
+    return np.asarray(np.eye(chances.shape[1])[chances.argmax(axis=1)])
+
+
+def _log_loss(chances: FloatArray, test: FloatArray) -> float:
+    some = test > 0
+    # as scikit-learn has it: a chance of 0 counts as the smallest step of float64, or one tree could make all infinite
+    told = np.maximum(chances[some], np.finfo(np.float64).eps)
+    return float(-(test[some] * np.log(told)).sum() / test.sum())
+
+
+def _auc(chances: FloatArray, split: Split) -> float:
+    """Return how often someone with a response has a higher probability of it than someone without."""
+    test = split.judged
+    found = []
+    # of two responses one: the other has the same area
+    for y in range(test.shape[1]) if test.shape[1] > 2 else (1,):
+        weights = np.concatenate([test[:, y], test.sum(axis=1) - test[:, y]])
+        truth = np.repeat([1, 0], len(test))
+        kept = weights > 0
+        if len(np.unique(truth[kept])) == 2:
+            scores = np.tile(chances[:, y], 2)
+            found.append(float(roc_auc_score(truth[kept], scores[kept], sample_weight=weights[kept])))
+    return float(np.mean(found)) if found else float("nan")
+
 
 UNPACKAGED = ("FairProjection", "LinearPost")
 """Methods with public code that no package index has, so that nothing can be installed to compare with."""
@@ -143,7 +187,7 @@ def compare_fair(
     responses = int((marginal(counts, response) > 0).sum())
     if responses < 2:
         raise InvalidTableError(f"the response {response!r} must have 2 categories or more to predict, got {responses}")
-    skipped = {name: lacking for name in chosen if (lacking := _lacking(name))}
+    skipped = {name: lacking for name in chosen if (lacking := _missing_module(name))}
     tried = [name for name in chosen if name not in skipped]
     divided = splits(counts, response=response, protected=roles.protected, times=times, seed=seed)
     work = [(number, split, tried) for number, split in enumerate(divided)]
@@ -159,10 +203,10 @@ def compare_fair(
 
 def _rows(work: tuple[int, Split, list[str]]) -> list[dict[str, Any]]:
     number, split, names = work
-    return [{"split": number, "method": name, **_tried(METHODS[name], split)} for name in names]
+    return [{"split": number, "method": name, **_try_method(METHODS[name], split)} for name in names]
 
 
-def _tried(method: Method, split: Split) -> dict[str, Any]:
+def _try_method(method: Method, split: Split) -> dict[str, Any]:
     # the processor's time, as other divisions may run at the same time
     started = time.process_time()
     try:
@@ -172,9 +216,9 @@ def _tried(method: Method, split: Split) -> dict[str, Any]:
     except (NotApplicableError, InfeasibleError, ImportError) as error:
         return {"note": str(error)}
     seconds = time.process_time() - started
-    return measured(answer, split) | {"seconds": seconds, "note": ""}
+    return measure(answer, split) | {"seconds": seconds, "note": ""}
 
 
-def _lacking(name: str) -> str:
+def _missing_module(name: str) -> str:
     module = MODULES.get(name.split()[0])
     return "" if module is None else missing_modules(module)

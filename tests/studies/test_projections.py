@@ -7,7 +7,7 @@ import math
 import pytest
 
 import purtensor as pt
-from purtensor.studies.sampling_errors import errors_of
+from purtensor.studies.projections import errors_of
 
 ROLES = {"response": "y", "protected": ("s",)}
 COMPARED = {**ROLES, "reference": {"s": "m"}}
@@ -25,7 +25,7 @@ def found():
         "UR": pt.project(f, pt.pur(f, **ROLES, conditions="UR")),
         "MaxEnt": pt.project(pt.uniform(f), pt.pur(f, **ROLES)),
     }
-    return counts, errors_of(f, projections, size=170, **ROLES, data="f")
+    return counts, errors_of(f, projections, size=170, **ROLES)
 
 
 def test_errors_of__the_data_are_those_of_two_independent_groups(found) -> None:

@@ -9,7 +9,7 @@ import pytest
 import purtensor as pt
 from purtensor.studies.claims import Finding
 from purtensor.studies.wage import study_wage
-from purtensor.studies.wage_years import by_year, slope_of, year_claims
+from purtensor.studies.wage_claims import by_year, slope_of, year_claims
 
 FALLS, NARROWS, REACHES, REMOVES = range(4)
 
