@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.kernels.ipf import steps
+from purtensor.kernels.ipf import steps, two_way_sweeps
 from purtensor.kernels.ipf.sweeps import run_sweeps
+from purtensor.kernels.logarithm import divergence_gain
 from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.numpy_forms.sums import spread_range
 
@@ -172,8 +173,37 @@ def run_sweeps_in_numpy(
 
 _is_recorded = getattr(steps.is_recorded, "py_func", steps.is_recorded)
 
+
+def _base_row_sums(base: FloatArray, v: FloatArray, begin: int, end: int, out: FloatArray) -> None:
+    out[begin:end] = np.einsum("ij,j->i", base[begin:end], v)
+
+
+def _fit_rows_of_base(
+    base: FloatArray,
+    targets: FloatArray,
+    v: FloatArray,
+    begin: int,
+    end: int,
+    u: FloatArray,
+    missed: FloatArray,
+    sums: FloatArray,
+) -> None:
+    found = np.einsum("ij,j->i", base[begin:end], v)
+    missed[begin:end] = np.abs(found * u[begin:end] - targets[begin:end])
+    u[begin:end] = targets[begin:end] / found
+    sums[:] = np.einsum("ij,i->j", base[begin:end], u[begin:end])
+
+
+def _divergence_gain(targets: FloatArray, factors: FloatArray, before: FloatArray) -> float:
+    ratio = before / factors - 1.0
+    return float(np.sum(targets * (ratio - np.log1p(ratio))))
+
+
 FORMS: Forms = {
     run_sweeps: run_sweeps_in_numpy,
+    two_way_sweeps.row_sums: _base_row_sums,
+    two_way_sweeps.fit_rows_of_base: _fit_rows_of_base,
+    divergence_gain: _divergence_gain,
     steps.sum_rows: _sum_rows,
     steps.scale_and_sum: _scale_and_sum,
     steps.rebuild_range: rebuild_range_in_numpy,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,21 +16,70 @@ from purtensor.solving.spaces.array_rows import ArrayRowSpace
 _LARGEST_CHANGE = 40.0
 """An extrapolation that changes a mass by more than exp(40) is not tried."""
 
-_CONDITION = 1e-12
-"""Eigenvalues of the normal equations below this share of the largest are rounding."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Visit:
-    """Where the map was applied: what it gave, and by which move."""
-
-    image: FloatArray
-    move: FloatArray
+_RIDGE = 1e-12
+"""Added to the diagonal of the normal equations, which is 1: differences may depend on each other."""
 
 
 @dataclass(slots=True, eq=False)
-class _Visits:
-    latest: deque[_Visit]
+class Moves:
+    """How the latest moves of a map and their images differed: what Anderson's method extrapolates from.
+
+    Differences are scaled so that those of the moves have length 1, as late ones are many decades smaller than early
+    ones.
+
+    Attributes
+    ----------
+    roots
+        Shape (D,): roots of the weights of least squares.
+    depth
+        How many differences are kept.
+    count
+        How many there are.
+    """
+
+    roots: FloatArray
+    depth: int
+    count: int = 0
+    _next: int = 0
+    _moves: FloatArray = field(init=False)
+    _images: FloatArray = field(init=False)
+    _gram: FloatArray = field(init=False)
+    _last: tuple[FloatArray, FloatArray] | None = None
+
+    def __post_init__(self) -> None:
+        self._moves, self._images = np.empty((2, self.depth, len(self.roots)))
+        self._gram = np.empty((self.depth, self.depth))
+
+    def forget(self) -> None:
+        """Drop all differences, and where the last move began."""
+        self.count = self._next = 0
+        self._last = None
+
+    def learn(self, image: FloatArray, move: FloatArray) -> FloatArray | None:
+        """Take a move and its image up, and return what is to be added to the image; None where nothing is known.
+
+        The sum leads to the combination of all images whose moves cancel best (notes/solvers.md, equation 5).
+        """
+        weighted = move * self.roots
+        if self._last is not None:
+            self._add(image - self._last[0], weighted - self._last[1])
+        self._last = image, weighted
+        if not self.count:
+            return None
+        moves, gram = self._moves[: self.count], self._gram[: self.count, : self.count]
+        # the safeguard of the caller has the last word, so a ridge serves where differences almost depend on each other
+        shares = np.linalg.solve(gram + _RIDGE * np.eye(self.count), np.einsum("ij,j->i", moves, weighted))
+        return np.asarray(-np.einsum("i,ij->j", shares, self._images[: self.count]))
+
+    def _add(self, image: FloatArray, move: FloatArray) -> None:
+        length = float(np.sqrt(np.einsum("i,i->", move, move)))
+        if not 0.0 < length < np.inf:  # the same point twice
+            return
+        at = self._next
+        self.count, self._next = max(self.count, at + 1), (at + 1) % self.depth
+        self._moves[at], self._images[at] = move / length, image / length
+        found = np.einsum("ij,j->i", self._moves[: self.count], self._moves[at])
+        self._gram[at, : self.count] = self._gram[: self.count, at] = found
 
 
 def accelerated_step(
@@ -41,18 +89,18 @@ def accelerated_step(
 
     Where it does not, the sweep stands, and what was learnt from earlier sweeps is dropped.
     """
-    memory = iterate.memory if isinstance(iterate.memory, _Visits) else _Visits(deque(maxlen=depth + 1))
+    memory = iterate.memory if isinstance(iterate.memory, Moves) else Moves(np.sqrt(problem.targets), depth)
     swept = sweep(problem, Iterate(iterate.potentials, iterate.masses), Budget(1, 0.0, 0.0))
     space, point = ArrayRowSpace(problem), swept.iterate
     # the first sweep from a fresh state is always recorded
     gain = swept.records[0].kl_step
     image = point.potentials
     # the sweep is from where the last extrapolation led, as Anderson's method has it
-    memory.latest.append(_Visit(image, image - iterate.potentials))
-    if len(memory.latest) > 1:
-        extra = _extrapolate(space, point, extrapolation(memory.latest, problem.targets))
+    move = memory.learn(image, image - iterate.potentials)
+    if move is not None:
+        extra = _extrapolate(space, point, move)
         if extra is None:
-            memory.latest.clear()
+            memory.forget()
             point = space.at(image)  # masses only ever scaled in place would drift off their potentials
         else:
             point, more = extra
@@ -70,22 +118,3 @@ def _extrapolate(space: ArrayRowSpace, point: Iterate, move: FloatArray) -> tupl
         return None
     gain = gain_at_total(space.total, direction.slope, tried.loss, 1.0)
     return (tried.point(), gain) if gain > 0.0 else None
-
-
-def extrapolation(visits: deque[_Visit], weights: FloatArray) -> FloatArray:
-    """Return the way from the last image to the combination of all whose moves cancel best.
-
-    Best is least squares, weighted by the targets (notes/solvers.md, equation 5), by normal equations on differences
-    of length 1: where these are almost dependent, the safeguard has the last word.
-    """
-    roots = np.sqrt(weights)
-    moves = np.array([visit.move for visit in visits]) * roots
-    differences = np.diff(moves, axis=0)
-    lengths = np.linalg.norm(differences, axis=1)
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
-    # of length 1, as late differences are many decades smaller than early ones
-    differences *= scale[:, None]
-    gram = np.einsum("ij,kj->ik", differences, differences)
-    shares = np.linalg.lstsq(gram, np.einsum("ij,j->i", differences, moves[-1]), rcond=_CONDITION)[0]
-    images = np.array([visit.image for visit in visits])
-    return np.asarray(-np.einsum("i,ij->j", scale * shares, np.diff(images, axis=0)))

@@ -34,6 +34,7 @@ from purtensor.solving.solvers.ipf.slab_layout import crossing_of, forget_crossi
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
 from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
 from purtensor.solving.solvers.ipf.sweeper import step_of
+from purtensor.solving.solvers.ipf.two_way_acceleration import accelerated_sweeps_of
 from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, forget_two_way, two_way_of
 
 _USUAL_DEPTH = 10
@@ -150,6 +151,12 @@ class IPF:
             return self._blocks_step(problem, iterate)
         if self.relaxation == "auto":
             return self._tuning(problem, iterate).step(problem, iterate, budget)
+        depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration or 0)
+        if depth and self._exponent == 1.0:
+            order = tuple(order_of(self.order, len(problem.index)).tolist())
+            accelerated = accelerated_sweeps_of(problem, iterate, order, depth)
+            if accelerated is not None:
+                return step_of(problem, accelerated, budget)
         if runs_in_numpy():
             most = sweeps_in_numpy(problem.index.size)
             # state that kernels made goes on in them: the two forms do not share it
@@ -167,7 +174,6 @@ class IPF:
         if self.acceleration is None:
             sweeper = self._sweeper(problem, iterate, few=few, dual_later=budget.dual_later)
             return self._sweep(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
-        depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration)
         sweep = self._sweep_in_logarithms if spans_the_range(problem) else self._sweep
         return accelerated_step(sweep, depth, problem, iterate)
 

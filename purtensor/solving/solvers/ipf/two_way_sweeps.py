@@ -8,6 +8,7 @@ the masses of the reference are.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -134,7 +135,7 @@ class TwoWaySweeps:
     sums: FloatArray = field(init=False)
 
     @classmethod
-    def at(cls, problem: Problem, layout: TwoWay, potentials: FloatArray) -> TwoWaySweeps | None:
+    def at(cls, problem: Problem, layout: TwoWay, potentials: FloatArray) -> Self | None:
         """Return the sweeps that start at the given potentials; None where only logarithms are precise enough."""
         t, u = potentials.copy(), np.ones(layout.shape[0])
         if spans_the_range(problem):
@@ -180,21 +181,24 @@ class TwoWaySweeps:
         # before the sweep, not after: the gain is read from the factors of the last sweep
         if self.done and self._is_large():
             self._fold()
-        layout, targets = self.layout, self.problem.targets
         self.u_before[:], self.v_before[:] = self.u, self.v
-        missed, parts = np.empty_like(self.u), np.empty((len(layout.chunks), layout.shape[1]))
-        for_each_chunk(
-            lambda c, begin, end: fit_rows_of_base(
-                self.base, targets[layout.rows], self.v, begin, end, self.u, missed, parts[c]
-            ),
-            layout.chunks,
-        )
-        self.sums = added_up(parts)
-        count = len(targets[layout.columns])
+        missed = self._fit_rows()
         with np.errstate(all="ignore"):  # numbers that are not finite end the run
-            self.v[:count] = targets[layout.columns] / self.sums[:count]
+            self._v()[:] = self._targets[1] / self._sums
         self.witness = int(missed.argmax())
         self.done += 1
+
+    def _fit_rows(self) -> FloatArray:
+        """Fit the rows, sum the base times u in the columns, and return what the rows missed before."""
+        missed, parts = np.empty_like(self.u), np.empty((len(self.layout.chunks), self.layout.shape[1]))
+        for_each_chunk(
+            lambda c, begin, end: fit_rows_of_base(
+                self.base, self._targets[0], self.v, begin, end, self.u, missed, parts[c]
+            ),
+            self.layout.chunks,
+        )
+        self.sums = added_up(parts)
+        return missed
 
     def may_be_met(self, goal: Goal) -> bool:
         """Return whether the row that missed most before meets the goal or is not a number."""
@@ -202,18 +206,17 @@ class TwoWaySweeps:
         found = np.empty(1)
         # one row costs next to nothing, and the one that missed most is rarely the first to be met
         row_sums(self.base[one], self.v, 0, 1, found)
-        missed = abs(float(found[0] * self.u[self.witness] - self.problem.targets[self.layout.rows][self.witness]))
+        missed = abs(float(found[0] * self.u[self.witness] - self._targets[0][self.witness]))
         # in this form NaN counts as met, and so gets measured
         return not missed > goal.tolerance
 
     def measured(self, hopeful: bool) -> Measured:
         """Return the residual over both constraints."""
-        layout, targets = self.layout, self.problem.targets
+        of_rows, of_columns = self._targets
         found = np.empty_like(self.u)
-        for_each_chunk(lambda _, begin, end: row_sums(self.base, self.v, begin, end, found), layout.chunks)
+        for_each_chunk(lambda _, begin, end: row_sums(self.base, self.v, begin, end, found), self.layout.chunks)
         found *= self.u
-        of_columns = targets[layout.columns]
-        misses = [np.abs(found - targets[layout.rows]), np.abs(self._v() * self.sums[: len(of_columns)] - of_columns)]
+        misses = [np.abs(found - of_rows), np.abs(self._v() * self._sums - of_columns)]
         self.witness = int(misses[0].argmax())
         return Measured(
             float(max(one.max() for one in misses)), float(max(one.sum() for one in misses)), float(found.sum())
@@ -221,14 +224,21 @@ class TwoWaySweeps:
 
     def gain(self) -> float:
         """Return what the dual gained by the last sweep."""
-        layout, targets, count = self.layout, self.problem.targets, len(self._v())
         # a step gains the divergence of its targets from the sums that it found (notes/ipf.md, equation 2)
-        of_rows = divergence_gain(targets[layout.rows], self.u, self.u_before)
-        return of_rows + divergence_gain(targets[layout.columns], self._v(), self.v_before[:count])
+        of_rows = divergence_gain(self._targets[0], self.u, self.u_before)
+        return of_rows + divergence_gain(self._targets[1], self._v(), self.v_before[: len(self._sums)])
 
     def linear(self) -> float:
         """Return the targets times the potentials."""
         return inner_product(self.problem.targets, self.potentials())
+
+    @property
+    def _targets(self) -> tuple[FloatArray, FloatArray]:
+        return self.problem.targets[self.layout.rows], self.problem.targets[self.layout.columns]
+
+    @property
+    def _sums(self) -> FloatArray:
+        return self.sums[: self.layout.columns.stop - self.layout.columns.start]
 
     def _v(self) -> FloatArray:
         return self.v[: self.layout.columns.stop - self.layout.columns.start]
