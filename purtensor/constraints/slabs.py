@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from purtensor._typing import IntArray
-from purtensor.constraints.indexing import count_codes, order_by_rank, take
+from purtensor.constraints.indexing import count_codes, order_by_rank, put, take
 from purtensor.constraints.system import System
 from purtensor.kernels.slabs import counting_order
 from purtensor.tables.grouping import group_profiles, places
@@ -146,7 +146,7 @@ def slab_of_rows(system: System, slabs: Slabs, k: int) -> IntArray:
         return slabs.slab_of_primary
     found = np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64)
     # all profiles of the row are in one slab, since its scope contains the key: the last one tells it
-    found[system.index[k]] = slabs.slab_of_primary[system.index[main]]
+    put(found, system.index[k], np.repeat(np.arange(slabs.count), np.diff(slabs.slab_ptr)))
     return found
 
 

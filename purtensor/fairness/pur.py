@@ -188,7 +188,8 @@ def _parity(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
     require_memory(needed, f"parity over {pairs} pairs of a response and a protected profile")
     # all pairs, the response slowest: category order
     codes = (np.repeat(y, len(of_s)), *(np.tile(column, len(of_y)) for column in s))
-    total = exact_sum(of_y if coded.is_product else coded.values)  # the sums of a product are right to the last bits
+    # sums over the cells of a dense table are right to the last bits
+    total = exact_sum(of_y if marginals.of_cells else coded.values)
     scale = math.frexp(total)[1]  # a power of two: counts give whole products, and huge masses do not overflow
     target = np.outer(np.ldexp(of_y, -scale), of_s).reshape(-1) / math.ldexp(total, -scale)
     # the groups are those whose shares between(rate=...) is about

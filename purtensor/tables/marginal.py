@@ -49,8 +49,12 @@ def marginalize(coded: CodedTable, attributes: Sequence[str]) -> tuple[Domain, t
     return Marginals(coded, [attributes]).coded(attributes)
 
 
+_LARGE = 1 << 16
+"""From so many cells on a pass over all of them is cheaper than codes of the profiles, if half of them have mass."""
+
+
 class Marginals:
-    """Some marginals of one table; where it has mass in every cell, one pass over it serves all."""
+    """Some marginals of one table; if it has mass in every cell, or is large and mostly full, one pass serves all."""
 
     def __init__(self, coded: CodedTable, scopes: Sequence[Sequence[str]]) -> None:
         if not all(scopes):
@@ -59,24 +63,40 @@ class Marginals:
             )
         self._coded = coded
         self._dense: dict[tuple[str, ...], FloatArray] = {}
-        if coded.is_product:
+        cells = _cells(coded)
+        if cells is not None:
             places = [[coded.domain.position(name) for name in scope] for scope in scopes]
-            sums = dense_sums(coded.values.reshape(coded.domain.sizes), [tuple(sorted(place)) for place in places])
+            sums = dense_sums(cells, [tuple(sorted(place)) for place in places])
             for scope, place, one in zip(scopes, places, sums, strict=True):
                 # sums have the axes in the table's order; argsort twice ranks them as the scope has them
                 self._dense[tuple(scope)] = np.ascontiguousarray(one.transpose(np.argsort(np.argsort(place))))
 
+    @property
+    def of_cells(self) -> bool:
+        """Whether they were summed over the cells of a dense table, in parts that add up without rounding."""
+        return bool(self._dense)
+
     def coded(self, scope: Sequence[str]) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
         """Return the domain, codes and sums over one of the scopes."""
         domain = self._coded.domain.select(scope)
-        if not self._coded.is_product:
+        if not self.of_cells:
             group, codes = group_profiles(self._coded.columns(scope), domain.sizes)
             return domain, codes, group_sums(self._coded.values, group, len(codes[0]))
         sums = self._dense[tuple(scope)].reshape(-1)
-        return domain, codes_of_keys(np.arange(len(sums)), domain.sizes), sums
+        present = np.flatnonzero(sums)  # masses are not negative: where there is one the sum is positive
+        return domain, codes_of_keys(present, domain.sizes), sums if len(present) == len(sums) else sums[present]
 
     def table(self, scope: Sequence[str], name: Hashable = None) -> Table:
         """Return the sums over one of the scopes in the layout of the table."""
-        if self._coded.is_product:
+        if self.of_cells:
             return dense_table(self._coded.domain.select(scope), self._dense[tuple(scope)], name=name)
         return like(self._coded.template, *self.coded(scope), name=name)
+
+
+def _cells(coded: CodedTable) -> FloatArray | None:
+    """Return all cells of a table whose marginals are summed from its cells; None where profiles are grouped."""
+    if coded.is_product:
+        return coded.values.reshape(coded.domain.sizes)
+    values, count = coded.template.values, len(coded.values)
+    is_full = coded.stored is None and values.size >= _LARGE and 2 * count >= values.size
+    return values if is_full and values.dtype == np.float64 else None

@@ -6,11 +6,13 @@ from collections import Counter
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 
 import purtensor as pt
+from purtensor.tables import marginal as marginal_module
 from purtensor.tables.coded import domain_of, encode, is_sparse
-from purtensor.tables.marginal import marginalize
+from purtensor.tables.marginal import Marginals, marginalize
 from tests.tables.drawn import as_dict, sparse_tables
 
 
@@ -81,3 +83,24 @@ def test_marginal__in_domains_beyond_64_bits():
     assert len(found) == len(pairs)
     assert sorted(found.values()) == sorted(pairs.values())
     assert list(itertools.islice(pt.marginal(pt.tabulate(records), names).profile.values, 1)) == [min(pairs)]
+
+
+@given(st.integers(0, 10**6), st.floats(0.0, 0.6), st.floats(-280.0, 280.0))
+def test_marginals__over_cells_are_those_over_profiles(seed, empty, scale):
+    rng = np.random.default_rng(seed)
+    sizes = tuple(rng.integers(2, 6, 3))
+    values = np.where(rng.random(sizes) < empty, 0.0, rng.gamma(0.3, size=sizes) + 1e-9) * 10.0**scale
+    values[0, 0, 0] = 10.0**scale
+    table = xr.DataArray(values, coords={name: range(size) for name, size in zip("abc", sizes, strict=True)})
+    scopes = [("b", "a"), ("c",), ("c", "b")]
+    coded = encode(table)
+    grouped = Marginals(coded, scopes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marginal_module, "_LARGE", 1)
+        of_cells = Marginals(coded, scopes)
+    assert of_cells.of_cells == (2 * np.count_nonzero(values) >= values.size)
+    for scope in scopes:
+        one, other = grouped.coded(scope), of_cells.coded(scope)
+        assert [code.tolist() for code in one[1]] == [code.tolist() for code in other[1]]
+        np.testing.assert_allclose(one[2], other[2], rtol=2e-16)
+        xr.testing.assert_allclose(grouped.table(scope, "m"), of_cells.table(scope, "m"), rtol=2e-16)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
+from purtensor.constraints.indexing import count_codes
 from purtensor.constraints.system import System
 
 _CHUNK = 1 << 20
@@ -72,7 +73,7 @@ def category_counts(system: System, order: Sequence[int]) -> dict[str, IntArray]
     for k in order:
         if all(name in counts for name in system.scopes[k]):
             continue
-        of_row = np.bincount(system.index[k], minlength=int(system.offsets[k + 1] - system.offsets[k]))
+        of_row = count_codes(system.index[k], int(system.offsets[k + 1] - system.offsets[k]))
         for name, codes in zip(system.scopes[k], system.row_codes[k], strict=True):
             if name not in counts:
                 size = len(system.domain.categories[system.domain.position(name)])

@@ -50,7 +50,7 @@ class Forest:
     @property
     def roots(self) -> IntArray:
         """The nodes without a parent, rows of the second constraint that follow from the rest of their component."""
-        return self.sequence[self.parent[self.sequence] < 0]
+        return np.flatnonzero(self.parent == -1)  # -2 where a node has no support
 
 
 def grow_forest(system: System, first: int, second: int, supported: BoolArray) -> Forest:
