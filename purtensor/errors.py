@@ -157,7 +157,7 @@ def _first(labels: list[Hashable], spell: Callable[[Hashable], str]) -> str:
     return ", ".join(map(spell, labels[:_MOST_NAMES])) + ", ..." * (len(labels) > _MOST_NAMES)
 
 
-def _spelt(label: Hashable) -> str:
+def _spell(label: Hashable) -> str:
     """Return a label as Python spells numbers and text, anything else in quotes."""
     plain = label.item() if hasattr(label, "item") else label  # of numpy's numbers
     return repr(plain) if isinstance(plain, str | int | float) else repr(str(plain))
@@ -196,8 +196,8 @@ class UnknownCategoryError(_KeyedError):
         """Return the error for a `label` that has mass in one table, and that the other one, with these, lacks."""
         known = list(categories)
         return cls._of(
-            f"{of} has mass in {attribute}={_spelt(label)}, a category that {lacks} does not have "
-            f"(it has {_first(known, _spelt)}); labels are compared with their types, "
+            f"{of} has mass in {attribute}={_spell(label)}, a category that {lacks} does not have "
+            f"(it has {_first(known, _spell)}); labels are compared with their types, "
             "and a category that must be empty is listed with target 0",
             label,
             attribute,

@@ -89,7 +89,7 @@ def entropy(p: Table | StoredTable) -> float:
     0.693147
     """
     if isinstance(p, StoredTable):
-        return _stored_entropy(Read(p))
+        return _entropy_on_disk(Read(p))
     values = encode(p).values
     total = Total.of(values)
     shares = np.ldexp(values, -total.exponent) / total.high
@@ -102,7 +102,7 @@ def entropy(p: Table | StoredTable) -> float:
     return exact_sum(-shares * logs)
 
 
-def _stored_entropy(p: Read) -> float:
+def _entropy_on_disk(p: Read) -> float:
     """Return the entropy of a table that is read piece by piece; the largest mass as in `entropy`."""
     total = p.total()
     largest = max(float(values.max(initial=0)) for _, values in p.pieces())
@@ -166,7 +166,7 @@ def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> floa
             f"projection must be the result of purtensor.project, got {type(projection).__qualname__}"
         )
     if any(isinstance(one, StoredTable) for one in (p, projection.table, projection.reference)):
-        return _stored_defect(p, projection)
+        return _defect_on_disk(p, projection)
     reference, table, feasible = encode(projection.reference), encode(projection.table), encode(cast(Table, p))
     outside = np.flatnonzero(share_profiles(feasible, reference).q == 0)
     if len(outside):
@@ -185,7 +185,7 @@ def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> floa
     return -exact_sum(moved.difference() * logs)
 
 
-def _stored_defect(p: Table | StoredTable, projection: HasReference) -> float:
+def _defect_on_disk(p: Table | StoredTable, projection: HasReference) -> float:
     """Return the defect of tables on disk, by the terms of `pythagorean_defect`."""
     reads = [Read(projection.table), Read(projection.reference), Read(p)]
     of_table, of_reference, of_p = (read.total() for read in reads)

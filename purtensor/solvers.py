@@ -70,7 +70,7 @@ def row_sums(problem: Problem, masses: FloatArray) -> FloatArray:
     >>> pt.project(haberman.reference, haberman.constraints, solver=Scaling()).converged
     True
     """
-    return sums_of_rows(problem, _checked("masses", masses, len(problem.reference)))
+    return sums_of_rows(problem, _check("masses", masses, len(problem.reference)))
 
 
 def masses_at(problem: Problem, potentials: FloatArray) -> FloatArray:
@@ -100,7 +100,7 @@ def masses_at(problem: Problem, potentials: FloatArray) -> FloatArray:
     >>> pt.project(haberman.reference, haberman.constraints, solver=Damped()).converged
     True
     """
-    return rebuilt(problem, _checked("potentials", potentials, problem.system.rows))
+    return rebuilt(problem, _check("potentials", potentials, problem.system.rows))
 
 
 def on_profiles(problem: Problem, potentials: FloatArray) -> FloatArray:
@@ -132,7 +132,7 @@ def on_profiles(problem: Problem, potentials: FloatArray) -> FloatArray:
     True
     """
     out = np.empty_like(problem.reference)
-    spread(problem.index, problem.offsets, _checked("potentials", potentials, problem.system.rows), out)
+    spread(problem.index, problem.offsets, _check("potentials", potentials, problem.system.rows), out)
     return out
 
 
@@ -169,9 +169,9 @@ def gain(problem: Problem, masses: FloatArray, change: FloatArray) -> float:
     >>> pt.project(haberman.reference, haberman.constraints, solver=Steepest()).converged
     True
     """
-    change = _checked("change", change, problem.system.rows)
+    change = _check("change", change, problem.system.rows)
     slope = inner_product(problem.targets - row_sums(problem, masses), change)
-    loss, _ = bent(problem, _checked("masses", masses, len(problem.reference)), change, 1.0)
+    loss, _ = bent(problem, _check("masses", masses, len(problem.reference)), change, 1.0)
     return slope - loss
 
 
@@ -202,7 +202,7 @@ def residual(problem: Problem, masses: FloatArray) -> Residual:
     >>> pt.project(haberman.reference, haberman.constraints, solver=Swept()).iterations
     1
     """
-    return residual_of(problem, _checked("masses", masses, len(problem.reference)))
+    return residual_of(problem, _check("masses", masses, len(problem.reference)))
 
 
 def hessian(problem: Problem, masses: FloatArray) -> sparse.csr_array:
@@ -234,7 +234,7 @@ def hessian(problem: Problem, masses: FloatArray) -> sparse.csr_array:
     >>> pt.project(haberman.reference, haberman.constraints, solver=Diagonal()).converged
     True
     """
-    weights = _checked("masses", masses, len(problem.reference))
+    weights = _check("masses", masses, len(problem.reference))
     constraints, profiles = problem.index.shape
     rows = (problem.index.astype(np.int64) + problem.offsets[:-1, None]).T.reshape(-1)
     begins = np.arange(profiles + 1) * constraints
@@ -272,12 +272,12 @@ def solve_hessian(problem: Problem, masses: FloatArray, right: FloatArray) -> Fl
     >>> pt.project(haberman.reference, haberman.constraints, solver=PlainNewton()).iterations < 10
     True
     """
-    weights = _checked("masses", masses, len(problem.reference))
-    found, _ = hessian_of(problem).factor_and_solve(weights, _checked("right", right, problem.system.rows))
+    weights = _check("masses", masses, len(problem.reference))
+    found, _ = hessian_of(problem).factor_and_solve(weights, _check("right", right, problem.system.rows))
     return found
 
 
-def _checked(name: str, values: object, size: int) -> FloatArray:
+def _check(name: str, values: object, size: int) -> FloatArray:
     """Return a float64 array of this size, in one piece of memory."""
     found = np.ascontiguousarray(values, dtype=np.float64)
     if found.shape != (size,):

@@ -8,8 +8,8 @@ from purtensor import __version__
 from purtensor.cli.data_commands import CURVE, DECIDE, DIAGNOSE, INSPECT, PATH, PROJECT, PROXIES, RELAX
 from purtensor.cli.declarations import EXIT_CODES
 from purtensor.cli.study_commands import COMPARE, INFO, REPRODUCE, WARMUP
-from purtensor.cli.usage import Parser
 from purtensor.cli.weight_commands import CALIBRATE, RAKE, SAMPLE
+from purtensor.cli.wording import Parser
 
 COMMANDS = (
     INSPECT,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,10 @@ from purtensor.calibration.calibrate import calibrate
 from purtensor.calibration.controls import template
 from purtensor.calibration.result import Calibration
 from purtensor.cli.output import show_facts, show_table, write_frame
-from purtensor.cli.question import NETCDF, require_writable
+from purtensor.cli.people import require_frame
+from purtensor.cli.question import require_writable
 from purtensor.cli.records import read_frame
 from purtensor.errors import InvalidOptionError
-from purtensor.tables.io.files import ending
 
 _MOST_ROWS = 40
 
@@ -85,21 +84,15 @@ def _check_written(arguments: argparse.Namespace) -> None:
     path = arguments.out if arguments.template is None else arguments.template
     if path is None:
         raise InvalidOptionError("give --out FILE, to which the records are written with their weights")
-    _require_frame(path, "--out" if arguments.template is None else "--template")
+    require_frame(path, "--out" if arguments.template is None else "--template")
     if arguments.members_out is not None:
         if arguments.members is None:
             raise InvalidOptionError("--members-out needs --members: without members, all weights are written to --out")
-        _require_frame(arguments.members_out, "--members-out")
+        require_frame(arguments.members_out, "--members-out")
     if arguments.report is not None:
         if arguments.report.suffix.lower() not in (".html", ".htm"):
             raise InvalidOptionError(f"--report must end in .html, got {arguments.report.name}")
         require_writable(arguments.report, "--report")
-
-
-def _require_frame(path: Path, option: str) -> None:
-    if ending(path) == NETCDF:
-        raise InvalidOptionError(f"the output must end in .csv, .csv.gz or .parquet, got {path.name}")
-    require_writable(path, option)
 
 
 def _write_template(arguments: argparse.Namespace, records: pd.DataFrame, members: pd.DataFrame | None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from purtensor.cli.endings import DONE, INTERRUPTED
-from purtensor.cli.output import show_facts, show_table, write_frame, write_text
+from purtensor.cli.output import show_facts, show_frame, write_frame, write_text
 from purtensor.cli.progress import bar
 from purtensor.cli.records import counts_of
 from purtensor.cli.workers import worker_processes
@@ -27,7 +27,7 @@ from purtensor.tables.regularize import regularize
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, write the files and the report, and print the tables; or make a study of convergence rates."""
-    with _own_solvers_at_hand(), worker_processes(arguments.workers) as executor:
+    with _importing_from_here(), worker_processes(arguments.workers) as executor:
         if arguments.fair:
             from purtensor.cli.compare_fair import write_fair  # needs scikit-learn, which solvers do not
 
@@ -67,26 +67,33 @@ def _compare(arguments: argparse.Namespace, executor: Any) -> int:
         )
     ratios = ratio_table(compared, baseline)
     show_facts("comparison", dict(compared.settings))
-    _show(compared)
-    show_table(f"times as multiples of {baseline}: medians of paired ratios", *_rows(ratios))
-    show_facts(f"written to {arguments.out}", _written(compared, arguments, baseline))
+    show_frame(
+        "runs: residual of the returned table at total mass 1; KL divergence of the certified answer from it in nats",
+        compared.table(),
+    )
+    show_frame(f"times as multiples of {baseline}: medians of paired ratios", ratios)
+    show_facts(f"written to {arguments.out}", _write_results(compared, arguments, baseline))
     return INTERRUPTED if "interrupted" in compared.settings else DONE
 
 
-def _written(compared: Comparison, arguments: argparse.Namespace, baseline: str) -> dict[str, str]:
+def _write_results(compared: Comparison, arguments: argparse.Namespace, baseline: str) -> dict[str, str]:
     """Write everything and return what is where."""
     out = arguments.out
     out.mkdir(parents=True, exist_ok=True)
-    write_frame(compared.runs, out / "runs.csv")
-    write_frame(compared.times, out / "times.csv")
-    write_frame(compared.trace, out / "trace.csv")
-    write_frame(compared.ratios(baseline), out / "ratios.csv")
-    write_frame(compared.paired(baseline), out / "paired.csv")
-    write_frame(compared.growth(), out / "growth.csv")
+    numbers = {
+        "runs.csv": compared.runs,
+        "times.csv": compared.times,
+        "trace.csv": compared.trace,
+        "ratios.csv": compared.ratios(baseline),
+        "paired.csv": compared.paired(baseline),
+        "growth.csv": compared.growth(),
+    }
+    for name, frame in numbers.items():
+        write_frame(frame, out / name)
     write_text(compared.to_markdown() + "\n", out / "runs.md")
     write_text(compared.to_latex(), out / "runs.tex")
     try:
-        from purtensor.cli.compare_report import write_pictures  # needs matplotlib and jinja2, which numbers do not
+        from purtensor.cli.reports import write_pictures  # needs matplotlib and jinja2, which numbers do not
 
         report = write_pictures(compared, out, baseline, arguments.typed).name
     except ImportError as error:
@@ -95,24 +102,13 @@ def _written(compared: Comparison, arguments: argparse.Namespace, baseline: str)
         report = f"left out: {error}"
     return {
         "report": report,
-        "numbers": "runs.csv, times.csv, trace.csv, ratios.csv, paired.csv, growth.csv",
+        "numbers": ", ".join(numbers),
         "tables": "runs.md, runs.tex",
     }
 
 
-def _show(compared: Comparison) -> None:
-    title = (
-        "runs: residual of the returned table at total mass 1; KL divergence of the certified answer from it in nats"
-    )
-    show_table(title, *_rows(compared.table()))
-
-
-def _rows(frame: Any) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    return tuple(frame.columns), [tuple(map(str, row)) for row in frame.itertuples(index=False, name=None)]
-
-
 @contextmanager
-def _own_solvers_at_hand() -> Iterator[None]:
+def _importing_from_here() -> Iterator[None]:
     """Let modules be imported, here and by workers, from the folder in which the command is typed."""
     here = str(Path.cwd())
     sys.path.insert(0, here)

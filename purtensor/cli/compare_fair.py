@@ -12,7 +12,7 @@ import pandas as pd
 from purtensor._typing import Table
 from purtensor.cli.endings import DONE
 from purtensor.cli.info import versions
-from purtensor.cli.output import show_facts, show_table, write_frame
+from purtensor.cli.output import show_facts, show_frame, write_frame
 from purtensor.cli.progress import bar
 from purtensor.cli.records import counts_of
 from purtensor.datasets.uci_adult import adult
@@ -77,8 +77,8 @@ def write_fair(arguments: argparse.Namespace, executor: Any = None) -> int:
     }
     table = fair_table(found)
     show_facts("fair predictions", facts)
-    show_table("means over the divisions", tuple(table.columns), [tuple(row) for row in table.itertuples(index=False)])
-    show_facts(f"written to {arguments.out}", _written(found, table, facts, arguments))
+    show_frame("means over the divisions", table)
+    show_facts(f"written to {arguments.out}", _write_results(found, table, facts, arguments))
     return DONE
 
 
@@ -106,7 +106,7 @@ def _data(arguments: argparse.Namespace) -> tuple[Table, str, tuple[str, ...]]:
     return counts_of(Path(arguments.fair), arguments), arguments.response, tuple(arguments.protected)
 
 
-def _written(
+def _write_results(
     found: Contest, table: pd.DataFrame, facts: Mapping[str, str], arguments: argparse.Namespace
 ) -> dict[str, str]:
     """Write everything and return what is where."""

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 
-from purtensor.cli.decide_columns import as_categories
+from purtensor._typing import FloatArray
 from purtensor.cli.output import show_facts, show_table, write_frame
-from purtensor.cli.question import NETCDF, require_writable, smoothed_in_words
-from purtensor.cli.records import COUNT, read_frame
+from purtensor.cli.people import require_frame
+from purtensor.cli.question import describe_smoothing
+from purtensor.cli.records import COUNT, bins_typed, read_frame
 from purtensor.errors import (
     InvalidOptionError,
     InvalidTableError,
@@ -22,32 +25,32 @@ from purtensor.errors import (
 )
 from purtensor.fairness.decisions import RULES, decide
 from purtensor.fairness.rates import accuracy, rates_by_group, smallest_ratios
+from purtensor.records.bins import Bins, BinSpec, binned_numbers, make_bins
 from purtensor.sklearn.classifier import PURClassifier
+from purtensor.sklearn.columns import has_fractions, is_numeric, numbers
 from purtensor.tables.domain import listed
-from purtensor.tables.io.files import ending
+from purtensor.tables.labels import MISSING_CATEGORY, label_text
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read the files, decide, write the people with their decisions, and print the rates of each group."""
-    if ending(arguments.out) == NETCDF:
-        raise InvalidOptionError(f"--out must end in .csv, .csv.gz or .parquet, got {arguments.out.name}")
-    require_writable(arguments.out)
-    records = _read(arguments.file, arguments)
-    people = records if arguments.people is None else _read(arguments.people, arguments)
+    require_frame(arguments.out, "--out")
+    records = _read_people(arguments.file, arguments)
+    people = records if arguments.people is None else _read_people(arguments.people, arguments)
     predictors = _predictors(records, people, arguments)
     learned, asked = as_categories(records, people, predictors, arguments)
     if not (len(learned) and len(asked)):
         raise InvalidTableError("each row has a missing value: dropping them leaves nobody to learn from or decide for")
-    model = _learned(learned, predictors, arguments)
+    model = _fit_model(learned, predictors, arguments)
     ids = None if arguments.ids is None else asked[arguments.ids].tolist()
     decided = pd.Series(model.predict(asked[predictors], ids=ids), index=asked.index)
     if len(asked) < len(people):  # as objects, so that whole numbers stay whole beside the gaps
         decided = decided.astype(object).reindex(people.index)
     write_frame(people.assign(**{arguments.name: decided}), arguments.out)
     show_facts("decisions", _facts(arguments, model, (len(records), len(learned)), (len(people), len(asked))))
-    show_table(f"the rules, for the people of {arguments.file.name}; means where they draw", *_of_rules(model))
+    show_table(f"the rules, for the people of {arguments.file.name}; means where they draw", *_list_rules(model))
     told = asked.assign(**{arguments.name: decided.loc[asked.index]})
-    show_table("these decisions: share of each group", *_of_people(told, arguments))
+    show_table("these decisions: share of each group", *_list_groups(told, arguments))
 
 
 def _facts(
@@ -63,14 +66,14 @@ def _facts(
         "learned from": f"{learned[1]:,} records of {arguments.file.name}",
         "decided for": f"{asked[1]:,} records of {(arguments.people or arguments.file).name}",
         "dropped": ", ".join(gaps),
-        "smoothed": "" if model.smoothed_ is None else smoothed_in_words(model.smoothed_),
+        "smoothed": "" if model.smoothed_ is None else describe_smoothing(model.smoothed_),
         "rule": arguments.decision,
         "gap": model.decisions_.summary()["gap"],
         "written to": f"{arguments.out}, column {arguments.name}",
     }
 
 
-def _read(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
+def _read_people(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
     frame = read_frame(path, arguments)
     if COUNT in frame and arguments.weights != COUNT:
         raise InvalidOptionError(
@@ -81,7 +84,7 @@ def _read(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
     return frame
 
 
-def _learned(records: pd.DataFrame, predictors: list[str], arguments: argparse.Namespace) -> PURClassifier:
+def _fit_model(records: pd.DataFrame, predictors: list[str], arguments: argparse.Namespace) -> PURClassifier:
     model = PURClassifier(
         arguments.protected,
         conditions=arguments.conditions,
@@ -145,7 +148,7 @@ def _rates(words: Sequence[str] | None, responses: pd.Series) -> Mapping[object,
     return rates
 
 
-def _of_rules(model: PURClassifier) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+def _list_rules(model: PURClassifier) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     """Return for each rule what each group gets and how often that is right, on the people that were learned from."""
     roles: dict[str, Any] = {"response": model.response_, "protected": model.protected_}
     rows: list[tuple[str, ...]] = []
@@ -160,7 +163,7 @@ def _of_rules(model: PURClassifier) -> tuple[Sequence[str], list[tuple[str, ...]
     return ("rule", model.response_, *groups, "smallest / largest", "accuracy"), rows
 
 
-def _of_people(written: pd.DataFrame, arguments: argparse.Namespace) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+def _list_groups(written: pd.DataFrame, arguments: argparse.Namespace) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     """Return what each group got, and how often that was right where the people have a response."""
     shares = pd.crosstab([written[name] for name in arguments.protected], written[arguments.name], normalize="index")
     groups = [", ".join(map(str, label if isinstance(label, tuple) else (label,))) for label in shares.index]
@@ -178,3 +181,83 @@ def _lines(rates: pd.DataFrame) -> list[tuple[str, ...]]:
         (str(category), *(f"{share:.3f}" for share in rates[category]), f"{ratios[category]:.3f}")
         for category in rates.columns
     ]
+
+
+MISSING_REMEDY = "give --missing drop to leave such rows out, or --missing category to make a category of them"
+
+
+def as_categories(
+    records: pd.DataFrame, people: pd.DataFrame, predictors: Sequence[str], arguments: argparse.Namespace
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows to learn from and those to decide for, with the columns that are decided by as categories.
+
+    Bins by quantiles are those of the records. A row that is dropped for a missing value is in neither.
+
+    Raises
+    ------
+    UnknownAttributeError
+        A column to bin that is not decided by.
+    InvalidTableError
+        A missing value under "raise", one of the response, a category "missing" beside missing values, or a column to
+        bin that has no numbers.
+    """
+    response, bins = arguments.response, bins_typed(arguments.bins)
+    for name in bins:
+        if name not in (response, *predictors):
+            raise UnknownAttributeError.among(name, [response, *predictors], "the set of columns to decide by")
+    learned, asked = records.copy(), people.copy()
+    masses = np.ones(len(records)) if arguments.weights is None else records[arguments.weights].to_numpy(np.float64)
+    for name in (response, *predictors):
+        _to_categories(name, [learned, asked] if name in asked else [learned], bins.get(name), masses)
+    files = (arguments.file.name, (arguments.people or arguments.file).name)
+    learned = _without_gaps(learned, [response], files[0], "drop" if arguments.missing == "drop" else "refuse")
+    return (
+        _without_gaps(learned, predictors, files[0], arguments.missing),
+        _without_gaps(asked, predictors, files[1], arguments.missing),
+    )
+
+
+def _to_categories(name: str, frames: list[pd.DataFrame], spec: BinSpec | None, masses: FloatArray) -> None:
+    """Bin a column of the frames in place, by its numbers in the first; write it as text where it has gaps."""
+    columns = [nw.from_native(frame[name], series_only=True) for frame in frames]
+    gaps = any(frame[name].isna().any() for frame in frames)
+    if spec is None and gaps and is_numeric(columns[0]) and has_fractions(numbers(columns[0])):
+        spec = "quantiles:5"  # as the classifier bins fractions that have no gaps
+    if spec is not None:
+        binned = [binned_numbers(column, name) for column in columns]
+        bins = make_bins(spec, name, binned[0], masses)
+        for frame, values in zip(frames, binned, strict=True):
+            frame[name] = _in_bins(bins, values, frame.index)
+    elif gaps:
+        for frame in frames:
+            frame[name] = frame[name].map(_text, na_action="ignore").astype(object)
+
+
+def _in_bins(bins: Bins, values: FloatArray, index: pd.Index) -> pd.Series:
+    labels = np.array([*bins.labels, None], dtype=object)  # None for the code -1 of a gap
+    return pd.Series(labels[bins.codes(values)], index=index)
+
+
+def _text(value: object) -> str:
+    """Return a category as text; whole numbers with gaps come as floats, and are whole again."""
+    return label_text(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _without_gaps(frame: pd.DataFrame, names: Sequence[str], file: str, missing: str) -> pd.DataFrame:
+    """Return rows without missing values in some columns: refused, dropped, or made a category."""
+    if missing == "drop":
+        return frame.dropna(subset=list(names))
+    for name in names:
+        gaps = np.flatnonzero(frame[name].isna())
+        if not len(gaps):
+            continue
+        if missing != "category":
+            remedy = MISSING_REMEDY if missing == "raise" else "give --missing drop, to learn nothing from such rows"
+            told = f"{file} has no {name} in {len(gaps):,} of {len(frame):,} rows, first in row {gaps[0] + 1}"
+            raise InvalidTableError(f"{told}; {remedy}", code="missing-values", where=told, hint=remedy)
+        if MISSING_CATEGORY in set(frame[name].dropna()):
+            raise InvalidTableError(
+                f"{file} has a category {MISSING_CATEGORY!r} in {name} beside missing values; rename it first"
+            )
+        frame = frame.assign(**{name: frame[name].fillna(MISSING_CATEGORY)})
+    return frame

@@ -11,8 +11,7 @@ from purtensor._typing import Table
 from purtensor.cli.advice import PROOF, advice_on
 from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_lines, show_table
-from purtensor.cli.question import read_question
-from purtensor.cli.stored_question import is_stored, stored_question
+from purtensor.cli.question import is_stored, read_question, read_stored_question
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.row_witness import RowWitness
 from purtensor.feasibility.verdict import Verdict
@@ -28,14 +27,14 @@ _SHORT = 1500
 def run(arguments: argparse.Namespace) -> int:
     """Read the file, print the verdict with its reasons, and return the exit code."""
     on_disk = is_stored(arguments.file)
-    question = stored_question(arguments) if on_disk else read_question(arguments)
+    question = read_stored_question(arguments) if on_disk else read_question(arguments)
     show_facts("data", question.facts)
     found = diagnose(
         question.reference, question.constraints, ratio_bounds=arguments.ratio_bounds, cell_bounds=arguments.cell_bounds
     )
     code = {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
     if isinstance(found.evidence, RowWitness):
-        show_facts("verdict", _bounded(found))
+        show_facts("verdict", _facts_within_bounds(found))
         show_lines("reasons", str(found.explanation).split("; "))
         return code
     show_facts("verdict", _facts(found))
@@ -50,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _bounded(found: Diagnosis[Any]) -> dict[str, str]:
+def _facts_within_bounds(found: Diagnosis[Any]) -> dict[str, str]:
     """Return the facts of a verdict within bounds: what conflicts, with which bounds, and what must give way."""
     why = found.explanation
     proof = "checked in fractions" if found.verify() else "none"
@@ -103,6 +102,4 @@ def _show_rows(found: Diagnosis[Any]) -> None:
     rows = [(role, labels, scope, f"{mass:.6g}") for role, labels, scope, mass in found.explanation.rows]
     if rows:
         title = "what conflicts" if found.verdict is Verdict.INFEASIBLE else "what takes the mass"
-        if len(rows) > _MOST_ROWS:
-            title += f"; the first {_MOST_ROWS} of {len(rows)} rows"
-        show_table(title, ("", "profiles", "target over", "mass"), rows[:_MOST_ROWS])
+        show_table(title, ("", "profiles", "target over", "mass"), rows, _MOST_ROWS)

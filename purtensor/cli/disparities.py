@@ -27,9 +27,7 @@ def show_disparities(f: Table, after: Table, response: str, protected: list[str]
         if group != largest:
             rows.append((_text(group), str(outcome), *(f"{float(t.sel(at).item()):.4f}" for t in ratios)))
     title = f"disparity ratio, p({response} | group) / p({response} | {_text(largest)})"
-    if len(rows) > _MOST_ROWS:
-        title += f"; the first {_MOST_ROWS} of {len(rows)} rows"
-    show_table(title, (", ".join(protected), response, "data", name), rows[:_MOST_ROWS])
+    show_table(title, (", ".join(protected), response, "data", name), rows, _MOST_ROWS)
 
 
 def _masses(f: Table, attributes: list[str]) -> dict[Profile, float]:

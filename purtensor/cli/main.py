@@ -20,8 +20,7 @@ from typing import Any
 from purtensor._printing import printable
 from purtensor.cli.arguments import build_parser
 from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
-from purtensor.cli.usage import UsageError
-from purtensor.cli.wording import as_typed, one_word, typed_options
+from purtensor.cli.wording import UsageError, as_typed, one_word, typed_options
 from purtensor.errors import (
     InfeasibleError,
     InvalidOptionError,
@@ -80,14 +79,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     parsed.typed = shlex.join(["purtensor", *words])
     if parsed.json:
-        return told_in_json(parsed)
+        return run_as_json(parsed)
     if parsed.quiet:
         with redirect_stdout(io.StringIO()):
             return outcome(parsed)
     return outcome(parsed)
 
 
-def told_in_json(parsed: argparse.Namespace) -> int:
+def run_as_json(parsed: argparse.Namespace) -> int:
     """Run a command and print its results, warnings and error as one JSON object; return the exit code."""
     with import_module("purtensor.cli.output").collecting() as told, redirect_stdout(io.StringIO()):
         code = outcome(parsed, told)
@@ -153,7 +152,7 @@ def keeping_inputs(
     if written.replaced and told is not None:
         told["replaced"] = [str(path) for path in written.replaced]
     elif written.replaced:
-        print(printable(f"\nreplaced, having been there before: {replaced_in_words(written.replaced)}"))
+        print(printable(f"\nreplaced, having been there before: {describe_replaced(written.replaced)}"))
     return ending
 
 
@@ -176,14 +175,14 @@ def telling_warnings(parsed: argparse.Namespace, told: dict[str, Any] | None = N
         yield
 
 
-def replaced_in_words(paths: Sequence[Path]) -> str:
+def describe_replaced(paths: Sequence[Path]) -> str:
     """Return a few paths each, and of more how many there are in which folder.
 
     Examples
     --------
-    >>> print(replaced_in_words([Path("out/a.csv"), Path("b.csv")]))
+    >>> print(describe_replaced([Path("out/a.csv"), Path("b.csv")]))
     out/a.csv, b.csv
-    >>> print(replaced_in_words([Path(f"out/{at}.csv") for at in range(12)]))
+    >>> print(describe_replaced([Path(f"out/{at}.csv") for at in range(12)]))
     12 files in out
     """
     if len(paths) <= MOST_PATHS:

@@ -54,6 +54,14 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
             frame.to_csv(temporary, index=False)
 
 
+def write_frames(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
+    """Write each frame as CSV and as Parquet under its name, and return the paths."""
+    paths = [folder / f"{name}.{kind}" for name in frames for kind in ("csv", "parquet")]
+    for path in paths:
+        write_frame(frames[path.stem], path)
+    return paths
+
+
 def write_text(text: str, path: Path) -> None:
     """Write text, whole or not at all."""
     with replaced_file(path) as temporary:
@@ -71,8 +79,10 @@ def collecting() -> Iterator[dict[str, Any]]:
         _COLLECTED.reset(token)
 
 
-def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: the first column to the left, numbers to the right."""
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], most: int | None = None) -> None:
+    """Print a table, or its first rows only: the first column to the left, numbers to the right."""
+    if most is not None and len(rows) > most:
+        title, rows = f"{title}; the first {most} of {len(rows)} rows", rows[:most]
     told = _COLLECTED.get()
     if told is not None:
         names = [name or "name" for name in columns]
@@ -83,6 +93,11 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
         _show_rich(title, columns, rows)
     else:
         print(f"\n{plain_table(title, columns, rows)}")
+
+
+def show_frame(title: str, frame: pd.DataFrame) -> None:
+    """Print a frame whose values are text, or whole numbers, as a table."""
+    show_table(title, tuple(frame.columns), [tuple(map(str, row)) for row in frame.itertuples(index=False, name=None)])
 
 
 def show_facts(title: str, facts: Mapping[str, str]) -> None:
@@ -131,12 +146,12 @@ def plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """Return a table as aligned text."""
     lines = [list(columns), *(list(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    text = [_aligned(line, widths) for line in lines]
+    text = [_align(line, widths) for line in lines]
     rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
     return "\n".join([title, text[0], rule, *text[1:]])
 
 
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+def _align(line: Sequence[str], widths: Sequence[int]) -> str:
     first, *others = [
         cell.ljust(width) if i == 0 else cell.rjust(width)
         for i, (cell, width) in enumerate(zip(line, widths, strict=True))

@@ -7,7 +7,7 @@ import argparse
 from purtensor.cli.endings import DONE, INTERRUPTED
 from purtensor.cli.output import show_facts, show_table, write_frame
 from purtensor.cli.people import require_frame
-from purtensor.cli.question import read_counts_asked
+from purtensor.cli.question import read_all_counts
 from purtensor.fairness.path import strength_path
 
 _SHOWN = {
@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read the file, project for each pseudo-count, print and write the numbers, and return the exit code."""
     if arguments.out is not None:
         require_frame(arguments.out, "--out")
-    counts = read_counts_asked(arguments)
+    counts = read_all_counts(arguments)
     found = strength_path(
         counts,
         arguments.strengths,

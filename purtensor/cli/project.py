@@ -13,8 +13,15 @@ from purtensor.cli.advice import shortened
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
 from purtensor.cli.people import read_people, write_people
-from purtensor.cli.question import NETCDF, Question, read_question, require_writable
-from purtensor.cli.stored_question import STORE, is_stored, stored_question
+from purtensor.cli.question import (
+    NETCDF,
+    STORE,
+    Question,
+    is_stored,
+    read_question,
+    read_stored_question,
+    require_writable,
+)
 from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.projection.files import save
 from purtensor.projection.project import project
@@ -38,12 +45,12 @@ def run(arguments: argparse.Namespace) -> None:
         )
     if arguments.report is not None:
         require_report(arguments.report)
-    question = stored_question(arguments) if on_disk else read_question(arguments)
+    question = read_stored_question(arguments) if on_disk else read_question(arguments)
     if not on_disk:
         require_writable_labels(question.reference, arguments.out)
     people = None if on_disk else read_people(arguments, encode(question.f).domain.attributes)
     show_facts("data", question.facts)
-    result = _projected(
+    result = _project(
         arguments,
         question,
         solver,
@@ -55,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
         save(result if whole else result.table, arguments.out)
     told = write_people(arguments, people, result)
     if arguments.report is not None:
-        from purtensor.cli.project_report import write_project_report  # needs matplotlib and jinja2
+        from purtensor.cli.reports import write_project_report  # needs matplotlib and jinja2
 
         told["report"] = write_project_report(arguments, question, result)
     if (arguments.ratio_bounds is not None or arguments.cell_bounds is not None) and not on_disk:
@@ -79,7 +86,7 @@ def require_report(folder: Path) -> None:
         raise ImportError(f"reports need the package {missing}: pip install 'purtensor[report]'", name=missing)
 
 
-def _projected(arguments: argparse.Namespace, question: Question, solver: Solver, *, on_disk: bool) -> Projection[Any]:
+def _project(arguments: argparse.Namespace, question: Question, solver: Solver, *, on_disk: bool) -> Projection[Any]:
     try:
         return project(
             question.reference,

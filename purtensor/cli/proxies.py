@@ -26,9 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
         for names, size, verdict, violation, kl in found.itertuples(index=False)
     ]
     title = "what parity costs with each set of columns, the worst first; divergence in nats"
-    if len(rows) > _MOST_ROWS:
-        title += f"; the first {_MOST_ROWS} of {len(rows)}"
-    show_table(title, ("", "columns", "verdict", "smallest violation", "divergence"), rows[:_MOST_ROWS])
+    show_table(title, ("", "columns", "verdict", "smallest violation", "divergence"), rows, _MOST_ROWS)
     if arguments.out is not None:
         write_frame(found, arguments.out)
     show_facts("proxies", {"interrupted": found.attrs.get("interrupted", ""), "written to": str(arguments.out or "")})

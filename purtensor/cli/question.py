@@ -1,8 +1,9 @@
-"""What a file and the words of a command ask: may the data meet parity, utility and realism, close to a reference."""
+"""What a file, or a stored table, and the words of a command ask: parity, utility and realism, close to a reference."""
 
 from __future__ import annotations
 
 import argparse
+import glob
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,22 @@ from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection
 from purtensor.records.bins import Bins, bins_in
 from purtensor.records.column_facts import column_facts
-from purtensor.records.files import RecordFiles, open_records
+from purtensor.records.files import STDIN, RecordFiles, open_records
 from purtensor.tables.coded import encode
 from purtensor.tables.io.files import require_packages
-from purtensor.tables.io.path_checks import require_file
+from purtensor.tables.io.path_checks import STORE_MARK, require_file
 from purtensor.tables.regularize import regularize, uniform
+from purtensor.tables.store.table import StoredTable, open_table
 
 NETCDF = ".nc"
 """The kind of file that holds a whole result, and as a reference may hold a table as well."""
+
+
+STORE = ".zarr"
+"""The kind of folder that a stored table lies in."""
+
+_STRENGTH = 1e-4
+"""The default of the option, which is not refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +55,18 @@ def read_question(arguments: argparse.Namespace) -> Question:
     PurtensorError
         Naming what does not fit.
     """
-    counts = read_counts_asked(arguments)
+    counts = read_all_counts(arguments)
     f = regularize(counts, arguments.strength, response=arguments.response)
     facts = _facts_of_data(arguments.file, counts, f)
     asked = {"response": arguments.response, "protected": arguments.protected, "conditions": arguments.conditions}
     if arguments.reference == "smooth":
         smoothed = smooth(counts, **asked)
         constraints = pur(smoothed.table, **asked)
-        return Question(f, smoothed.table, constraints, {**facts, "smoothed": smoothed_in_words(smoothed)})
+        return Question(f, smoothed.table, constraints, {**facts, "smoothed": describe_smoothing(smoothed)})
     return Question(f, _reference(arguments.reference, f, text_options(arguments)), pur(f, **asked), facts)
 
 
-def read_counts_asked(arguments: argparse.Namespace) -> Table:
+def read_all_counts(arguments: argparse.Namespace) -> Table:
     """Return the counts of the columns that the words name, or of all.
 
     Raises
@@ -111,7 +120,7 @@ def _same_bins(f: Table, records: Any) -> dict[str, Bins]:
     return {name: own for name, own in bins.items() if name in facts and facts[name].kind in ("integer", "number")}
 
 
-def smoothed_in_words(smoothed: Smoothed) -> str:
+def describe_smoothing(smoothed: Smoothed) -> str:
     """Return on one line how far the data were simplified."""
     return ", ".join(f"{name} {told}" for name, told in smoothed.summary().items())
 
@@ -127,4 +136,66 @@ def _facts_of_data(path: Path, counts: Table, f: Table) -> dict[str, str]:
         "attributes": ", ".join(f"{name} ({size})" for name, size in sizes),
         "profiles": f"{len(coded.values):,} supported of {coded.domain.size:,}",
         "washed out": f"{f.attrs['washed_out_share']:.3g} (lambda * profiles / N: pseudo-counts over counts)",
+    }
+
+
+def is_stored(path: Path) -> bool:
+    """Return whether a path is the folder of a stored table, rather than of records.
+
+    Raises
+    ------
+    UnreadableFileError
+        Nothing is there, and neither is it a name with wildcards, or what is piped in.
+    """
+    if path.is_dir():
+        return (path / STORE_MARK).exists()
+    if str(path) != STDIN and not glob.glob(str(path)):
+        require_file(path, f"a table ({KINDS}, or a stored table, {STORE})")
+    return False
+
+
+def read_stored_question(arguments: argparse.Namespace) -> Question:
+    """Return what the words ask of the stored table of a folder.
+
+    Raises
+    ------
+    InvalidOptionError
+        A word that would change the table: it is regularised, and its attributes chosen, before it is stored.
+    PurtensorError
+        Naming what does not fit.
+    """
+    changing = {
+        "--unprotected": arguments.unprotected,
+        "--weights": arguments.weights,
+        "--missing": arguments.missing != "raise",
+        "--missing-values": arguments.missing_values,
+        "--not-missing": arguments.not_missing,
+        "--bins": arguments.bins,
+        "--strength": arguments.strength != _STRENGTH,
+    }
+    for word, given in changing.items():
+        if given:
+            raise InvalidOptionError(
+                f"{arguments.file.name} is a stored table, which is used unchanged: {word} needs records"
+            )
+    f = open_table(arguments.file)
+    constraints = pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
+    return Question(f, _reference_on_disk(arguments.reference, f), constraints, _facts_of_store(arguments.file, f))
+
+
+def _reference_on_disk(name: str, f: StoredTable) -> StoredTable:
+    if name == "empirical":
+        return f
+    if Path(name).is_dir() or name.lower().endswith(STORE):
+        return open_table(name)
+    raise InvalidOptionError(f"the reference of a stored table must be empirical or another stored table, got {name!r}")
+
+
+def _facts_of_store(path: Path, f: StoredTable) -> dict[str, str]:
+    sizes = zip(f.domain.attributes, f.domain.sizes, strict=True)
+    return {
+        "file": path.name,
+        "total": f"{f.total:,.10g}",
+        "attributes": ", ".join(f"{name} ({size})" for name, size in sizes),
+        "profiles": f"{f.profiles:,} stored of {f.domain.size:,}",
     }

@@ -22,6 +22,7 @@ from purtensor.records.bins import bins_in
 from purtensor.tables.domain import PROFILE
 
 SHARES, PER_CENT, COUNTS = "shares", "per cent", "counts"
+_MOST_ROWS = 60
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
         _require_labels(target, binned, path, arguments.file)
     kinds = {path: _kind(target) for path, target in targets.items()}
     total = _total(arguments, sample, design, targets, kinds)
-    marginals = [Marginal(_scaled(target, kinds[path], total)) for path, target in targets.items()]
+    marginals = [Marginal(_scale(target, kinds[path], total)) for path, target in targets.items()]
     found = calibrate(
         binned,
         marginals,
@@ -119,7 +120,7 @@ def _total(
     return float(arguments.total or (len(sample) if design is None else sample[design].sum()))
 
 
-def _scaled(target: Table, kind: str, total: float) -> Table:
+def _scale(target: Table, kind: str, total: float) -> Table:
     return target if kind == COUNTS else target * (total / (1.0 if kind == SHARES else 100.0))
 
 
@@ -135,4 +136,4 @@ def _show(marginals: list[Marginal], sample: pd.DataFrame, design: str | None, w
             key = label if len(names) > 1 else label[0]
             what = ", ".join(f"{name}={part}" for name, part in zip(names, label, strict=True))
             rows.append((what, f"{value:.6g}", *(f"{float(own.get(key, 0.0)):.6g}" for own in sums)))
-    show_table("marginals", ("", "target", "before", "after"), rows[:60])
+    show_table("marginals", ("", "target", "before", "after"), rows, _MOST_ROWS)

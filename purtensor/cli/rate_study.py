@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from purtensor.cli.endings import DONE, INTERRUPTED
-from purtensor.cli.output import show_facts, show_table, write_frame
+from purtensor.cli.output import show_facts, show_frame, show_table, write_frame
 from purtensor.cli.progress import bar
 from purtensor.plots.rates import plot_atlas, plot_rates
 from purtensor.plots.save_figure import save_figure
@@ -47,8 +47,7 @@ def _write_atlas(out: Path) -> int:
     for frame, file in ((told, "atlas.csv"), (found, "atlas_laws.csv"), (power, "atlas_powers.csv")):
         write_frame(frame, out / file)
     drawn = save_figure(plot_atlas(told, power), out / "atlas", title="The atlas of rates")
-    rows = [tuple(f"{value:,.3g}" for value in line) for line in found.itertuples(index=False)]
-    show_table(f"the atlas: {len(told):,} small PUR problems", tuple(found.columns), rows)
+    show_frame(f"the atlas: {len(told):,} small PUR problems", found.map("{:,.3g}".format))
     numbers = "atlas.csv, atlas_laws.csv, atlas_powers.csv"
     show_facts(f"written to {out}", {"numbers": numbers, "figure": ", ".join(file.name for file in drawn)})
     return DONE

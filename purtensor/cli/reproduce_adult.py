@@ -10,7 +10,7 @@ import pandas as pd
 
 from purtensor.cli.adult_exhibits import NAMES, exhibits
 from purtensor.cli.info import versions
-from purtensor.cli.output import show_claims, show_facts, show_table, write_frame
+from purtensor.cli.output import show_claims, show_facts, show_frame, show_table, write_frames
 from purtensor.cli.progress import bar
 from purtensor.projection.files import save
 from purtensor.report.page import Part, Report, write_report
@@ -20,7 +20,7 @@ from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, 
 from purtensor.studies.adult_study import DISTRIBUTIONS, POSITIVE, PROTECTED, REFERENCE, AdultStudy, Disparity
 from purtensor.studies.claims import Claim, claims_frame
 from purtensor.studies.forests import FOREST
-from purtensor.studies.members import failed_members
+from purtensor.studies.members import describe_failures
 from purtensor.studies.population import DRAWN_FROM, UNSEEN
 from purtensor.studies.projections import DATA
 from purtensor.tables.coded import encode
@@ -84,7 +84,7 @@ def facts(study: AdultStudy) -> dict[str, str]:
         "unseen": f"{study.unseen_mass:.2e} of the test mass, on predictor profiles that are not in the train split: "
         f"{UNSEEN[study.unseen]}",
         "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
-        **failed_members(study.failures),
+        **describe_failures(study.failures),
         "SHA-256 of counts and settings": study.identity,
     }
 
@@ -96,10 +96,8 @@ def washed_out(study: AdultStudy) -> float:
 
 def show_data_ratios(study: AdultStudy) -> None:
     """Print the disparity ratios of the data as they are, a line per protected profile."""
-    frame = data_ratios(study)
-    rows = [(row[0], *(f"{ratio:.4f}" for ratio in row[1:])) for row in frame.itertuples(index=False, name=None)]
-    columns = (", ".join(PROTECTED), *frame.columns[1:])
-    show_table(f"{POSITIVE}: ratio to {', '.join(REFERENCE.values())}; of all people, and of each split", columns, rows)
+    frame = data_ratios(study).set_index("group").map("{:.4f}".format).rename_axis(", ".join(PROTECTED)).reset_index()
+    show_frame(f"{POSITIVE}: ratio to {', '.join(REFERENCE.values())}; of all people, and of each split", frame)
 
 
 def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
@@ -143,11 +141,8 @@ def show_costs(study: AdultStudy) -> None:
 
 def show_decisions(rates: pd.DataFrame) -> None:
     """Print how often each group is decided to earn much by each rule, and how often that is right."""
-    rows = [
-        tuple(value if isinstance(value, str) else "" if value != value else f"{value:.3f}" for value in row)
-        for row in rates.itertuples(index=False, name=None)
-    ]
-    show_table(f"decisions on the test split: share decided {POSITIVE}, by group", tuple(rates.columns), rows)
+    shown = rates.map(lambda value: value if isinstance(value, str) else "" if pd.isna(value) else f"{value:.3f}")
+    show_frame(f"decisions on the test split: share decided {POSITIVE}, by group", shown)
 
 
 def write_files(study: AdultStudy, folder: Path) -> list[Path]:
@@ -157,18 +152,16 @@ def write_files(study: AdultStudy, folder: Path) -> list[Path]:
         written += [folder / f"{name}.csv", folder / f"{name}.nc"]
         save(table, written[-2])
         save(study.projections.get(name, table), written[-1])
-    frames = {"disparities": disparities(study), "costs": costs(study), "prevalences": prevalences(study)}
-    frames |= {
+    frames = {
+        "disparities": disparities(study),
+        "costs": costs(study),
+        "prevalences": prevalences(study),
         "decisions": decision_rates(study),
         "by_unseen_rule": by_unseen_rule(study),
         "data_ratios": data_ratios(study),
         "claims": claims_frame(claims(study)),
     }
-    for name, frame in frames.items():
-        for kind in ("csv", "parquet"):
-            written.append(folder / f"{name}.{kind}")
-            write_frame(frame, written[-1])
-    return written
+    return [*written, *write_frames(frames, folder)]
 
 
 def as_report(study: AdultStudy, verdicts: Sequence[Claim], folder: Path) -> Report:

@@ -1,4 +1,4 @@
-"""`purtensor reproduce wage`: the paper's study of wages, a survey at a time, as tables, files, pictures, a report."""
+"""`purtensor reproduce wage`: the paper's study of wages, a survey at a time and over the years."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import pandas as pd
 
 from purtensor._typing import Table
 from purtensor.cli.info import versions
-from purtensor.cli.output import show_claims, show_facts, show_table, write_frame
+from purtensor.cli.output import both, show_claims, show_facts, show_table, write_frames
 from purtensor.cli.progress import bar
-from purtensor.cli.wage_exhibits import NAMES, UNIT, exhibits
+from purtensor.cli.wage_exhibits import ATTRIBUTES, NAMES, UNIT, exhibits
 from purtensor.cli.wage_surveys import binning, pooled, surveys, years_of_stand_in
-from purtensor.cli.wage_year_exhibits import over_the_years
+from purtensor.plots.panels import plot_by_year
+from purtensor.plots.save_figure import save_figure
+from purtensor.plots.survey import plot_prevalences
 from purtensor.projection.files import save
-from purtensor.report.page import Part, Report, write_report
+from purtensor.report.page import Exhibit, Part, Report, write_report
 from purtensor.studies.claims import claims_frame
-from purtensor.studies.population import DRAWN_FROM, UNSEEN
+from purtensor.studies.population import DRAWN_FROM, UNSEEN, shares_of
 from purtensor.studies.sample_size import rest_by_size
 from purtensor.studies.wage import REFERENCE, WageStudy, study_wage
-from purtensor.studies.wage_claims import claims
+from purtensor.studies.wage_claims import by_year, claims, year_claims
 from purtensor.studies.wage_numbers import facts, frames
 from purtensor.tables.io.content_hash import content_hash
 from purtensor.tables.io.table_dataset import table_to_dataset
@@ -49,13 +51,13 @@ def run(arguments: argparse.Namespace) -> None:
         year = survey.removeprefix("CPS ")
         folder = out if arguments.cps is None else out / year
         folder.mkdir(exist_ok=True)
-        study = _studied(arguments, counts, survey, folder, arguments.sets)
-        parts.append(_told(study, folder, source, where="" if folder == out else f"{year}/"))
+        study = _study(arguments, counts, survey, folder, arguments.sets)
+        parts.append(_report_survey(study, folder, source, where="" if folder == out else f"{year}/"))
         studies[year] = study
     if arguments.cps is None:
         sets = min(arguments.sets, SETS_OF_A_YEAR)
         studies = {
-            str(year): _studied(arguments, counts, f"CPS {year}", out, sets)
+            str(year): _study(arguments, counts, f"CPS {year}", out, sets)
             for year, counts in years_of_stand_in(groups).items()
         }
     if len(studies) > 1:
@@ -76,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
     show_facts(f"written to {out}", {"report": written.name})
 
 
-def _studied(arguments: argparse.Namespace, counts: Table, survey: str, folder: Path, sets: int) -> WageStudy:
+def _study(arguments: argparse.Namespace, counts: Table, survey: str, folder: Path, sets: int) -> WageStudy:
     with bar(f"{survey}: simulated sets", sets) as shown:
         return study_wage(
             counts,
@@ -92,12 +94,10 @@ def _studied(arguments: argparse.Namespace, counts: Table, survey: str, folder: 
         )
 
 
-def _told(study: WageStudy, folder: Path, source: Mapping[str, str], *, where: str) -> Part:
+def _report_survey(study: WageStudy, folder: Path, source: Mapping[str, str], *, where: str) -> Part:
     """Write and print what one survey gave, and return its part of the report."""
     numbers, verdicts = {**frames(study), "rest_by_size": rest_by_size(study)}, claims(study)
-    for name, frame in {**numbers, "claims": claims_frame(verdicts)}.items():
-        for kind in ("csv", "parquet"):
-            write_frame(frame, folder / f"{name}.{kind}")
+    write_frames({**numbers, "claims": claims_frame(verdicts)}, folder)
     for name, projection in study.projections.items():
         save(projection, folder / f"{name}.nc")
     save(study.f, folder / "f.nc")
@@ -142,3 +142,53 @@ def show_certificates(certificates: pd.DataFrame) -> None:
         ("", "solved", "infeasible, proved", "not converged", "largest miss", "TV proved"),
         rows,
     )
+
+
+PANELS = {
+    "disparity": "mean disparity of the data",
+    "fluctuation": "deviation of PUR's predictions",
+}
+
+
+def over_the_years(studies: Mapping[int, WageStudy], together: Table, folder: Path) -> Part:
+    """Write and print the results over all years, and return their part of the report."""
+    numbers, shares = by_year(studies), shares_of(together)
+    verdicts = year_claims(numbers)
+    write_frames(
+        {"by_year": numbers, "prevalences_all_years": shares, "claims_over_the_years": claims_frame(verdicts)}, folder
+    )
+    years = ", ".join(map(str, sorted(studies)))
+    title = f"Who is in the surveys? {years}"
+    axes = plot_prevalences(shares, names=ATTRIBUTES, title=title)
+    people, _ = save_figure(axes, folder / "prevalences_all_years", title=title)
+    title = "Disparity, and the fluctuation of predictions"
+    axes = plot_by_year(numbers, PANELS, title=title, error="one standard error")
+    trend, _ = save_figure(axes, folder / "by_year", title=title)
+    exhibits = [
+        Exhibit(
+            "Prevalences of all years together",
+            "The share of people in each category, in all years together.",
+            "cumulative prevalence of response and predictors",
+            people,
+            numbers=both("prevalences_all_years"),
+        ),
+        Exhibit(
+            "Year by year",
+            "Disparity is the mean absolute difference between the share of a group in a wage range and that of white "
+            "men; its error is the standard deviation over the training sets. Fluctuation is the mean standard "
+            "deviation, over the simulated sets, of the predictions of PUR for the test set; it decreases with the "
+            "number of people in the survey. Removed is the share of the disparity predicted by f that PUR removes; "
+            "left by chance is the share that so many sets leave if all is removed.",
+            figure=trend,
+            table=numbers,
+            numbers=both("by_year"),
+        ),
+    ]
+    facts = {
+        "years": years,
+        "people": f"{float(together.sum()):,.0f}",
+        "simulated sets": ", ".join(f"{study.sets:,} in {year}" for year, study in sorted(studies.items())),
+    }
+    show_facts("over the years", facts)
+    show_claims(verdicts)
+    return Part("Over the years", facts, verdicts, exhibits)

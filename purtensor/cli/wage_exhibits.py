@@ -54,7 +54,7 @@ class _Figures:
 
     def of_the_survey(self) -> Iterator[Exhibit]:
         title = f"Who is in the survey? {self._people()}"
-        yield self._drawn(
+        yield self._draw(
             "prevalences",
             plot_prevalences(self.numbers["prevalences"], names=ATTRIBUTES, title=title),
             "Prevalences",
@@ -63,7 +63,7 @@ class _Figures:
         )
         title = "Wages given gender and race: the data f, and their PUR projection"
         own = self.numbers["conditionals"].query("model in ('f', 'PUR')").rename(columns={"probability": "value"})
-        yield self._drawn(
+        yield self._draw(
             "conditionals",
             self._against_shares(own, title, scale="p(y | s)"),
             title,
@@ -73,7 +73,7 @@ class _Figures:
         title = "Attributable disparity in the data"
         marks = self.numbers["own_disparities"].rename(columns={"disparity": "value", "standard_error": "deviation"})
         marks = marks[marks["model"] == "f"]  # in projections it is 0 by construction, which a sentence says
-        yield self._drawn(
+        yield self._draw(
             "own_disparities",
             self._against_parity(marks, title, "one standard error (delta method)"),
             title,
@@ -85,7 +85,7 @@ class _Figures:
     def of_test_data(self) -> Iterator[Exhibit]:
         title = "Attributable disparity on test data"
         marks = self.numbers["disparities"].rename(columns={"mean": "value"})
-        yield self._drawn(
+        yield self._draw(
             "disparities",
             self._against_parity(marks, title, self._deviation("simulated")),
             title,
@@ -95,7 +95,7 @@ class _Figures:
         title = "Natural prediction of PUR on test data"
         marks = self.numbers["natural_predictions"].query("model == 'PUR'").rename(columns={"mean": "value"})
         drawn = self._against_shares(marks, title, "predicted p(y | s)", self._deviation("simulated"))
-        yield self._drawn(
+        yield self._draw(
             "natural_predictions",
             drawn,
             title,
@@ -106,7 +106,7 @@ class _Figures:
     def of_generated_data(self) -> Iterator[Exhibit]:
         title = "Attributable disparity of generated data"
         marks = self.numbers["generated"].rename(columns={"mean": "value"})
-        yield self._drawn(
+        yield self._draw(
             "generated",
             self._against_parity(marks, title, self._deviation("generated")),
             title,
@@ -116,7 +116,7 @@ class _Figures:
         title = "Utility-based generalisation error"
         boxes = self.numbers["utility_errors"].rename(columns={"nats": "value"})
         scale = "KL(test data || prediction) of the marginals over wage range and unprotected (nats)"
-        yield self._drawn(
+        yield self._draw(
             "utility_errors",
             plot_boxes(boxes, names=NAMES, title=f"{title}; {self.study.survey}", scale=scale),
             title,
@@ -125,7 +125,7 @@ class _Figures:
             "box plots of the utility-based generalisation error",
         )
 
-    def _drawn(self, name: str, axes: Axes, title: str, text: str, paper: str) -> Exhibit:
+    def _draw(self, name: str, axes: Axes, title: str, text: str, paper: str) -> Exhibit:
         vector, _ = save_figure(axes, self.folder / name, title=f"{title}; {self._people()}")
         return Exhibit(title, text, paper, vector, numbers=both(name))
 

@@ -1,4 +1,4 @@
-"""Convert messages to the command line: options in its syntax, on one line."""
+"""Errors and messages in the words of the command line, with a suggestion of the intended word."""
 
 from __future__ import annotations
 
@@ -6,6 +6,59 @@ import argparse
 import ast
 import re
 import shlex
+import sys
+from typing import Any, NoReturn
+
+from purtensor._printing import near_name
+from purtensor.cli.endings import BAD_INPUT
+
+# argparse says what is wrong in its messages only
+_CHOICE = re.compile(r"argument (?P<where>[^:]+): invalid choice: '(?P<got>[^']*)' \(choose from (?P<known>.*)\)")
+_UNKNOWN = re.compile(r"unrecognized arguments: (?P<got>-\S+)")
+
+
+class UsageError(SystemExit):
+    """Words that the parser does not take: ends the program with the exit code 2."""
+
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        super().__init__(BAD_INPUT)
+        self.parser = parser
+        choice, unknown = _CHOICE.search(message), _UNKNOWN.search(message)
+        found = choice or unknown
+        self.where = choice["where"] if choice else None
+        self.got = found["got"] if found else None
+        self.expected = [word.strip("'\"") for word in choice["known"].split(", ")] if choice else None
+        options = sorted({word for each in _with_commands(parser) for word in each._option_string_actions})
+        known = self.expected or (options if unknown else [])
+        self.hint = None if self.got is None else near_name(self.got, known)
+        self.message = message + (f"; {self.hint}" if self.hint else "")
+
+    def facts(self) -> dict[str, Any]:
+        """Return the error as data, in the form of other purtensor errors."""
+        told = {name: getattr(self, name) for name in ("message", "where", "expected", "got", "hint")}
+        return {"error": type(self).__name__, "code": "usage", **told}
+
+    def show(self) -> None:
+        """Print it, and where the words are listed; argparse would print them all, twenty lines of some commands."""
+        print(f"{self.parser.prog}: error: {self.message}\ntry: {self.parser.prog} --help", file=sys.stderr)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises `UsageError`, and leaves it to its caller to show it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the error."""
+        raise UsageError(self, message)
+
+
+def _with_commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Return a parser and those of its commands."""
+    found = [parser]
+    # argparse has no public list of a parser's commands
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found += [each for command in action.choices.values() for each in _with_commands(command)]
+    return found
 
 
 def as_typed(message: str, parsed: argparse.Namespace) -> str:
@@ -19,7 +72,7 @@ def as_typed(message: str, parsed: argparse.Namespace) -> str:
 def typed_options(hint: str, parsed: argparse.Namespace) -> str:
     """Return a hint with Python options, such as missing_values=['?'], replaced by command-line options."""
 
-    def typed(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         name, value = match["name"], ast.literal_eval(match["value"])
         if name not in parsed:
             return match[0]
@@ -32,7 +85,7 @@ def typed_options(hint: str, parsed: argparse.Namespace) -> str:
         return f"--{name.replace('_', '-')} {' '.join(shlex.quote(str(word)) for word in words)}"
 
     hint = hint.replace(" purtensor.records.files.open_records", "")  # its options are the command's
-    return re.sub(r"(?P<name>\w+)=(?P<value>\{[^}]*\}|\[[^\]]*\]|'[^']*')", typed, hint)
+    return re.sub(r"(?P<name>\w+)=(?P<value>\{[^}]*\}|\[[^\]]*\]|'[^']*')", replace, hint)
 
 
 def one_word(text: str) -> str:

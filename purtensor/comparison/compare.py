@@ -122,7 +122,7 @@ def compare(
         **cut,
         **surroundings(_PACKAGES),
     }
-    return _ordered(found, names, [contender.name for contender in invited], tolerance, settings, executor is not None)
+    return _sort(found, names, [contender.name for contender in invited], tolerance, settings, executor is not None)
 
 
 def _run_one_by_one(
@@ -137,7 +137,7 @@ def _run_one_by_one(
                 found.facts[question.name] = question.facts()
 
 
-def _ordered(
+def _sort(
     found: Found, problems: list[str], solvers: list[str], tolerance: float, settings: dict[str, str], beside: bool
 ) -> Comparison:
     """Return the comparison by problem and solver in the order of the question, whichever ended first."""

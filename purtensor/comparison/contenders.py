@@ -55,7 +55,7 @@ def contenders(solvers: Solvers) -> list[Contender]:
         several = [solvers] if isinstance(solvers, (str, Solver)) else items_of(solvers)
         if several is None:
             raise InvalidOptionError(f"solvers must be names, or objects with a step, got {solvers!r}")
-        listed = [_checked(solver) for solver in several]
+        listed = [_check_solver(solver) for solver in several]
         names = [name_of(solver) for solver in listed]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -88,7 +88,7 @@ def name_of(solver: Any) -> str:
     return type(solver).__name__ + (f"({', '.join(options)})" if options else "")
 
 
-def _own(text: str) -> Solver:
+def _solver_of(text: str) -> Solver:
     if text == ACCELERATED:
         return IPF(acceleration="anderson")
     if text.partition("(")[0] not in SOLVERS:
@@ -96,17 +96,17 @@ def _own(text: str) -> Solver:
     return solver_named(text)
 
 
-def _checked(solver: Any) -> Any:
+def _check_solver(solver: Any) -> Any:
     if not (isinstance(solver, str) or (callable(getattr(solver, "step", None)) and not isinstance(solver, type))):
         raise InvalidOptionError(f"a solver must be a name or an object with a step, such as IPF(), got {solver!r}")
     return solver
 
 
 def _contender(name: str, solver: Any) -> Contender:
-    if isinstance(_checked(solver), str):
+    if isinstance(_check_solver(solver), str):
         if solver == WHOLE_CALL:
             return Contender(name, WholeCallEntry)
         if solver in PEERS:
             return Contender(name, partial(PeerEntry, peer=solver))
-        solver = _own(solver)
+        solver = _solver_of(solver)
     return Contender(name, partial(StepEntry, solver=solver))

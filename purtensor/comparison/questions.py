@@ -160,7 +160,7 @@ def questions(problems: Problems, max_seconds: float) -> list[Question]:
     """
     named = dict(problems) if isinstance(problems, Mapping) else {}
     if not named:
-        for number, item in enumerate(_several(problems), start=1):
+        for number, item in enumerate(_list_problems(problems), start=1):
             name = _name_of(item, number)
             if name in named:
                 raise InvalidOptionError(f"two problems are named {name!r}; pass a mapping to name them")
@@ -170,7 +170,7 @@ def questions(problems: Problems, max_seconds: float) -> list[Question]:
     return [_question(name, item, max_seconds) for name, item in named.items()]
 
 
-def _several(problems: Any) -> list[Any]:
+def _list_problems(problems: Any) -> list[Any]:
     single = isinstance(problems, (str, Path, ProblemLike)) or (
         isinstance(problems, tuple) and bool(problems) and isinstance(problems[0], Table)
     )
@@ -178,7 +178,7 @@ def _several(problems: Any) -> list[Any]:
         return [problems]
     found = items_of(problems)
     if found is None:
-        raise _no_problem(problems)
+        raise _refuse_problem(problems)
     return found
 
 
@@ -192,23 +192,23 @@ def _name_of(item: Any, number: int) -> str:
 
 def _question(name: str, item: Any, max_seconds: float) -> Question:
     if isinstance(item, (str, Path)):
-        item = _found(item)
+        item = _load(item)
     if isinstance(item, ProblemLike):
         item = (item.reference, item.constraints)
     if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Table)):
-        raise _no_problem(item)
+        raise _refuse_problem(item)
     reference, constraints = item
     return Question(name, reference, as_constraints(constraints), max_seconds)
 
 
-def _no_problem(item: Any) -> InvalidOptionError:
+def _refuse_problem(item: Any) -> InvalidOptionError:
     return InvalidOptionError(
         "a problem must be a name, a family with sizes such as 'pur(responses=2, protected=3, unprotected=40)', the "
         f"path of a saved projection (.nc), an object with reference and constraints, or a pair of them, got {item!r}"
     )
 
 
-def _found(item: str | Path) -> ProblemLike:
+def _load(item: str | Path) -> ProblemLike:
     """Return the problem given by a text or path: a saved projection, a family with sizes, or a name."""
     text = str(item)
     if isinstance(item, Path) or text.endswith(".nc"):

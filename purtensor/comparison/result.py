@@ -204,7 +204,7 @@ class Comparison:
         >>> compared.ratios("newton")["ratio"].iloc[0]
         1.0
         """
-        self._known(to, "seconds")
+        self._check_words(to, "seconds")
         rounds = self.times.pivot_table(index=["problem", "round"], columns="solver", values="seconds", sort=False)
         rows = []
         for problem, turns in rounds.groupby("problem", sort=False):
@@ -246,7 +246,7 @@ class Comparison:
         >>> int(told["problems"].iloc[0]), bool(told["p"].iloc[0] < 0.05), bool(told["ratio"].iloc[0] > 2)
         (6, True, True)
         """
-        self._known(to, measure)
+        self._check_words(to, measure)
         return paired(self.runs, to, measure)
 
     def growth(self, measure: str = "seconds") -> pd.DataFrame:
@@ -262,10 +262,10 @@ class Comparison:
         >>> bool(0.8 < told["power"].iloc[0] < 1.2)
         True
         """
-        self._known(None, measure)
+        self._check_words(None, measure)
         return growth(self.runs, measure)
 
-    def _known(self, solver: str | None, measure: str) -> None:
+    def _check_words(self, solver: str | None, measure: str) -> None:
         if solver is not None and solver not in set(self.runs["solver"]):
             compared = list(dict.fromkeys(self.runs["solver"]))
             message = f"no solver {solver!r}; compared were {', '.join(compared)}"

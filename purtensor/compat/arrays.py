@@ -41,7 +41,7 @@ def array_target(values: Any, axes: Any, shape: Sequence[int]) -> Marginal:
     InvalidTableError
         A target of another shape than the table has along the axes.
     """
-    along = _checked_axes(axes, len(shape))
+    along = _check_axes(axes, len(shape))
     target = _unmask(values, "a target")
     wanted = tuple(shape[axis] for axis in along)
     if target.shape != wanted:
@@ -84,7 +84,7 @@ def _domain(axes: Sequence[int] | range, sizes: Sequence[int]) -> Domain:
     return Domain(tuple(f"axis {axis}" for axis in axes), tuple(pd.RangeIndex(size) for size in sizes))
 
 
-def _checked_axes(axes: Any, count: int) -> tuple[int, ...]:
+def _check_axes(axes: Any, count: int) -> tuple[int, ...]:
     along = tuple(np.atleast_1d(axes).tolist())
     fine = all(is_count(axis) and 0 <= axis < count for axis in along) and len(set(along)) == len(along)
     if not (along and fine):

@@ -118,16 +118,16 @@ class ipfn:  # noqa: N801 - the name that users know
         """
         fitted: Any
         if isinstance(self.original, pd.DataFrame):
-            fitted = self._fitted_frame(self.original)
+            fitted = self._fit_frame(self.original)
         else:
-            fitted = self._fitted_array(self.original)
+            fitted = self._fit_array(self.original)
         if self.verbose == 0:
             return fitted
         assert self.projection is not None  # fitting has set it
         flag = int(self.projection.converged)
         return (fitted, flag) if self.verbose == 1 else (fitted, flag, self._misses(self.projection))
 
-    def _fitted_array(self, original: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def _fit_array(self, original: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         table = array_table(original)
         targets = [
             array_target(target, axes, table.shape)
@@ -136,7 +136,7 @@ class ipfn:  # noqa: N801 - the name that users know
         before = over_constrained(table, targets)
         return with_ratio(table, before, self._project(before, targets))
 
-    def _fitted_frame(self, original: pd.DataFrame) -> pd.DataFrame:
+    def _fit_frame(self, original: pd.DataFrame) -> pd.DataFrame:
         entries = [[entry] if isinstance(entry, str) else list(entry) for entry in self.dimensions]
         columns = list(dict.fromkeys(name for entry in entries for name in entry))
         rows = frame_table(original, columns, self.weight_col)

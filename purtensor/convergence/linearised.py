@@ -72,7 +72,7 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
     >>> 1.9 < found.merged < 2.1, found.weakest.profiles
     (True, 6)
     """
-    labelled, masses, result = _linearised_at(reference, constraints, at)
+    labelled, masses, result = _linearise_at(reference, constraints, at)
     problem, found = labelled.arrays, _Found()
     if result is not None:
         bound = result.log_ratio_bound
@@ -84,7 +84,7 @@ def predict(reference: Table, constraints: Constraints, *, at: str | Table | Pro
     if pair is not None:
         found.slab = _sweeps_of_gap(pair.gap)
         cut = weakest_cut(problem, masses, pair)
-        weakest = None if cut is None else _labelled_cut(labelled, cut, pair, float(masses.sum()))
+        weakest = None if cut is None else _label_cut(labelled, cut, pair, float(masses.sum()))
     # the closest pair bounds nothing, but an eigenvalue that has not settled may be far too small
     if not found.settled and pair is not None:
         found.rate = max(found.rate, found.slab)
@@ -150,7 +150,7 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
     found.lower = 0.0 if gap is None else _sweeps_of_gap(gap)
     if pair is None:
         return
-    grouped = GroupedSweep.at(problem, masses, _merged(len(problem.index), pair))
+    grouped = GroupedSweep.at(problem, masses, _blocks_with_pair_merged(len(problem.index), pair))
     if grouped is None:
         return
     merged = leading_eigenvalue(grouped).gap
@@ -160,7 +160,7 @@ def _look_at_sweep(found: _Found, problem: Problem, masses: FloatArray, pair: Pa
         found.upper = _sweeps_of_gap(gap_of_three(merged.real / away, pair.gap / away))
 
 
-def _linearised_at(
+def _linearise_at(
     reference: Table, constraints: Constraints, at: object
 ) -> tuple[LabelledProblem, FloatArray, Projection | None]:
     if isinstance(at, str) and at == "solution":
@@ -200,7 +200,7 @@ def _closest(problem: Problem, masses: FloatArray, notes: list[str]) -> PairSpec
     return min(found, key=lambda spectrum: spectrum.gap, default=None)
 
 
-def _merged(count: int, pair: PairSpectrum) -> list[tuple[int, ...]]:
+def _blocks_with_pair_merged(count: int, pair: PairSpectrum) -> list[tuple[int, ...]]:
     # of three constraints any order has the same rate (notes/rates.md, equation 6)
     return [*((k,) for k in range(count) if k not in (pair.first, pair.second)), (pair.first, pair.second)]
 
@@ -217,7 +217,7 @@ def _sweeps_of_gap(gap: float) -> float:
     return _sweeps(-math.log1p(-gap)) if gap < 1.0 else 0.0
 
 
-def _labelled_cut(labelled: LabelledProblem, cut: Cut, pair: PairSpectrum, total: float) -> WeakLink:
+def _label_cut(labelled: LabelledProblem, cut: Cut, pair: PairSpectrum, total: float) -> WeakLink:
     system = labelled.arrays.system
     shared = [name for name in system.scopes[pair.first] if name in system.scopes[pair.second]]
     parts = [(pair.first, cut.rows_first, cut.side_first), (pair.second, cut.rows_second, cut.side_second)]

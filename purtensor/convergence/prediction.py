@@ -87,7 +87,7 @@ class Prediction(Shown):
     def explanation(self) -> str:
         """An explanation of the rate, in sentences."""
         return " ".join(
-            [_rate_text(self), *_link_text(self), *_merged_text(self), *(f"{note}." for note in self.notes)]
+            [_rate_text(self), *_link_text(self), *_describe_merging(self), *(f"{note}." for note in self.notes)]
         )
 
     def plot(self, *, title: str = "") -> Axes:
@@ -119,18 +119,18 @@ def _link_text(found: Prediction) -> list[str]:
     place = f"within {where}" if where else "between them"
     profiles = "one profile" if link.profiles == 1 else f"{link.profiles} profiles"
     return [
-        f"{one} and {other} are closest: {place}, {_listed(link.first)} (mass {link.masses[0]:.2g}) and "
-        f"{_listed(link.second)} (mass {link.masses[1]:.2g}) are joined by {profiles} of mass {link.joined:.2g} in "
+        f"{one} and {other} are closest: {place}, {_list_parts(link.first)} (mass {link.masses[0]:.2g}) and "
+        f"{_list_parts(link.second)} (mass {link.masses[1]:.2g}) are joined by {profiles} of mass {link.joined:.2g} in "
         f"all, which alone makes {number_text(link.sweeps_per_decade)} sweeps."
     ]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_parts(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return "{" + "; ".join(names[:_SHOWN]) + more + "}"
 
 
-def _merged_text(found: Prediction) -> list[str]:
+def _describe_merging(found: Prediction) -> list[str]:
     if found.pair is None or math.isnan(found.merged) or found.sweeps_per_decade == 0.0:
         return []
     one, other = ("(" + ", ".join(scope) + ")" for scope in found.pair)

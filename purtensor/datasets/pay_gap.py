@@ -133,7 +133,7 @@ def gender_pay_gap(
     codes = {name: np.concatenate(part) for name, part in parts.items() if part}
     if not codes or not len(codes["row"]):
         raise FileFormatError(f"{path} has no rows")
-    return _tabulated(codes, names, binning, years, missing)
+    return _tabulate(codes, names, binning, years, missing)
 
 
 def _binning(
@@ -230,7 +230,7 @@ def _refuse(rows: pd.DataFrame, bad: pd.Series[bool] | BoolArray, rule: str) -> 
         raise InvalidTableError(f"{rule}, not so in row {rows.index[positions[0]]} (counted from 0)")
 
 
-def _tabulated(
+def _tabulate(
     codes: Mapping[str, IntArray], names: Sequence[str], binning: _Binning, years: set[int], missing: str
 ) -> Table:
     keep = np.ones(len(codes["row"]), dtype=bool)

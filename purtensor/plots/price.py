@@ -62,7 +62,7 @@ def plot_parity_curve(curve: xr.Dataset, *, title: str = "The price of parity") 
     panels = [figure.add_subplot(grid[1 + k // width, k % width], sharex=top) for k in range(len(categories))]
     highest = _highest(curve)
     for k, (panel, category) in enumerate(zip(panels, categories, strict=True)):
-        _draw_ratios(panel, curve.sel({response: category}), protected, _compared_with(curve, response))
+        _draw_ratios(panel, curve.sel({response: category}), protected, _reference_group(curve, response))
         panel.set_ylim(0.0, highest)
         head_panel(panel, f"{response} = {category}")
         panel.tick_params(labelleft=k % width == 0)
@@ -139,7 +139,7 @@ def _draw_ratios(panel: Axes, curve: xr.Dataset, protected: list[str], compared:
     panel.locator_params(axis="x", nbins=5)
 
 
-def _compared_with(curve: xr.Dataset, response: str) -> str:
+def _reference_group(curve: xr.Dataset, response: str) -> str:
     """Return the group that all are compared with, as the variable of the ratios names it: 'sex=male, race=white'."""
     label = str(curve["disparity_ratio"].attrs.get("long_name", ""))
     return label.removeprefix(f"p({response} | group) / p({response} | ").removesuffix(")")

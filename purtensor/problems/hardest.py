@@ -67,10 +67,10 @@ def hardest(
     shape = (responses, protected, unprotected)
     _check(shape, records, strength, moves)
     rng = generator(seed)
-    best = _spread(rng, shape, records)
+    best = _draw_counts(rng, shape, records)
     level = _hardness(best, strength, solver)
     for _ in range(moves):
-        moved = _moved(rng, best)
+        moved = _move_records(rng, best)
         if (moved.sum(axis=(0, 1)) == 0).any():  # an unprotected profile without records is none of the problem
             continue
         reached = _hardness(moved, strength, solver)
@@ -123,7 +123,7 @@ def _hardness(counts: Counts, strength: float, solver: Any) -> float:
     return float(run.iterations) if is_inside else -math.inf
 
 
-def _spread(rng: np.random.Generator, shape: tuple[int, ...], records: int) -> Counts:
+def _draw_counts(rng: np.random.Generator, shape: tuple[int, ...], records: int) -> Counts:
     """Return counts drawn at random, each unprotected profile with one record at least."""
     counts = np.zeros(shape, dtype=np.int64)
     for x in range(shape[2]):
@@ -132,7 +132,7 @@ def _spread(rng: np.random.Generator, shape: tuple[int, ...], records: int) -> C
     return counts + rest.reshape(shape)
 
 
-def _moved(rng: np.random.Generator, counts: Counts) -> Counts:
+def _move_records(rng: np.random.Generator, counts: Counts) -> Counts:
     """Return counts with one record, a half or all of a profile's moved to another profile."""
     flat = counts.reshape(-1).copy()
     source = int(rng.choice(np.flatnonzero(flat)))

@@ -76,7 +76,7 @@ def pur_problem(
     if records is None:
         masses, of = population, "the population"
     else:
-        counts = _sampled(rng, population, records)
+        counts = _sample(rng, population, records)
         observed = counts.sum(axis=(0, 1)) > 0
         masses = regularized_masses(counts[:, :, observed], strength)
         of = f"{records} records, lambda = {strength:g}"
@@ -106,7 +106,7 @@ def simulated_population(
 ) -> FloatArray:
     """Return positive probabilities over (y, s, x): p(x), then p(s | x), then p(y | s, x), all log-linear."""
     with np.errstate(over="ignore", invalid="ignore"):
-        population = _drawn_population(rng, responses, protected, unprotected, effects)
+        population = _draw_population(rng, responses, protected, unprotected, effects)
         total = population.sum()
     if not np.isfinite(total):
         raise InvalidOptionError(f"the effects must be within the range of float64, got {effects}")
@@ -114,7 +114,7 @@ def simulated_population(
     return population
 
 
-def _drawn_population(
+def _draw_population(
     rng: np.random.Generator, responses: int, protected: int, unprotected: int, effects: Strengths
 ) -> FloatArray:
     predictors = _predictor_profiles(rng, protected, unprotected, effects.confounding)
@@ -156,7 +156,7 @@ def _conditional(logarithm: FloatArray, given: FloatArray) -> FloatArray:
     return logarithm
 
 
-def _sampled(rng: np.random.Generator, population: FloatArray, records: int) -> FloatArray:
+def _sample(rng: np.random.Generator, population: FloatArray, records: int) -> FloatArray:
     if population.size <= _MOST_MULTINOMIAL:
         counts = rng.multinomial(records, population.ravel()).reshape(population.shape)
     else:

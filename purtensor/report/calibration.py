@@ -94,7 +94,7 @@ def _compilation(calibration: Calibration) -> Part:
             "Controls, before and after",
             "What each control is asked to be, what the sample came to with its design weights, and with the "
             "calibrated ones. An interval has two ends; a control that is met is within the tolerance of its target.",
-            table=_shown(controls),
+            table=_shorten_controls(controls),
             digits=_DIGITS,
         )
     ]
@@ -122,7 +122,7 @@ def _compilation(calibration: Calibration) -> Part:
     )
 
 
-def _shown(controls: pd.DataFrame) -> pd.DataFrame:
+def _shorten_controls(controls: pd.DataFrame) -> pd.DataFrame:
     """Return the controls for a page: one column for points, and those missed most if there are many."""
     shown = controls.drop(columns=[name for name in ("standard_errors",) if controls[name].isna().all()])
     if (shown["lower"] == shown["upper"]).all():

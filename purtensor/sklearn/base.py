@@ -110,19 +110,19 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
                 "that sum "
                 f"to the number of rows, sample_weight * {len(weights)}"
             )
-        self.smoothed_ = self._smoothed(counts) if self.reference == "smooth" else None
+        self.smoothed_ = self._smooth(counts) if self.reference == "smooth" else None
         self.table_ = (
             regularize(counts, self.strength, response=self.response_)
             if self.smoothed_ is None
             else self.smoothed_.table
         )
-        self.projection_ = self._projected(self.table_)
+        self.projection_ = self._project(self.table_)
         return codes, weights
 
-    def _smoothed(self, counts: Table) -> Smoothed:
+    def _smooth(self, counts: Table) -> Smoothed:
         return smooth(counts, response=self.response_, protected=self.protected_, conditions=self.conditions)
 
-    def _projected(self, f: Table) -> Projection:
+    def _project(self, f: Table) -> Projection:
         constraints = pur(f, response=self.response_, protected=self.protected_, conditions=self.conditions)
         start = uniform(f) if self.reference == "uniform" else f
         try:

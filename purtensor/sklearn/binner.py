@@ -84,13 +84,13 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
             Missing values under "raise", infinite ones, or edges for a column that has no numbers.
         """
         self._check_options()
-        names, columns = self._read(X, reset=True)
+        names, columns = self._read_columns(X, reset=True)
         weights = _check_sample_weight(
             sample_weight, np.empty((len(columns[0]), 1)), dtype=np.float64, ensure_non_negative=True
         )
         if not weights.any():
             raise InvalidOptionError("sample_weight must be positive in at least one row, got 0 in all")
-        given = self._given_edges(names)
+        given = self._check_edges(names)
         self.edges_ = {}
         for name, column in zip(names, columns, strict=True):
             if name in given:
@@ -110,7 +110,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     def transform(self, X: Any) -> Any:
         """Return X with its binned columns as ordered categories."""
         check_is_fitted(self)
-        names, columns = self._read(X, reset=False)
+        names, columns = self._read_columns(X, reset=False)
         container = _get_output_config("transform", self)["dense"]
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         if container == "default" and not isinstance(frame, nw.DataFrame):
@@ -118,7 +118,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
                 self._codes(name, column) if name in self.edges_ else column.to_numpy()
                 for name, column in zip(names, columns, strict=True)
             ]
-            return _side_by_side(parts)
+            return _join_columns(parts)
         if container == "pandas" or (container == "default" and frame.implementation.is_pandas_like()):
             return self._as_pandas(X, names, columns)
         return self._as_frame(names, columns, "polars" if container == "polars" else frame.implementation)
@@ -131,7 +131,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         tags.transformer_tags.preserves_dtype = []  # codes are integers
         return tags
 
-    def _read(self, X: Any, *, reset: bool) -> tuple[list[str], list[nw.Series[Any]]]:
+    def _read_columns(self, X: Any, *, reset: bool) -> tuple[list[str], list[nw.Series[Any]]]:
         names, columns = open_columns(self, X, reset=reset, allow_missing=self.missing == "category")
         for name, column in zip(names, columns, strict=True):
             if not is_numeric(column):
@@ -189,7 +189,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         if self.edges is not None and not isinstance(self.edges, Mapping):
             raise InvalidOptionError(f"edges must be a mapping from columns to increasing numbers, got {self.edges!r}")
 
-    def _given_edges(self, names: list[str]) -> dict[str, tuple[float, ...]]:
+    def _check_edges(self, names: list[str]) -> dict[str, tuple[float, ...]]:
         positions = named_columns(list(self.edges or ()), names, "edges")
         return {
             name: checked_edges(edges, f"edges[{name!r}]")
@@ -216,7 +216,7 @@ def named_columns(wanted: Iterable[Any], names: list[str], what: str) -> list[st
     return found
 
 
-def _side_by_side(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def _join_columns(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Return columns as one array: of numbers where all are, else of objects."""
     if all(part.dtype.kind in "iufb" for part in parts):
         return np.column_stack(parts)

@@ -103,7 +103,7 @@ class PURResampler(ProjectingEstimator):
         sources = [
             _rows_with(own, wanted[profile], weights, rng) for own, wanted in zip(codes, drawn.codes, strict=True)
         ]
-        return _gather(X, sources[1:]), _gathered_response(y, sources[0])
+        return _gather(X, sources[1:]), _gather_response(y, sources[0])
 
 
 def _rows_with(codes: IntArray, wanted: IntArray, weights: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -129,7 +129,7 @@ def _gather(X: Any, sources: list[IntArray]) -> Any:
     return np.take_along_axis(array, np.column_stack(sources), axis=0)
 
 
-def _gathered_response(y: Any, rows: IntArray) -> Any:
+def _gather_response(y: Any, rows: IntArray) -> Any:
     if isinstance(y, pd.Series):
         return pd.Series(y.array.take(rows), name=y.name)
     if isinstance(y, pd.DataFrame):

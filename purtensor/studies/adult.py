@@ -129,8 +129,8 @@ def study_adult(
         distributions=distributions,
         projections=projections,
         disparities=(
-            *_fixed_disparities(distributions, predictions, _standard_errors(f, projections, population, test)),
-            *_drawn_disparities(learned, population),
+            *_disparities_of_tables(distributions, predictions, _standard_errors(f, projections, population, test)),
+            *_disparities_of_draws(learned, population),
         ),
         costs=tuple(
             _cost(f, name, table, projections.get(name), _utility_errors(data_of, name, predictions))
@@ -151,7 +151,7 @@ def study_adult(
     )
 
 
-def _drawn_disparities(learned: Mapping[str, FloatArray], population: Population) -> Iterator[Disparity]:
+def _disparities_of_draws(learned: Mapping[str, FloatArray], population: Population) -> Iterator[Disparity]:
     """Yield mean and standard deviation of the disparity ratios of generated data, and of forests trained on them."""
     for sample, values in learned.items():
         for d, name in enumerate(DISTRIBUTIONS):
@@ -169,7 +169,7 @@ def _drawn_disparities(learned: Mapping[str, FloatArray], population: Population
                 )
 
 
-def _fixed_disparities(
+def _disparities_of_tables(
     distributions: Mapping[str, Table],
     predictions: Mapping[tuple[str, str], Table],
     errors: Mapping[tuple[str, str, Profile], float],

@@ -122,11 +122,11 @@ def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
     lowest, below = _lowest(study, "synthetic")
     yield judged(
         "No data set generated from a projection has a ratio below four fifths",
-        f"lowest ratios over {study.data_sets} data sets: {_listed(lowest)}",
+        f"lowest ratios over {study.data_sets} data sets: {_list_values(lowest)}",
         is_borne_out=not any(below[name] for name in DISTRIBUTIONS[1:]),
     )
     lowest, below = _lowest(study, "forest")
-    told = f"lowest ratios {_listed(lowest)}; shares of ratios below four fifths: {_listed(below)}"
+    told = f"lowest ratios {_list_values(lowest)}; shares of ratios below four fifths: {_list_values(below)}"
     seen = [below[name] > 0 for name in ("P", "PU")]
     missing = Finding.FAILS if study.data_sets >= SETS_THAT_SHOW else Finding.UNTOLD
     yield Claim(
@@ -150,7 +150,7 @@ def _lowest(study: AdultStudy, sample: str) -> tuple[dict[str, float], dict[str,
     )
 
 
-def _listed(values: Mapping[str, float]) -> str:
+def _list_values(values: Mapping[str, float]) -> str:
     return ", ".join(f"{value:.3f} of {name}" for name, value in values.items() if name != DATA)
 
 

@@ -183,7 +183,7 @@ def removed_claim(name: str, statement: str, means: Means, off_data: FloatArray)
     """Return the claim that a projection removes the disparity of the data, `off_data`."""
     tolerance = tolerance_of(off_data)
     evidence = (
-        f"{name} leaves {100 * _left(means.off, off_data):.1f} % of the disparity of f; {means.told()}; "
+        f"{name} leaves {100 * _share_left(means.off, off_data):.1f} % of the disparity of f; {means.told()}; "
         f"tolerance {tolerance:.2g}, a tenth of the mean disparity of f{_more_sets(means, tolerance)}"
     )
     return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
@@ -191,7 +191,7 @@ def removed_claim(name: str, statement: str, means: Means, off_data: FloatArray)
 
 def lessened_claim(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
     """Return the claim that a projection lessens the disparity of the data but does not remove it."""
-    share = _left(means.off, off_data)
+    share = _share_left(means.off, off_data)
     removed = means.finding(tolerance_of(off_data))
     finding = Finding.FAILS
     if share < 1.0 and not removed.is_met:
@@ -250,7 +250,7 @@ def _more_sets(means: Means, tolerance: float) -> str:
     return "" if needed is None else f"; about {needed:,} sets are needed to decide"
 
 
-def _left(off: FloatArray, off_data: FloatArray) -> float:
+def _share_left(off: FloatArray, off_data: FloatArray) -> float:
     """Return the share of the data's disparity that is left."""
     return float(np.mean(np.abs(off)) / np.mean(np.abs(off_data)))
 

@@ -52,21 +52,21 @@ class Learning:
         found: dict[str, list[FloatArray]] = {"synthetic": [], "forest": []}
         known, people = predictors(self.test), self.test.counts.sum(axis=1)
         for distribution in self.distributions:
-            data = self._drawn(distribution, rng)
+            data = self._draw(distribution, rng)
             found["synthetic"].append(conditionals(self.population, data)[1])
-            forest = self._trained(data, rng)
+            forest = self._train(data, rng)
             chances = np.zeros((len(known), data.shape[1]))
             chances[:, forest.classes_] = forest.predict_proba(known)  # no column for what the data do not have
             found["forest"].append(conditionals(self.test, people[:, None] * chances)[1])
         return {name: np.stack(values) for name, values in found.items()}
 
-    def _drawn(self, distribution: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def _draw(self, distribution: FloatArray, rng: np.random.Generator) -> FloatArray:
         cells = np.flatnonzero(distribution)
         data = np.zeros(distribution.size)
         data[cells] = multinomial(distribution.reshape(-1)[cells], self.size, rng)
         return data.reshape(distribution.shape)
 
-    def _trained(self, data: FloatArray, rng: np.random.Generator) -> Any:
+    def _train(self, data: FloatArray, rng: np.random.Generator) -> Any:
         record, y = np.divmod(np.repeat(np.arange(data.size), data.reshape(-1).astype(np.int64)), data.shape[1])
         forest = RandomForestClassifier(**FOREST, random_state=int(rng.integers(2**32)))
         return forest.fit(predictors(self.population)[record], y)

@@ -76,7 +76,7 @@ def run_members(
     for name, count in (("the number of members", number), ("workers", workers)):
         if count < 1:
             raise InvalidOptionError(f"{name} must be at least 1, got {count}")
-    found = _stored(store, number)
+    found = _read(store, number)
     children = np.random.SeedSequence(seed).spawn(number)
     missing = [k for k in range(number) if k not in found]
     stored = next(iter(found.values()), None)
@@ -87,7 +87,7 @@ def run_members(
         # after an error or Ctrl-C, too: what was finished is kept
         stack.callback(lambda: _write(store, found) if missing else None)
         runner = stack.enter_context(ThreadPoolExecutor(workers)) if executor is None else executor
-        ended = outcomes(partial(_simulated, simulate), [children[k] for k in missing], runner)
+        ended = outcomes(partial(_simulate, simulate), [children[k] for k in missing], runner)
         for n, outcome in stack.enter_context(closing(ended)):
             if isinstance(outcome, Failure):
                 failures.append(replace(outcome, member=missing[n]))
@@ -111,16 +111,16 @@ def run_members(
     return {name: np.stack([found[k][name] for k in members]) for name in found[members[0]]}
 
 
-def _simulated(simulate: Callable[[np.random.Generator], Member], child: np.random.SeedSequence) -> Member:
+def _simulate(simulate: Callable[[np.random.Generator], Member], child: np.random.SeedSequence) -> Member:
     return simulate(np.random.default_rng(child))
 
 
-def failed_members(failures: Sequence[Failure]) -> dict[str, str]:
+def describe_failures(failures: Sequence[Failure]) -> dict[str, str]:
     """Return a summary of the members that ended in an error; empty if there is none.
 
     Examples
     --------
-    >>> failed_members([Failure(7, MemoryError("no room"), ""), Failure(9, MemoryError("none"), "")])
+    >>> describe_failures([Failure(7, MemoryError("no room"), ""), Failure(9, MemoryError("none"), "")])
     {'failed': '2 members, left out: number 7 by MemoryError: no room, ...'}
     """
     if not failures:
@@ -140,7 +140,7 @@ def identity(settings: Mapping[str, Any], *arrays: npt.NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-def _stored(store: Path | None, number: int) -> dict[int, Member]:
+def _read(store: Path | None, number: int) -> dict[int, Member]:
     if store is None or not store.exists():
         return {}
     with reading(store, "members of a run (delete it, and they are computed again)"):

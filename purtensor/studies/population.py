@@ -88,8 +88,8 @@ def population_of(counts: Table, *, response: str, protected: tuple[str, ...]) -
     coded = encode(counts)
     roles = roles_of(coded.domain, response, protected)
     (y,) = coded.columns((response,))
-    s, s_codes = _numbered(coded.columns(roles.protected), coded.domain.select(roles.protected).sizes, len(y))
-    x, x_codes = _numbered(coded.columns(roles.unprotected), coded.domain.select(roles.unprotected).sizes, len(y))
+    s, s_codes = _number(coded.columns(roles.protected), coded.domain.select(roles.protected).sizes, len(y))
+    x, x_codes = _number(coded.columns(roles.unprotected), coded.domain.select(roles.unprotected).sizes, len(y))
     # by x first, so that the profiles of a slab lie together
     row, (row_x, row_s) = group_profiles([x, s], [int(x.max()) + 1, int(s.max()) + 1])
     matrix = np.zeros((len(row_x), coded.domain.select((response,)).size))
@@ -97,7 +97,7 @@ def population_of(counts: Table, *, response: str, protected: tuple[str, ...]) -
     return Population(coded.domain, roles, row_s, row_x, s_codes, x_codes, matrix)
 
 
-def _numbered(
+def _number(
     columns: tuple[IntArray, ...], sizes: tuple[int, ...], profiles: int
 ) -> tuple[IntArray, tuple[IntArray, ...]]:
     if not columns:

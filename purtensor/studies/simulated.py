@@ -91,12 +91,12 @@ class Simulation:
         `bound` (nats) and `marginal_miss`, total mass 1. Where a projection was not solved, its predictions are NaN:
         it is infeasible only where that is proved; on the boundary it is solved without its implied zeros.
         """
-        reference = regularized(self._drawn(rng, self.train_size), self.strength)
-        test = self._drawn(rng, self.test_size)
+        reference = regularized(self._draw(rng, self.train_size), self.strength)
+        test = self._draw(rng, self.test_size)
         people = test.sum(axis=1) / test.sum()
-        solved = [self._projected(reference, conditions) for conditions in PROJECTIONS]
+        solved = [self._project(reference, conditions) for conditions in PROJECTIONS]
         tables = [reference, *(table for table, _ in solved)]
-        found = [[self._measured(table, test, people, unseen) for table in tables] for unseen in UNSEEN]
+        found = [[self._measure(table, test, people, unseen) for table in tables] for unseen in UNSEEN]
         evidence = {name: np.array([told[name] for _, told in solved]) for name in ("ending", "verdict", *_NOTHING)}
         return {
             "train": conditionals(self.population, reference),
@@ -107,21 +107,21 @@ class Simulation:
             **evidence,
         }
 
-    def _drawn(self, rng: np.random.Generator, size: int) -> FloatArray:
+    def _draw(self, rng: np.random.Generator, size: int) -> FloatArray:
         drawn = np.zeros(self.f.size)
         # the draw takes positive masses only
         cells = np.flatnonzero(self.f)
         drawn[cells] = multinomial(self.f.reshape(-1)[cells], size, rng)
         return drawn.reshape(self.f.shape)
 
-    def _projected(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, dict[str, Any]]:
+    def _project(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, dict[str, Any]]:
         """Return the projection, None where it was not solved, and its evidence."""
         try:
             problem, cells = subproblem(self.population, reference, conditions)
         except InfeasibleError:  # a pair that needs mass has no profile: that is the proof
             return None, {"ending": ENDINGS.index(INFEASIBLE), "verdict": VERDICTS.index("infeasible"), **_NOTHING}
         doubt = _Doubt(problem)
-        outcome, certificate = _solved(problem, doubt.is_hopeless)
+        outcome, certificate = _solve(problem, doubt.is_hopeless)
         if not outcome.termination.converged:
             verdict = doubt.decided.verdict
             if verdict is Verdict.INFEASIBLE:
@@ -130,7 +130,7 @@ class Simulation:
                 # these zeros are proved, and on the other profiles there is a positive solution for Newton's method
                 kept = ~doubt.decided.zeros
                 cells = cells[kept]
-                outcome, certificate = _solved(restricted(problem, kept))
+                outcome, certificate = _solve(restricted(problem, kept))
         q = np.zeros(reference.size)
         q[cells] = outcome.iterate.masses
         table = q.reshape(reference.shape)
@@ -145,7 +145,7 @@ class Simulation:
         }
         return (table if outcome.termination is Termination.CONVERGED else None), told
 
-    def _measured(
+    def _measure(
         self, q: FloatArray | None, test: FloatArray, people: FloatArray, unseen: str
     ) -> tuple[npt.NDArray[np.float64], float]:
         """Return what the natural classifier of q predicts on the test set, p(y | s), and its utility error."""
@@ -180,7 +180,7 @@ class _Doubt:
         return self.decided.verdict in (Verdict.BOUNDARY, Verdict.INFEASIBLE)
 
 
-def _solved(problem: Problem, is_hopeless: Callable[[], bool] | None = None) -> tuple[Run, Certificate]:
+def _solve(problem: Problem, is_hopeless: Callable[[], bool] | None = None) -> tuple[Run, Certificate]:
     certifier = DualCertifier(problem)
     outcome = run(problem, Newton(), STOPPING, certifier, is_hopeless=is_hopeless)
     if outcome.termination is Termination.INTERRUPTED:  # no member: it must not be kept

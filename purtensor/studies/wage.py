@@ -240,12 +240,12 @@ def generated_conditionals(
     # other streams than those of the members, the children of the seed alone
     streams = np.random.SeedSequence([seed, len(distributions)]).spawn(len(distributions))
     return {
-        name: _drawn_conditionals(pair_masses(table, population), size, sets, np.random.default_rng(stream))
+        name: _draw_conditionals(pair_masses(table, population), size, sets, np.random.default_rng(stream))
         for (name, table), stream in zip(distributions.items(), streams, strict=True)
     }
 
 
-def _drawn_conditionals(pairs: FloatArray, size: int, sets: int, rng: np.random.Generator) -> FloatArray:
+def _draw_conditionals(pairs: FloatArray, size: int, sets: int, rng: np.random.Generator) -> FloatArray:
     drawn = rng.multinomial(size, pairs.reshape(-1) / pairs.sum(), size=sets).reshape(sets, *pairs.shape)
     of_groups = drawn.sum(axis=1, keepdims=True)
     return np.asarray(drawn / np.where(of_groups > 0, of_groups, np.nan))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from purtensor._typing import FloatArray
 from purtensor.studies.claims import Means
-from purtensor.studies.members import failed_members
+from purtensor.studies.members import describe_failures
 from purtensor.studies.population import UNSEEN, regularized, shares_of
 from purtensor.studies.projections import errors_of
 from purtensor.studies.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
@@ -61,21 +61,21 @@ def disparities(study: WageStudy) -> pd.DataFrame:
     """Return attributable disparities over the simulated sets: of the training data, and predicted on test data."""
     found = {"train": study.members["train"]}
     found |= {name: study.natural[:, m] for m, name in enumerate(MODELS)}
-    return _summarised(study, {name: study.compared(values) for name, values in found.items()}, study.others)
+    return _summarise(study, {name: study.compared(values) for name, values in found.items()}, study.others)
 
 
 def natural_predictions(study: WageStudy) -> pd.DataFrame:
     """Return p(y | s) as the natural classifiers predict it on the simulated test sets, beside f(y)."""
     everyone = list(range(len(study.population.groups)))
     found = {name: study.natural[:, m] for m, name in enumerate(MODELS)}
-    frame = _summarised(study, found, everyone)
+    frame = _summarise(study, found, everyone)
     of_response = dict(zip(study.population.response_categories, response_shares(study), strict=True))
     return frame.assign(f_of_response=frame["response"].map(of_response))
 
 
 def generated(study: WageStudy) -> pd.DataFrame:
     """Return attributable disparities of data that were generated from f and from its projections."""
-    return _summarised(study, {name: study.compared(values) for name, values in study.generated.items()}, study.others)
+    return _summarise(study, {name: study.compared(values) for name, values in study.generated.items()}, study.others)
 
 
 def utility_errors(study: WageStudy) -> pd.DataFrame:
@@ -149,25 +149,25 @@ def by_unseen_rule(study: WageStudy) -> pd.DataFrame:
 def facts(study: WageStudy) -> dict[str, str]:
     """Return what was computed from what, in words."""
     profiles, unseen = study.members["profiles"], study.members["unseen_mass"]
-    told = _left_out_in_words(study)
+    told = _describe_left_out(study)
     return {
         "people": f"{float(study.counts.sum()):,.0f}",
         "profiles": f"{int(study.f.size):,} supported; {int(profiles.min()):,} to {int(profiles.max()):,} in a set",
         "lambda": f"{study.strength:g}, washed out {study.f.attrs['washed_out_share']:.3g} (lambda * profiles / N)",
         "simulated": f"{study.sets:,} training and test sets, {len(PROJECTIONS) * study.sets:,} projections, "
         f"seed {study.seed}",
-        "drawn from": _drawn_from_in_words(study),
+        "drawn from": _describe_draws(study),
         "unseen": f"{100 * unseen.mean():.2f} % (at most {100 * unseen.max():.2f} %) of the test people have a profile "
         f"that is not in the training set: {UNSEEN[study.unseen]}",
         "groups": f"{len(study.others)} besides {', '.join(REFERENCE.values())}, of {len(study.population.groups)}; "
         "the paper states seven in one place and six in another",
         "left out": told or "no set: all projections were solved",
-        **failed_members(study.failures),
+        **describe_failures(study.failures),
         "SHA-256 of counts and settings": study.identity,
     }
 
 
-def _drawn_from_in_words(study: WageStudy) -> str:
+def _describe_draws(study: WageStudy) -> str:
     """Describe the distribution of the sets, and how often f would give a profile without observations."""
     observed = study.population.counts > 0
     of_nobody = 1.0 - float(regularized(study.population.counts, study.strength)[observed].sum())
@@ -180,7 +180,7 @@ def _drawn_from_in_words(study: WageStudy) -> str:
     return f"the survey as it is; f {of_f}, and {100 * share:.0f} % of sets drawn from f would contain such a profile"
 
 
-def _left_out_in_words(study: WageStudy) -> str:
+def _describe_left_out(study: WageStudy) -> str:
     """Return how many sets of each projection were left out, and of how many that is proved to be right."""
     told = []
     for c, name in enumerate(PROJECTIONS):
@@ -220,7 +220,7 @@ def _by_pair(study: WageStudy, found: Mapping[str, FloatArray]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "response", "group", "probability"])
 
 
-def _summarised(study: WageStudy, found: Mapping[str, FloatArray], groups: list[int]) -> pd.DataFrame:
+def _summarise(study: WageStudy, found: Mapping[str, FloatArray], groups: list[int]) -> pd.DataFrame:
     rows = []
     for name, values in found.items():
         mean, deviation, sets = _mean_and_deviation(values)

@@ -40,31 +40,31 @@ _SOLVERS: tuple[Solver | None, ...] = (
 )
 
 
-def _projected(family: str, **sizes: int) -> None:
+def _project(family: str, **sizes: int) -> None:
     """Project with every solver; how many rows a constraint has sets the type of the codes."""
     problem = generate(family, seed=1, **sizes)
     for solver in _SOLVERS:
         ended(project(problem.reference, problem.constraints, solver=solver, max_iterations=60, on_failure="return"))
 
 
-def _diagnosed(name: str) -> None:
+def _diagnose(name: str) -> None:
     problem = load(name)
     diagnose(problem.reference, problem.constraints)
     ended(project(problem.reference, problem.constraints, on_failure="return"))
 
 
-def _relaxed() -> None:
+def _relax() -> None:
     problem = load("proxy")
     for penalty in ("kl", "l1", "quadratic"):
         relax(problem.reference, problem.constraints, soft=problem.constraints[:1], penalty=penalty)
 
 
-def _solved() -> Projection:
+def _solve() -> Projection:
     problem = load("b_lam0")
     return project(problem.reference, problem.constraints)
 
 
-def _counted() -> None:
+def _count() -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({name: rng.integers(0, size, 400) for name, size in (("y", 2), ("s", 3), ("x", 9))})
     counts = tabulate(frame)
@@ -77,7 +77,7 @@ def _counted() -> None:
     standard_errors(result, size=400)
 
 
-def _transported() -> None:
+def _transport() -> None:
     places = {"origin": range(72), "destination": range(64)}
     near = xr.DataArray(np.exp(-np.abs(np.subtract.outer(np.arange(72), np.arange(64))) / 30.0), coords=places)
     ended(project(near, marginals_of(near * 0.0 + 1.0 / near.size, [("origin",), ("destination",)])))
@@ -85,18 +85,18 @@ def _transported() -> None:
 
 EXERCISES: Mapping[str, Callable[[], object]] = MappingProxyType(
     {
-        "tables and samples": _counted,
-        "PUR": partial(_projected, "pur", responses=2, protected=3, unprotected=20, records=2000),
-        "PUR of many categories": partial(_projected, "pur", responses=3, protected=4, unprotected=300, records=90_000),
-        "all pairs": partial(_projected, "binary", attributes=8),
-        "a cube": partial(_projected, "cube", categories=5),
-        "transport": _transported,
-        "records": partial(_projected, "records", profiles=500, attributes=6, categories=20),
-        "no solution": partial(_diagnosed, "b_inf"),
-        "implied zeros": partial(_diagnosed, "haberman_boundary"),
-        "a proxy": partial(_diagnosed, "proxy"),
-        "relaxation": _relaxed,
-        "rates": lambda: convergence_rate(_solved()),
+        "tables and samples": _count,
+        "PUR": partial(_project, "pur", responses=2, protected=3, unprotected=20, records=2000),
+        "PUR of many categories": partial(_project, "pur", responses=3, protected=4, unprotected=300, records=90_000),
+        "all pairs": partial(_project, "binary", attributes=8),
+        "a cube": partial(_project, "cube", categories=5),
+        "transport": _transport,
+        "records": partial(_project, "records", profiles=500, attributes=6, categories=20),
+        "no solution": partial(_diagnose, "b_inf"),
+        "implied zeros": partial(_diagnose, "haberman_boundary"),
+        "a proxy": partial(_diagnose, "proxy"),
+        "relaxation": _relax,
+        "rates": lambda: convergence_rate(_solve()),
     }
 )
 """By name, each a few milliseconds where its kernels are compiled."""

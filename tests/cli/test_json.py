@@ -100,10 +100,10 @@ def test_compare__prints_and_writes_numbers_without_matplotlib(tmp_path, monkeyp
 
     class Missing:
         def find_spec(self, name, path=None, target=None):
-            if name == "purtensor.cli.compare_report":
+            if name == "purtensor.cli.reports":
                 raise ImportError("figures need the package matplotlib: pip install 'purtensor[plot]'")
 
-    monkeypatch.delitem(sys.modules, "purtensor.cli.compare_report", raising=False)
+    monkeypatch.delitem(sys.modules, "purtensor.cli.reports", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     assert main(["compare", "a", "--solvers", "ipf", "--repetitions", "1", "--out", "out"]) == 0
     assert "left out: figures need the package matplotlib" in capsys.readouterr().out

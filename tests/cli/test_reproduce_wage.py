@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.cli import wage_exhibits, wage_year_exhibits
+from purtensor.cli import reproduce_wage, wage_exhibits
 from purtensor.cli.main import BAD_INPUT, main
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.studies.wage import YEARS
@@ -99,7 +99,7 @@ def without_drawing(axes: object, path: Path, **_: object) -> tuple[Path, Path]:
 
 def test_reproduce_wage__again_it_takes_what_is_there(printed: str, out: Path, monkeypatch) -> None:
     monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
-    monkeypatch.setattr(wage_year_exhibits, "save_figure", without_drawing)
+    monkeypatch.setattr(reproduce_wage, "save_figure", without_drawing)
     before = {name: (out / "wage" / f"{name}.csv").read_bytes() for name in FIGURES}
     report = without_command(out / "wage" / "report.html")
     assert (
@@ -140,7 +140,7 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_reproduce_wage__every_year_of_the_users_file(survey: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
-    monkeypatch.setattr(wage_year_exhibits, "save_figure", without_drawing)
+    monkeypatch.setattr(reproduce_wage, "save_figure", without_drawing)
     said = reproduced("--cps", str(survey), "--out", str(tmp_path), "--sets", "4")
     assert [line for line in said.splitlines() if line.startswith("CPS")] == [f"CPS {year}" for year in YEARS]
     for year in YEARS:
@@ -160,7 +160,7 @@ def test_reproduce_wage__every_year_of_the_users_file(survey: Path, tmp_path: Pa
 
 def test_reproduce_wage__another_count_is_another_report(survey: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(wage_exhibits, "save_figure", without_drawing)
-    monkeypatch.setattr(wage_year_exhibits, "save_figure", without_drawing)
+    monkeypatch.setattr(reproduce_wage, "save_figure", without_drawing)
     reports = []
     frame = pd.read_csv(survey).query("year == 2013")
     for number, frame_now in enumerate((frame, frame.iloc[1:])):

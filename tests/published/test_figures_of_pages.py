@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 import purtensor as pt
-from purtensor.cli import adult_exhibits, wage_exhibits, wage_year_exhibits
+from purtensor.cli import adult_exhibits, reproduce_wage, wage_exhibits
 from purtensor.cli.compare_fair import EMBEDDED
 from purtensor.cli.main import main
 from purtensor.studies.fair_methods.contest import METHODS, compare_fair
@@ -69,7 +69,7 @@ def without_drawing(axes: object, path: Path, **_: object) -> tuple[Path, Path]:
 
 def reproduced(study: str, out: Path, *words: str) -> Study:
     with pytest.MonkeyPatch.context() as patched:
-        for module in (adult_exhibits, wage_exhibits, wage_year_exhibits):
+        for module in (adult_exhibits, reproduce_wage, wage_exhibits):
             patched.setattr(module, "save_figure", without_drawing)
         with contextlib.redirect_stdout(io.StringIO()) as said:
             assert main(["reproduce", study, "--out", str(out), "--seed", "0", *words]) == 0

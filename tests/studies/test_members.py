@@ -14,7 +14,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.projection.executing import Failure
-from purtensor.studies.members import failed_members, identity, run_members
+from purtensor.studies.members import describe_failures, identity, run_members
 
 
 def noisy(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -85,9 +85,9 @@ def _broken(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def test_failed_members__says_how_many_and_why() -> None:
-    assert failed_members(()) == {}
+    assert describe_failures(()) == {}
     one = [Failure(3, ValueError("bad"), "")]
-    assert failed_members(one) == {"failed": "1 member, left out: number 3 by ValueError: bad"}
+    assert describe_failures(one) == {"failed": "1 member, left out: number 3 by ValueError: bad"}
 
 
 def test_run_members__members_are_children_of_the_seed() -> None:

@@ -36,7 +36,7 @@ def test_simulation__is_the_labelled_study(simulation: Simulation) -> None:
     told = simulation(np.random.default_rng(5))
     rng, population = np.random.default_rng(5), simulation.population
     template = pt.datasets.adult(split="train")
-    train, test = (as_labels(population, template, simulation._drawn(rng, size)) for size in (4000, 3000))
+    train, test = (as_labels(population, template, simulation._draw(rng, size)) for size in (4000, 3000))
     f = pt.regularize(train, 1e-4, response=RESPONSE)
     assert told["profiles"] == f.attrs["profiles"]
     tables = {"f": f}
@@ -114,7 +114,7 @@ def test_simulation__verdicts_are_those_of_diagnose() -> None:
     seen = set()
     for seed in range(25):
         told = simulation(np.random.default_rng(seed))
-        drawn = simulation._drawn(np.random.default_rng(seed), 24)
+        drawn = simulation._draw(np.random.default_rng(seed), 24)
         row, y = np.nonzero(drawn)
         s, x = [population.groups[g][0] for g in population.protected[row]], population.unprotected[row]
         f = pt.empirical(pt.tabulate({"y": y, "s": s, "x": x}, weights=drawn[row, y]))
@@ -130,7 +130,7 @@ def test_simulation__verdicts_are_those_of_diagnose() -> None:
 class Fixed(Simulation):
     """Draws the people themselves."""
 
-    def _drawn(self, rng: np.random.Generator, size: int) -> np.ndarray:
+    def _draw(self, rng: np.random.Generator, size: int) -> np.ndarray:
         return self.population.counts.copy()
 
 

@@ -109,7 +109,7 @@ def driven(
     while True:
         largest, l1 = problem.misses(problem.on_support(table))
         lines.append(Line(done, seconds, largest, l1))
-        limit = _reached_limit(rule, largest, l1, done, seconds)
+        limit = _limit_reached(rule, largest, l1, done, seconds)
         if limit is not None:
             reached = None if limit is Ending.CONVERGED else limit
             return Attempt(problem.on_support(table), done, reached, seconds=seconds, lines=tuple(lines))
@@ -121,7 +121,7 @@ def driven(
         done += sweeps
 
 
-def _reached_limit(rule: Rule, largest: float, l1: float, done: int, seconds: float) -> Ending | None:
+def _limit_reached(rule: Rule, largest: float, l1: float, done: int, seconds: float) -> Ending | None:
     if rule.is_met(largest, l1):
         return Ending.CONVERGED
     if math.isnan(largest):

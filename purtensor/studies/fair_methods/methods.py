@@ -61,13 +61,13 @@ def natural(name: str) -> Method:
 
 def natural_of_smoothed(split: Split) -> Answer:
     """Learn the natural classifier of the PUR projection of a smoothed reference."""
-    return Answer(_conditional(_smoothed_projection(split), split))
+    return Answer(_conditional(_project_smoothed(split), split))
 
 
 def fair_decisions(split: Split) -> Answer:
     """Learn the fair decisions of the PUR projection of a smoothed reference, at the rate of the train people."""
     roles = split.population.roles
-    q = _smoothed_projection(split)
+    q = _project_smoothed(split)
     rule = decide(q, split.train, response=roles.response, protected=roles.protected).table
     return Answer(_conditional(q, split), _conditional(rule, split))
 
@@ -120,7 +120,7 @@ def project_onto(split: Split, f: Table, name: str) -> Table:
     return project(uniform(f) if from_uniform else f, constraints).table
 
 
-def _smoothed_projection(split: Split) -> Table:
+def _project_smoothed(split: Split) -> Table:
     roles = split.population.roles
     f = smooth(split.train, response=roles.response, protected=roles.protected, seed=split.seed).table
     return project_onto(split, f, "PUR")
