@@ -10,9 +10,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from purtensor._options import items_of
+from purtensor._options import items_of, name_and_options
 from purtensor._typing import FloatArray, Table
-from purtensor._written import name_and_options
 from purtensor.comparison.plain import PlainProblem
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Constraints, as_constraints

@@ -10,13 +10,17 @@ import numpy as np
 import pandas as pd
 
 from purtensor._typing import Table
-from purtensor.datasets.binning import EDUCATION_GROUPS, grouped
-from purtensor.datasets.counted import checked_choice, chosen_attributes, counted, read_embedded
+from purtensor.datasets.counted import (
+    EDUCATION_GROUPS,
+    WAGE_STUDY,
+    choose_attributes,
+    count_profiles,
+    group_labels,
+    read_embedded,
+    require_choice,
+)
 from purtensor.datasets.sectors import CENSUS_SECTORS
 from purtensor.records.bins import age_labels, bin_labels, binned, checked_edges
-
-WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
-"""The attributes of the wage study: response, two protected, three unprotected."""
 
 ATTRIBUTES = (*WAGE_STUDY, "race5", "hispanic10", "age", "education16", "industry22", "year", "split")
 """All attributes that can be asked for; those with a number in UCI's own categories."""
@@ -108,9 +112,9 @@ def census_wage(
     UCI Machine Learning Repository, https://doi.org/10.24432/C5N30T, by T. Lane and R. Kohavi, CC BY 4.0. `race4` is
     hispanic for people who report a Hispanic origin, else white, black or other.
     """
-    names = chosen_attributes(attributes, WAGE_STUDY, ATTRIBUTES, "the Census-Income data")
-    checked_choice(year, "year", (None, 1994, 1995))
-    checked_choice(split, "split", (None, "train", "test"))
+    names = choose_attributes(attributes, WAGE_STUDY, ATTRIBUTES, "the Census-Income data")
+    require_choice(year, "year", (None, 1994, 1995))
+    require_choice(split, "split", (None, "train", "test"))
     wages, ages = checked_edges(wage_edges, "wage_edges"), checked_edges(age_edges, "age_edges")
     rows = _raw()
     keep = np.ones(len(rows), dtype=bool)
@@ -122,11 +126,11 @@ def census_wage(
     binnings = {
         "wage_range": lambda: binned(rows["wage_per_hour"] / 100, wages, bin_labels(wages)),
         "age_group": lambda: binned(rows["age"], ages, age_labels(ages)),
-        "education_group": lambda: grouped(rows["education"].array, education, "education"),
-        "sector": lambda: grouped(rows["major_industry"].array, sectors, "sectors"),
+        "education_group": lambda: group_labels(rows["education"].array, education, "education"),
+        "sector": lambda: group_labels(rows["major_industry"].array, sectors, "sectors"),
     }
     columns = {name: binnings[name]() if name in binnings else rows[_FIXED[name]].array for name in names}
-    return counted(columns, rows["count"].to_numpy(np.float64))
+    return count_profiles(columns, rows["count"].to_numpy(np.float64))
 
 
 _FIXED = {
@@ -153,7 +157,7 @@ def _raw() -> pd.DataFrame:
     return rows.assign(
         race=race,
         race4=pd.Categorical.from_codes(race4, categories=pd.Index(_RACE4)),
-        gender=grouped(rows["sex"].array, _GENDER, "gender"),
+        gender=group_labels(rows["sex"].array, _GENDER, "gender"),
         hispanic_origin=origins.set_categories([*hispanic, *_NOT_HISPANIC]),
         education=rows["education"].array.set_categories(list(EDUCATION)),
         major_industry=rows["major_industry"].array.set_categories(list(CENSUS_SECTORS)),

@@ -1,4 +1,4 @@
-"""From embedded files to counts."""
+"""From embedded files to counts, with raw labels in groups."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ import numpy as np
 import pandas as pd
 
 from purtensor._typing import FloatArray, Table
-from purtensor.errors import InvalidOptionError, UnknownAttributeError
+from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
 from purtensor.tables.coded import sparse_table
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.grouping import group_profiles
+
+WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
+"""The attributes of the paper's wage study: response, two protected, three unprotected."""
+
+EDUCATION_GROUPS = ("no-diploma", "highschool", "some-college", "degree")
 
 
 def read_embedded(name: str) -> pd.DataFrame:
@@ -26,7 +31,7 @@ def read_embedded(name: str) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(texts, "category"))
 
 
-def counted(columns: Mapping[str, pd.Categorical[Any]], counts: FloatArray) -> Table:
+def count_profiles(columns: Mapping[str, pd.Categorical[Any]], counts: FloatArray) -> Table:
     """Return the sparse table of the sums of `counts` over the profiles of the columns; nothing is missing in them."""
     domain = Domain(tuple(columns), tuple(column.categories for column in columns.values()))
     group, codes = group_profiles([column.codes for column in columns.values()], domain.sizes)
@@ -35,7 +40,7 @@ def counted(columns: Mapping[str, pd.Categorical[Any]], counts: FloatArray) -> T
     return sparse_table(domain, codes, values, name="count")
 
 
-def chosen_attributes(
+def choose_attributes(
     attributes: str | Iterable[str] | None, default: Iterable[str], known: Iterable[str], where: str
 ) -> tuple[str, ...]:
     """Return the attributes to tabulate: those asked, each known and none twice, else the default ones.
@@ -57,10 +62,35 @@ def chosen_attributes(
     return names
 
 
-def checked_choice(value: object, option: str, choices: tuple[object, ...]) -> None:
+def require_choice(value: object, option: str, choices: tuple[object, ...]) -> None:
     """Raise InvalidOptionError unless `value` is one of the choices."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         message = f"{option} must be one of {', '.join(map(repr, choices))}, got {value!r}"
         raise InvalidOptionError.among(
             option, value, [choice for choice in choices if isinstance(choice, str)], message
         )
+
+
+def group_labels(raw: pd.Categorical[Any], groups: Mapping[Any, Any], option: str) -> pd.Categorical[Any]:
+    """Return the group of each raw label; groups are in the order in which the mapping first names them.
+
+    Raises
+    ------
+    InvalidOptionError
+        `groups` is not a mapping.
+    UnknownCategoryError
+        A raw label that the mapping does not have, or the mapping one that the data do not have.
+    """
+    if not isinstance(groups, Mapping):
+        raise InvalidOptionError(
+            f"{option} must be a mapping from raw labels to groups, got {type(groups).__qualname__}"
+        )
+    without = [label for label in raw.categories if label not in groups]
+    if without:
+        raise UnknownCategoryError(f"{option} has no group for {listed(map(repr, without))}; give each label a group")
+    strange = [label for label in groups if label not in raw.categories]
+    if strange:
+        raise UnknownCategoryError(f"no label {strange[0]!r} for {option}; the data have {listed(raw.categories, 30)}")
+    order = {group: code for code, group in enumerate(dict.fromkeys(groups.values()))}
+    lookup = np.array([order[groups[label]] for label in raw.categories])
+    return pd.Categorical.from_codes(lookup[raw.codes], categories=pd.Index(list(order)))

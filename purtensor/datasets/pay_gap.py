@@ -12,17 +12,13 @@ import numpy as np
 import pandas as pd
 
 from purtensor._typing import BoolArray, IntArray, Table
-from purtensor.datasets.binning import EDUCATION_GROUPS
-from purtensor.datasets.counted import checked_choice, chosen_attributes, counted
+from purtensor.datasets.counted import EDUCATION_GROUPS, WAGE_STUDY, choose_attributes, count_profiles, require_choice
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.records.bins import age_labels, bin_labels, binned, checked_edges
 from purtensor.tables.domain import listed
 from purtensor.tables.io.path_checks import path_text, require_file
 from purtensor.tables.io.read_errors import first_line, reading, require_even_rows, require_short_lines
-
-WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
-"""The attributes of the paper's wage study: response, two protected, three unprotected."""
 
 ATTRIBUTES = (*WAGE_STUDY, "year")
 """All attributes that can be asked for."""
@@ -111,8 +107,8 @@ def gender_pay_gap(
     >>> pt.datasets.gender_pay_gap("cps.csv", attributes=["gender", "year"]).values
     array([2., 1.])
     """
-    names = chosen_attributes(attributes, WAGE_STUDY, ATTRIBUTES, "the gender-pay-gap data")
-    checked_choice(missing, "missing", ("raise", "drop", "category"))
+    names = choose_attributes(attributes, WAGE_STUDY, ATTRIBUTES, "the gender-pay-gap data")
+    require_choice(missing, "missing", ("raise", "drop", "category"))
     if not isinstance(sectors, Mapping) or not sectors:
         raise InvalidOptionError(f"sectors must be a mapping from industry indicators to sectors, got {sectors!r}")
     binning = _binning(wage_edges, age_edges, education_edges, sectors)
@@ -253,5 +249,5 @@ def _tabulate(
         columns[name] = pd.Categorical.from_codes(column, categories=pd.Index(labels))
     if not keep.any():
         raise InvalidTableError("every row has a missing value: missing='drop' leaves nothing")
-    table = counted({name: column[keep] for name, column in columns.items()}, np.ones(int(keep.sum())))
+    table = count_profiles({name: column[keep] for name, column in columns.items()}, np.ones(int(keep.sum())))
     return table.assign_attrs(dropped_rows=len(keep) - int(keep.sum())) if missing == "drop" else table

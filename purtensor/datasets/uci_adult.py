@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from purtensor._typing import Table
-from purtensor.datasets.binning import grouped
-from purtensor.datasets.counted import checked_choice, chosen_attributes, counted, read_embedded
+from purtensor.datasets.counted import choose_attributes, count_profiles, group_labels, read_embedded, require_choice
 from purtensor.records.bins import age_labels, binned, checked_edges
 
 PAPER = ("income", "gender", "race", "age_group", "workclass", "education")
@@ -97,10 +96,10 @@ def adult(
     UCI Machine Learning Repository, https://doi.org/10.24432/C5XW20, by B. Becker and R. Kohavi, CC BY 4.0. The
     paper: O. Loukas and H. R. Chung, arXiv 2309.17347.
     """
-    names = chosen_attributes(attributes, PAPER, ATTRIBUTES, "the Adult data")
-    checked_choice(sample, "sample", ("paper", "all"))
-    checked_choice(split, "split", (None, "train", "test"))
-    checked_choice(unpaid, "unpaid", ("self-employed", "private", "gov", "drop"))
+    names = choose_attributes(attributes, PAPER, ATTRIBUTES, "the Adult data")
+    require_choice(sample, "sample", ("paper", "all"))
+    require_choice(split, "split", (None, "train", "test"))
+    require_choice(unpaid, "unpaid", ("self-employed", "private", "gov", "drop"))
     edges = checked_edges(age_edges, "age_edges")
     left_out = [_UNKNOWN] * (sample == "paper") + [*_UNPAID] * (unpaid == "drop")
     rows = _raw()
@@ -109,7 +108,7 @@ def adult(
         keep &= np.asarray(rows["split"] == split)
     rows = rows[keep]
     columns = {name: _column(rows, name, edges, unpaid, left_out) for name in names}
-    return counted(columns, rows["count"].to_numpy(np.float64))
+    return count_profiles(columns, rows["count"].to_numpy(np.float64))
 
 
 def _column(
@@ -125,9 +124,9 @@ def _column(
         groups = {label: label for label in (*_WORKCLASS, *_UNPAID, _UNKNOWN)}
     else:
         source, groups = _GROUPS[name]
-        return grouped(rows[source].array, groups, name)
+        return group_labels(rows[source].array, groups, name)
     kept = {label: group for label, group in groups.items() if label not in left_out}
-    return grouped(rows["workclass"].array.set_categories(list(kept)), kept, name)
+    return group_labels(rows["workclass"].array.set_categories(list(kept)), kept, name)
 
 
 def _as_they_are(labels: Iterable[str]) -> dict[str, str]:

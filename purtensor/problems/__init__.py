@@ -4,9 +4,8 @@ The same name gives the same numbers in any process, so that figures compare.
 """
 
 from purtensor.problems.classical import proxy
-from purtensor.problems.hardest import hardest
+from purtensor.problems.derived import hardest, warm
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.registry import families, generate, load, names, variant
-from purtensor.problems.warm import warm
 
 __all__ = ["NamedProblem", "families", "generate", "hardest", "load", "names", "proxy", "variant", "warm"]

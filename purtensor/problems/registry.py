@@ -12,13 +12,18 @@ import numpy as np
 
 from purtensor._options import check_name, is_count, is_number
 from purtensor.errors import InvalidOptionError
-from purtensor.problems.binary import binary_problem
 from purtensor.problems.classical import and_gate, cut_3x3, haberman, haberman_boundary, proxy, staircase
-from purtensor.problems.cube import cube_problem
+from purtensor.problems.dense import (
+    binary_problem,
+    cube_problem,
+    graph_problem,
+    input_output_problem,
+    transport_problem,
+    trips_problem,
+)
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.pur import pur_problem
 from purtensor.problems.records import records_problem
-from purtensor.problems.transport import graph_problem, input_output_problem, transport_problem, trips_problem
 from purtensor.sampling.checks import generator
 
 _FAMILIES: dict[str, Callable[..., NamedProblem]] = {

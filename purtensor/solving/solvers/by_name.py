@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from importlib import import_module
 
-from purtensor._written import name_and_options
+from purtensor._options import name_and_options
 from purtensor.errors import InvalidOptionError
 from purtensor.solving.iterate import Solver
 from purtensor.solving.solvers import SOLVERS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.problems.hardest import hardest, problem_of_counts
+from purtensor.problems.derived import hardest, problem_of_counts
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
 from purtensor.solving.iterate import Budget, iterate_at
 from purtensor.solving.loop import run
