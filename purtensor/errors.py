@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from purtensor._error_facts import facts_of
 from purtensor._printing import near_name, printable
 
 if TYPE_CHECKING:
@@ -41,11 +43,7 @@ __all__ = [
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where one word of a class's name ends and the next begins."""
 
-
-_MUST_BE = re.compile(
-    r"(?P<where>[\w .'\[\]=-]{1,60}?) must be (?P<expected>[^\n]+?), got (?P<got>[^\n]+?)(?:; [^;]*)?$"
-)
-"""How messages about options read, as far as these tell what was expected and what came."""
+_IS_OURS = re.compile(r"purtensor\.(?!cli\b)")
 
 
 class PurtensorError(Exception):
@@ -58,28 +56,28 @@ class PurtensorError(Exception):
     where
         The file, attribute, option or constraint concerned, if any.
     expected, got
-        What was wanted, and what came: values, or their text where the message is "... must be ..., got ...".
+        What was wanted, and what came: values, or in words; what is wanted of all where the message does not say it.
     hint
-        What to do; the message ends with it.
+        What to do: the end of the message, or general advice where it has none.
     """
 
     code: str = "error"
     where: str | None = None
-    expected: object = None
+    expected: object = "a valid call"
     got: object = None
-    hint: str | None = None
+    hint: str | None = "see the message"
 
     def __init__(self, *args: object, **facts: object) -> None:
         super().__init__(*args)
         for name, fact in facts.items():
             if name not in ("code", "where", "expected", "got", "hint"):
                 raise TypeError(f"an error has no attribute {name!r}")
-            setattr(self, name, fact)
-        told = _MUST_BE.match(str(args[0])) if args else None
-        if told is not None:
-            for name in ("where", "expected", "got"):
-                if getattr(self, name) is None:
-                    setattr(self, name, told[name])
+            if fact is not None:
+                setattr(self, name, fact)
+        # what the raiser knows goes before what its message tells, and that before what holds for the class
+        for name, told in facts_of(str(args[0])).items() if args else ():
+            if facts.get(name) is None:
+                setattr(self, name, told)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -91,7 +89,7 @@ class PurtensorError(Exception):
         return printable(super().__str__())
 
     def facts(self) -> dict[str, Any]:
-        """Return the error as plain data for programs: names and texts, with None for what is not known.
+        """Return the error as plain data for programs; `where` is the function called if nothing else is concerned.
 
         Examples
         --------
@@ -103,18 +101,29 @@ class PurtensorError(Exception):
         >>> told["error"], told["code"], told["got"], told["expected"]
         ('UnknownAttributeError', 'unknown-attribute', 'gender', ['sex'])
         """
-        message = str(self)
-        hint = self.hint or (message.rpartition("; ")[2] if "; " in message else None)  # messages end with it
-        where = self.where if self.where is not None else getattr(self, "filename", None)
+        where = self.where or getattr(self, "filename", None) or _called(self.__traceback__)
         return {
             "error": type(self).__name__,
             "code": self.code,
-            "message": message,
+            "message": str(self),
             "where": where if where is None else str(where),
             "expected": _plain(self.expected),
             "got": _plain(self.got),
-            "hint": hint,
+            "hint": self.hint,
         }
+
+
+def _called(traceback: TracebackType | None) -> str | None:
+    """Return the first function of this package in a traceback, the command line's own left out."""
+    modules = ((step.tb_frame.f_globals.get("__name__", ""), step.tb_frame.f_code) for step in _steps(traceback))
+    called = (f"{module}.{code.co_qualname}" for module, code in modules if _IS_OURS.match(module))
+    return next(called, None)
+
+
+def _steps(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
 
 
 def _plain(fact: object) -> Any:
@@ -171,6 +180,9 @@ class _KeyedError(PurtensorError, KeyError):
 class UnknownAttributeError(_KeyedError):
     """The table has no attribute of this name."""
 
+    expected = "an attribute that is there"
+    hint = "give one of the names that are there"
+
     @classmethod
     def among(cls, name: Hashable, attributes: Iterable[Hashable], where: str = "this table") -> UnknownAttributeError:
         """Return the error for `name`, which `where` with these `attributes` lacks."""
@@ -188,6 +200,9 @@ class UnknownAttributeError(_KeyedError):
 
 class UnknownCategoryError(_KeyedError):
     """The attribute has no such category."""
+
+    expected = "a category that is there, of the same type"
+    hint = "give one of the categories that are there"
 
     @classmethod
     def with_mass(
@@ -225,9 +240,15 @@ class UnknownCategoryError(_KeyedError):
 class InvalidTableError(PurtensorError, ValueError):
     """A table is invalid: negative, not finite, empty, with repeated profiles, or of the wrong form."""
 
+    expected = "labels that are there, each profile once, and numbers that are finite and not negative"
+    hint = "correct the data that the message names"
+
 
 class InvalidOptionError(PurtensorError, ValueError):
     """An option has an invalid value."""
+
+    expected = "options that the call takes, and that go together"
+    hint = "change the option that the message names"
 
     @classmethod
     def among(cls, what: str, value: object, known: Iterable[Hashable], told: str = "") -> InvalidOptionError:
@@ -247,6 +268,9 @@ class InvalidOptionError(PurtensorError, ValueError):
 class InconsistentTargetsError(PurtensorError, ValueError):
     """Constraints contradict each other in their totals or in a marginal that they share."""
 
+    expected = "targets with one total, equal on the marginals that they share"
+    hint = "correct the targets, or approach some of them (purtensor.soft)"
+
 
 class InfeasibleError(PurtensorError, ValueError):
     """No distribution on the support of the reference meets the constraints.
@@ -257,14 +281,18 @@ class InfeasibleError(PurtensorError, ValueError):
         The proof, in the labels of the data, if one was computed.
     """
 
+    expected = "constraints that a table on the support of the reference meets"
+    hint = "see purtensor.diagnose for what excludes them; leave out constraints, or approach them (purtensor.relax)"
+
     def __init__(self, message: str, diagnosis: Any = None, **facts: object) -> None:
         super().__init__(message, **facts)
         self.diagnosis = diagnosis
+        self._advice = str(facts.get("hint") or "")
 
     @property
     def reason(self) -> str:
-        """The message without what to do."""
-        return str(self).removesuffix(self.hint or "").rstrip("\n; ")
+        """The message without the advice that was added to it."""
+        return str(self).removesuffix(self._advice).rstrip("\n; ")
 
 
 class NotConvergedError(PurtensorError, RuntimeError):
@@ -275,6 +303,9 @@ class NotConvergedError(PurtensorError, RuntimeError):
     projection
         The current state, with its residual: a Projection with trace and potentials, or a Relaxation.
     """
+
+    expected = "every constraint met to the tolerance"
+    hint = "increase max_iterations, or use solver=Newton()"
 
     def __init__(self, message: str, projection: Projection | Relaxation | None = None, **facts: object) -> None:
         super().__init__(message, **facts)
@@ -295,6 +326,8 @@ class TooLargeError(PurtensorError, MemoryError):
         The required memory, and the memory available to this process.
     """
 
+    hint = "use the sparse layout, fewer attributes, or a table on disk (purtensor.store_table)"
+
     def __init__(self, message: str, bytes_needed: int, bytes_available: int, **facts: object) -> None:
         super().__init__(message, **{"expected": bytes_available, "got": bytes_needed, **facts})
         self.bytes_needed = bytes_needed
@@ -307,9 +340,15 @@ class TooLargeError(PurtensorError, MemoryError):
 class FileFormatError(PurtensorError, ValueError):
     """A file is damaged or has an unexpected format or content."""
 
+    expected = "a whole file of a supported format"
+    hint = "correct the file, or write it again"
+
 
 class StoreError(PurtensorError, OSError):
     """A store on disk cannot be written, is damaged, or is incomplete; data that were complete before are kept."""
+
+    expected = "a whole store, on a disk that can be read and written"
+    hint = "check the disk, then write the store or project again"
 
 
 class UnreadableFileError(PurtensorError, OSError):
@@ -320,6 +359,9 @@ class UnreadableFileError(PurtensorError, OSError):
     filename
         The path as it was given.
     """
+
+    expected = "a file that can be read"
+    hint = "check the path and the rights of its folder"
 
     def __str__(self) -> str:  # OSError would put the number of the error and the path around the message
         return str(self.args[0]) if self.args else ""
@@ -340,6 +382,11 @@ class ForbiddenFileError(UnreadableFileError, PermissionError):
 class MissingStoreError(StoreError, MissingFileError):
     """A store on disk does not exist."""
 
+    expected = "a stored table, or a run"
+
 
 class NoSlabsError(PurtensorError, ValueError):
     """The constraints cannot be divided into slabs; such a problem can only be solved in memory or by L-BFGS."""
+
+    expected = "constraints that some attributes divide into slabs"
+    hint = "use solver=LBFGS(), or a table in memory (to_table)"

@@ -121,9 +121,11 @@ def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> i
             raise
         message = one_line(error)
         if isinstance(error, PurtensorError) and error.hint:
-            message = message.replace(one_word(error.hint), typed_options(one_word(error.hint), parsed))
+            hint = one_word(error.hint)
+            error.hint = typed_options(hint, parsed)
+            message = message.replace(hint, error.hint)
         if isinstance(error, NotConvergedError | InvalidOptionError):  # others may tell names of the data
-            message = as_typed(message, parsed)
+            message, error.hint = as_typed(message, parsed), as_typed(error.hint or "", parsed)
         return ended(error, message, told, exit_code(error))
     return DONE
 

@@ -43,7 +43,7 @@ MISSING_VALUES = (
         metavar="TEXT",
     ),
     option("--delimiter", "delimiter of cells, such as 'tab' (default: detected)", metavar="C"),
-    option("--decimal", "decimal separator (default: .)", choices=(".", ","), default="."),
+    option("--decimal", "decimal separator (default: detected)", choices=(".", ",")),
     option("--encoding", "encoding of text files, such as latin-1 (default: UTF-8, or UTF-16)", metavar="NAME"),
 )
 """Which cells mean missing, and how a text file is written."""

@@ -15,6 +15,7 @@ from purtensor.cli.endings import BAD_INPUT
 # argparse says what is wrong in its messages only
 _CHOICE = re.compile(r"argument (?P<where>[^:]+): invalid choice: '(?P<got>[^']*)' \(choose from (?P<known>.*)\)")
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<got>-\S+)")
+_OTHER = re.compile(r"(?:argument (?P<where>[^:]+): )?(?P<expected>.*)", re.DOTALL)
 
 
 class UsageError(SystemExit):
@@ -24,23 +25,27 @@ class UsageError(SystemExit):
         super().__init__(BAD_INPUT)
         self.parser = parser
         choice, unknown = _CHOICE.search(message), _UNKNOWN.search(message)
-        found = choice or unknown
-        self.where = choice["where"] if choice else None
-        self.got = found["got"] if found else None
-        self.expected = [word.strip("'\"") for word in choice["known"].split(", ")] if choice else None
+        told = next(found.groupdict() for found in (choice, unknown, _OTHER.match(message)) if found)
         options = sorted({word for each in _with_commands(parser) for word in each._option_string_actions})
-        known = self.expected or (options if unknown else [])
-        self.hint = None if self.got is None else near_name(self.got, known)
-        self.message = message + (f"; {self.hint}" if self.hint else "")
+        known = [word.strip("'\"") for word in told["known"].split(", ")] if choice else options if unknown else []
+        near = near_name(told["got"], known) if "got" in told else None
+        self.message = message + (f"; {near}" if near else "")
+        self.help = f"{parser.prog} --help"
+        self.told = {
+            "message": self.message,
+            "where": told.get("where") or parser.prog,
+            "expected": told.get("expected") or known,
+            "got": told.get("got", "other words"),
+            "hint": near or f"try: {self.help}",
+        }
 
     def facts(self) -> dict[str, Any]:
         """Return the error as data, in the form of other purtensor errors."""
-        told = {name: getattr(self, name) for name in ("message", "where", "expected", "got", "hint")}
-        return {"error": type(self).__name__, "code": "usage", **told}
+        return {"error": type(self).__name__, "code": "usage", **self.told}
 
     def show(self) -> None:
         """Print it, and where the words are listed; argparse would print them all, twenty lines of some commands."""
-        print(f"{self.parser.prog}: error: {self.message}\ntry: {self.parser.prog} --help", file=sys.stderr)
+        print(f"{self.parser.prog}: error: {self.message}\ntry: {self.help}", file=sys.stderr)
 
 
 class Parser(argparse.ArgumentParser):
@@ -84,7 +89,8 @@ def typed_options(hint: str, parsed: argparse.Namespace) -> str:
         words = value if isinstance(value, list) else [value]
         return f"--{name.replace('_', '-')} {' '.join(shlex.quote(str(word)) for word in words)}"
 
-    hint = hint.replace(" purtensor.records.files.open_records", "")  # its options are the command's
+    # its options are the command's
+    hint = re.sub(r"purtensor\.records\.files\.open_records\(FILE, ([^()]*)\)", r"\1", hint)
     return re.sub(r"(?P<name>\w+)=(?P<value>\{[^}]*\}|\[[^\]]*\]|'[^']*')", replace, hint)
 
 

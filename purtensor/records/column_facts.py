@@ -17,7 +17,7 @@ from purtensor.records.batch_groups import Column
 from purtensor.records.files import RecordFiles
 from purtensor.records.frames import read_records
 from purtensor.records.groups import lazy_frame
-from purtensor.records.text_labels import first_fraction, labels_of, missing_among, spelled_missing
+from purtensor.records.text_labels import first_fraction, labels_of, missing_among, spelled_missing, with_point
 from purtensor.tables.io.text_dialect import TextOptions
 
 _KINDS = {"mixed-integer-float": "number", "floating": "number", "decimal": "number", "datetime64": "date"}
@@ -100,7 +100,7 @@ def _of_text(column: Column, counts: FloatArray, options: TextOptions) -> Column
     if not present:
         return ColumnFacts("empty", pd.Index([], dtype=object), np.zeros(0), missing, spelled)
     if first_fraction(present, options) is not None:
-        numbers = np.array([float(text.replace(options.decimal, ".")) for text in present])
+        numbers = np.array([float(with_point(text, options)) for text in present])
         labels, codes = np.unique(numbers, return_inverse=True)
         return ColumnFacts("number", pd.Index(labels), _summed(codes, own), missing, spelled)
     found, codes = labels_of(present, options)

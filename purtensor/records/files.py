@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -130,7 +130,7 @@ class RecordFiles:
                 hint=hint,
             )
         if self.is_text:
-            return numbers_of(column, name, path, row, self.options.decimal)
+            return numbers_of(column, name, path, row, self.options)
         try:
             return np.asarray(arrow.cast(column, pa.float64()), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -148,7 +148,7 @@ def open_records(
     path: Any,
     *,
     delimiter: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
     encoding: str | None = None,
     missing_values: Sequence[str] = (),
     not_missing: Sequence[str] = (),
@@ -164,7 +164,7 @@ def open_records(
     delimiter
         What stands between the cells of text; found unless given.
     decimal
-        "," where numbers are written 2,5.
+        "," where numbers are written 2,5; found unless given, in files that are not delimited by commas.
     encoding
         Of text; UTF-8, or UTF-16 where a byte order mark says so, unless given.
     missing_values
@@ -203,6 +203,8 @@ def open_records(
             raise FileFormatError(f"{kind} files must be read one at a time, got {len(paths)} of them")
         return read_foreign(paths[0], kind)
     dialects = tuple(find_dialect(one, options) for one in paths) if kind == ".csv" else ()
+    # by a comma where one of the files needs it: whole numbers and points are read with it as well
+    options = replace(options, decimal="," if any(one.decimal == "," for one in dialects) else ".")
     stored = [] if dialects else [schema_of(one, kind) for one in paths]
     headers = [one.names for one in dialects]
     headers += [

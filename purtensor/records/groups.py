@@ -18,7 +18,15 @@ from purtensor.errors import InvalidTableError
 from purtensor.records.batch_groups import Column, group_batches, require_exact
 from purtensor.records.bins import Bins, BinSpec, make_bins
 from purtensor.records.files import RecordFiles
-from purtensor.records.text_labels import first_fraction, labels_of, missing_among, refused_spellings, spelled_missing
+from purtensor.records.text_labels import (
+    comma_advice,
+    first_fraction,
+    labels_of,
+    missing_among,
+    refused_spellings,
+    spelled_missing,
+    with_point,
+)
 from purtensor.tables.factorize import Factor, factorize, refused_fraction
 from purtensor.tables.io.read_errors import reading
 from purtensor.tables.io.text_dialect import TextOptions
@@ -138,19 +146,20 @@ def _numbers(column: Column, name: str, files: RecordFiles) -> FloatArray:
         return np.array([float(value) for part in column.values for value in part.to_pylist()])
     texts = _texts(column)
     absent = missing_among(texts, files.options)
-    mark = files.options.decimal
     values = np.full(len(texts), np.nan)
     for k, text in enumerate(texts):
         if not absent[k]:
             try:
-                values[k] = float(text.replace(mark, "."))
+                values[k] = float(with_point(text, files.options))
             except ValueError:
+                hint = comma_advice(text)
                 raise InvalidTableError(
                     f"attribute {name!r} is binned, but has {text!r} in row {column.first_rows[k]} (counted from 0), "
-                    "which is not a number",
+                    f"which is not a number{f'; {hint}' if hint else ''}",
                     code="no-number-to-bin",
                     where=name,
                     got=text,
+                    hint=hint,
                 ) from None
     return values
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,12 +14,13 @@ import pandas as pd
 
 from purtensor._printing import Shown
 from purtensor._typing import Attributes, Table
-from purtensor.errors import UnknownAttributeError
+from purtensor.errors import SuspiciousColumnWarning, UnknownAttributeError
 from purtensor.records.column_facts import ColumnFacts, column_facts
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.groups import lazy_frame
 from purtensor.records.tabulate import COUNT, tabulate
 from purtensor.tables.domain import PROFILE, named_attributes
+from purtensor.tables.io.text_dialect import opened_with
 from purtensor.tables.marginal import marginal
 from purtensor.tables.memory import readable
 from purtensor.tables.suspects import NUMBER, WEIGHT, Suspect, suspect
@@ -180,7 +182,7 @@ def inspect(
         rows,
         0 if counts is None else counts.size,
         0 if counts is None else _supported(counts, asked.get("response")),
-        tuple(_sentences(facts, suspects, looks, tells, asked)),
+        tuple(_sentences(facts, suspects, looks, tells, asked, isinstance(records, RecordFiles) and records.is_text)),
         asked,
     )
 
@@ -241,8 +243,11 @@ def _counted(
         # what other programs write for a missing value counts as one here; tabulate would refuse it
         spelled = (*records.options.missing_values, *asked["spelled"])
         records = replace(records, options=replace(records.options, missing_values=spelled))
-    # gaps as a category: nothing is decided yet, and nothing is to be refused
-    return tabulate(records, names, missing="category", bins=bins)
+    with warnings.catch_warnings():
+        # the result itself says what looks suspicious
+        warnings.simplefilter("ignore", SuspiciousColumnWarning)
+        # gaps as a category: nothing is decided yet, and nothing is to be refused
+        return tabulate(records, names, missing="category", bins=bins)
 
 
 def _supported(counts: Table, response: str | None) -> int:
@@ -302,25 +307,27 @@ def _sentences(
     looks: Mapping[str, str],
     tells: Mapping[str, float],
     asked: Mapping[str, Any],
+    is_text: bool,
 ) -> list[str]:
+    """Return the decisions to make on each column; those about cells of text files name the options of these."""
     told = [str(found) for name, found in suspects.items() if found is not None]
     for name, one in facts.items():
         if one.spelled:
             texts = ", ".join(repr(text) for text in one.spelled)
-            typed = [text.strip() for text in one.spelled]
+            typed = f"missing_values={[text.strip() for text in one.spelled]}"
             rows = sum(one.spelled.values())
             told.append(
-                f"column {name!r} has {texts} in {rows:,} rows, which other programs write for missing values; give "
-                f"missing_values={typed} if they are missing"
+                f"column {name!r} has {texts} in {rows:,} rows, which other programs write for missing values; "
+                f"{f'give {opened_with(typed)}' if is_text else 'replace it by None'} if they are missing"
             )
         elif one.missing:
-            told.append(f"column {name!r} is missing in {one.missing:,} rows; give missing='drop' or 'category'")
+            advice = "give missing='drop' or missing='category'"
+            told.append(f"column {name!r} is missing in {one.missing:,} rows; {advice}")
         if looks[name] == "constant":
             told.append(f"column {name!r} has only one category; remove it")
         if looks[name] == "proxy":
             told.append(
                 f"column {name!r} reveals {tells[name]:.0%} of {' and '.join(asked['protected'])}: parity may be "
-                "costly "
-                "or impossible with it"
+                "costly or impossible with it"
             )
     return told

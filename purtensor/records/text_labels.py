@@ -20,7 +20,7 @@ import pyarrow.compute as arrow
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import FileFormatError, InvalidTableError
 from purtensor.tables.domain import listed
-from purtensor.tables.io.text_dialect import TextOptions
+from purtensor.tables.io.text_dialect import TextOptions, opened_with
 from purtensor.tables.labels import ascending, recognised_labels
 
 SPELLINGS: Mapping[str, str] = {
@@ -31,9 +31,6 @@ SPELLINGS: Mapping[str, str] = {
     ".": "SAS's and Stata's",
 }
 """The spellings of missing values in files of other programs, and the programs."""
-
-OF_TEXT = " purtensor.records.files.open_records"
-"""What takes the options of text in Python; on the command line they are the command's own."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)", re.ASCII)
@@ -60,8 +57,8 @@ def refused_spellings(found: Sequence[tuple[str, str, int, int]], rows: int) -> 
     typed = list(dict.fromkeys(text.strip() for _, text, _, _ in found))
     whose = listed(list(dict.fromkeys(SPELLINGS[text] for text in typed)))
     hint = (
-        f"give{OF_TEXT} missing_values={typed} if that is a missing value (with missing='drop' or missing='category'), "
-        f"or not_missing={typed} if it is a category"
+        f"give {opened_with(f'missing_values={typed}')} if that is a missing value (with missing='drop' or "
+        f"missing='category'), or {opened_with(f'not_missing={typed}')} if it is a category"
     )
     return InvalidTableError(
         f"{listed(told, 5)}, {whose} spelling of a missing value; rows are counted from 0; {hint}",
@@ -83,8 +80,7 @@ def labels_of(texts: Sequence[str], options: TextOptions) -> tuple[pd.Index[Any]
 
 def first_fraction(texts: Sequence[str], options: TextOptions) -> int | None:
     """Return where the first number stands that is not whole, among texts that are numbers all; else None."""
-    if options.decimal == ",":
-        texts = [text.replace(",", ".") for text in texts]
+    texts = [with_point(text, options) for text in texts]
     if not texts or not all(_NUMBER.fullmatch(text.strip()) for text in texts):
         return None
     if isinstance(recognised_labels(list(texts))[0], str) and not any(_is_padded(text) for text in texts):
@@ -147,7 +143,18 @@ def _text_column(texts: list[str], codes: IntArray, options: TextOptions) -> pd.
     return values.astype(kind).mask(pd.Series(taken < 0), None)
 
 
-def numbers_of(column: pa.Array, name: str, path: Path, row: int, decimal: str) -> FloatArray:
+def with_point(text: str, options: TextOptions) -> str:
+    """Return a number as Python writes it."""
+    return text.replace(",", ".") if options.decimal == "," else text
+
+
+def comma_advice(text: str) -> str | None:
+    """Return what to type where a text is a number with a decimal comma."""
+    opened = opened_with("decimal=','")
+    return f"give {opened} if the comma is a decimal separator" if _DECIMAL_COMMA.fullmatch(text) else None
+
+
+def numbers_of(column: pa.Array, name: str, path: Path, row: int, options: TextOptions) -> FloatArray:
     """Return a column of text as numbers, to the last digit; `row` is where it begins.
 
     Raises
@@ -155,7 +162,7 @@ def numbers_of(column: pa.Array, name: str, path: Path, row: int, decimal: str) 
     FileFormatError
         A cell that is not a number, or a whole number that float64 does not hold.
     """
-    if decimal == ",":
+    if options.decimal == ",":
         column = arrow.replace_substring(column, ",", ".")
     try:
         numbers = np.asarray(column.cast(pa.float64()), dtype=np.float64)
@@ -177,16 +184,15 @@ def numbers_of(column: pa.Array, name: str, path: Path, row: int, decimal: str) 
 def _no_number(column: pa.Array, name: str, path: Path, row: int) -> FileFormatError:
     for k, text in enumerate(column.to_pylist()):
         if not _NUMBER.fullmatch(text.strip()) and text.strip("+-").lower() not in ("nan", "inf", "infinity"):
-            hint = "; give decimal=',' if the comma is a decimal separator" if _DECIMAL_COMMA.fullmatch(text) else ""
+            hint = comma_advice(text)
             return FileFormatError(
-                f"weights must be numbers, but column {name!r} of {path.name} has {text!r} in row {row + k} (the "
-                "first row "
-                f"being 0){hint}",
+                f"weights must be numbers, but column {name!r} of {path.name} has {text!r} in row {row + k} (the first "
+                f"row being 0){f'; {hint}' if hint else ''}",
                 code="weights-no-numbers",
                 where=str(path),
                 expected="a number",
                 got=text,
-                hint=hint.removeprefix("; ") or None,
+                hint=hint,
             )
     return FileFormatError(
         f"weights must be numbers, but column {name!r} of {path.name} has other cells", where=str(path)

@@ -40,7 +40,8 @@ def test_json__of_an_error_is_its_facts_in_the_words_of_the_command_line(people,
     error = json.loads(out)["error"]
     assert error["code"] == "spelled-missing"
     assert error["message"].startswith("attribute 'hired' has '?' in 1 of 2 rows")
-    assert "--missing-values '?'" in error["message"]
+    assert "--missing-values '?'" in error["hint"]
+    assert error["message"].endswith(error["hint"])
     assert err == ""
 
 
@@ -50,8 +51,8 @@ def test_json__of_an_error_is_its_facts_in_the_words_of_the_command_line(people,
         (["projct", "people.csv"], "projct", "did you mean 'project'?"),
         (["project", "people.csv", "--missing", "drp"], "drp", "did you mean 'drop'?"),
         ([*WORDS, "--respnse", "x"], "--respnse", "did you mean '--response'?"),
-        (["project", "people.csv", "--missing", "omit"], "omit", None),
-        (["project"], None, None),
+        (["project", "people.csv", "--missing", "omit"], "omit", "try: purtensor project --help"),
+        (["project"], "other words", "try: purtensor project --help"),
     ],
 )
 def test_usage__asks_whether_another_word_was_meant(people, capsys, words, got, hint):
@@ -60,6 +61,8 @@ def test_usage__asks_whether_another_word_was_meant(people, capsys, words, got, 
     assert ended.value.code == 2
     error = json.loads(capsys.readouterr().out)["error"]
     assert (error["code"], error["got"], error["hint"]) == ("usage", got, hint)
+    assert error["where"]
+    assert error["expected"]
     with pytest.raises(SystemExit):
         main(words)
     out, err = capsys.readouterr()

@@ -130,7 +130,7 @@ def test_tabulate__a_csv_as_it_stands(tmp_path, text, profiles):
         ("s,\n1,2\n", "column 2 of .* has no name"),
         ("", r"a\.csv is empty"),
         ("s,y\na,1\n".encode("utf-16-le"), "null character"),
-        (b"s,y\n\xe9,1\n", r"not text in utf-8: byte 0xe9 at 4, in row 1 .*give encoding='latin-1' .*'\xe9,1'"),
+        (b"s,y\n\xe9,1\n", r"not text in utf-8: byte 0xe9 at 4, in row 1 .*FILE, encoding='latin-1'\) .*'\xe9,1'"),
         (b"s,y\na,1\n" * 300_000 + b"\xe9,1\n", "byte 0xe9 at 2400000, in row 600000 "),
     ],
 )

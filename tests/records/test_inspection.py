@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import ast
+import re
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -66,7 +69,7 @@ def test_inspect__tells_the_same_of_every_kind_of_records(people):
         "'id' has 600 categories",
         "bins={'age'",
         "weights='pweight'",
-        "missing_values=['?']",
+        "if they are missing",
         "'land' has only one",
     ):
         assert part in told
@@ -136,3 +139,14 @@ def test_tabulate__warns_of_what_other_programs_write_for_missing_values(tmp_pat
     frame.to_csv(tmp_path / "t.csv", index=False)
     counts = pt.tabulate(open_records(tmp_path / "t.csv", not_missing=["?"]))
     assert counts.sum() == 3
+
+
+def test_inspect__advises_what_can_be_typed(tmp_path):
+    path = tmp_path / "people.csv"
+    PEOPLE.to_csv(path, index=False)
+    assert any("replace it by None if they are missing" in each for each in pt.inspect(PEOPLE).warnings)
+    told = " ".join(pt.inspect(path).warnings)
+    typed = re.search(r"purtensor\.records\.files\.open_records\(FILE, missing_values=(.*?)\)", told)
+    opened = open_records(path, missing_values=ast.literal_eval(typed[1]))
+    assert pt.inspect(opened).columns.loc["job", "missing"] == (PEOPLE["job"] == "?").sum()
+    assert "other programs" not in " ".join(pt.inspect(opened).warnings)

@@ -122,11 +122,36 @@ def test_open_records__an_encoding_that_is_given(tmp_path: Path) -> None:
 
 def test_open_records__a_decimal_comma(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "sex;w;age\nf;2,5;31,0\nm;1,25;7\n")
-    opened = open_records(path, decimal=",")
-    assert pt.tabulate(opened, ["sex", "age"], weights="w").to_series().to_dict() == {("f", 31): 2.5, ("m", 7): 1.25}
-    with pytest.raises(pt.errors.FileFormatError, match=r"'2,5' in row 0 .*give decimal=',' if") as told:
-        pt.tabulate(path, ["sex"], weights="w")
-    assert told.value.code == "weights-no-numbers"
+    for opened in (path, open_records(path), open_records(path, decimal=",")):
+        assert pt.tabulate(opened, ["sex", "age"], weights="w").to_series().to_dict() == {
+            ("f", 31): 2.5,
+            ("m", 7): 1.25,
+        }
+        binned = pt.tabulate(opened, ["w"], bins={"w": [2]})
+        assert binned.to_series().to_dict() == {("<2",): 1.0, (">=2",): 1.0}
+        assert pt.inspect(opened).columns["type"].to_dict() == {"sex": "text", "w": "number", "age": "integer"}
+    with pytest.raises(pt.InvalidTableError, match="has the number 2,5 in row 0"):
+        pt.tabulate(path, ["w"])
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ('sex,w\nf,"2,5"\nm,"1,25"\n', {}),  # may be thousands
+        ("sex;w\nf;2,5\nm;1,25\n", {"decimal": "."}),
+        ("sex;w;v\nf;2,5;1.5\nm;1,25;7\n", {}),
+    ],
+)
+def test_open_records__a_comma_that_may_mean_something_else_is_text(tmp_path: Path, text: str, given: dict) -> None:
+    opened = open_records(written(tmp_path / "a.csv", text), **given)
+    assert set(pt.tabulate(opened, ["w"]).indexes["profile"].get_level_values("w")) == {"2,5", "1,25"}
+    for call, code in (
+        (lambda: pt.tabulate(opened, ["sex"], weights="w"), "weights-no-numbers"),
+        (lambda: pt.tabulate(opened, ["w"], bins={"w": [2]}), "no-number-to-bin"),
+    ):
+        with pytest.raises(pt.PurtensorError, match=r"'2,5' in row 0 .*decimal=','\) if") as told:
+            call()
+        assert told.value.code == code
 
 
 @pytest.mark.parametrize("cell", ["NA", " ?", ".", "NaN", "NULL", "#N/A"])
@@ -139,7 +164,7 @@ def test_open_records__spellings_of_missing_values_are_refused_until_it_is_said_
         pt.tabulate(path)
     message = str(told.value)
     assert f"attribute 'age' has {cell!r} in 2 of 3 rows (first in row 1)" in message
-    assert f"missing_values=['{spelling}'] if" in message
+    assert f"purtensor.records.files.open_records(FILE, missing_values=['{spelling}']) if" in message
     assert told.value.code == "spelled-missing"
     assert told.value.got == [spelling]
     missing = open_records(path, missing_values=[spelling])

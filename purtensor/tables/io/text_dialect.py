@@ -19,6 +19,9 @@ DELIMITERS = (",", ";", "\t", "|")
 
 _SAMPLE = 1 << 18
 _MOST_ROWS = 50
+_MOST_NUMBERS = 1000
+_POINT = re.compile(r"[+-]?\d*\.\d+", re.ASCII)
+_COMMA = re.compile(r"[+-]?\d+(?:,\d+)?", re.ASCII)
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # the line by which Excel tells itself the delimiter
 _SEP_LINE = re.compile(r'"?sep=(?P<delimiter>[^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
@@ -33,7 +36,7 @@ class TextOptions:
     delimiter
         What stands between two cells; found where None.
     decimal
-        The mark before the decimals of a number, "." or ",".
+        The mark before the decimals of a number, "." or ","; found where None.
     encoding
         The name of a codec; where None, UTF-8, or UTF-16 with a byte order mark.
     missing_values
@@ -43,7 +46,7 @@ class TextOptions:
     """
 
     delimiter: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
     encoding: str | None = None
     missing_values: tuple[str, ...] = ()
     not_missing: tuple[str, ...] = ()
@@ -51,7 +54,7 @@ class TextOptions:
     def __post_init__(self) -> None:
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InvalidOptionError(f"delimiter must be one character between two cells, got {self.delimiter!r}")
-        if self.decimal not in (".", ","):
+        if self.decimal not in (".", ",", None):
             raise InvalidOptionError(f"decimal must be '.' or ',', got {self.decimal!r}")
         if self.encoding is not None:
             try:
@@ -62,6 +65,11 @@ class TextOptions:
                 ) from None
 
 
+def opened_with(option: str) -> str:
+    """Return what to type in Python for a text file that needs an option; on the command line it is the command's."""
+    return f"purtensor.records.files.open_records(FILE, {option})"
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How one file is written.
@@ -70,7 +78,7 @@ class Dialect:
     ----------
     names
         The names of its columns.
-    delimiter, encoding
+    delimiter, decimal, encoding
         As they were given or found.
     skipped
         Lines before the names: 1 where a spreadsheet has written `sep=;` there.
@@ -78,6 +86,7 @@ class Dialect:
 
     names: tuple[str, ...]
     delimiter: str
+    decimal: str
     encoding: str
     skipped: int
 
@@ -113,7 +122,8 @@ def find_dialect(path: Path, options: TextOptions) -> Dialect:
         raise FileFormatError(
             f"{path} has no line end in its first {_SAMPLE} bytes: it is not a table", where=str(path)
         )
-    return Dialect(tuple(checked_names(header, path)), delimiter, encoding, 1 if marked else 0)
+    decimal = options.decimal or _find_decimal(text, delimiter)
+    return Dialect(tuple(checked_names(header, path)), delimiter, decimal, encoding, 1 if marked else 0)
 
 
 def checked_names(names: list[str], path: Path) -> list[str]:
@@ -134,7 +144,7 @@ def checked_names(names: list[str], path: Path) -> list[str]:
 
 def null_character(path: str | os.PathLike[str]) -> FileFormatError:
     """Return the refusal of a file with a null character in it."""
-    hint = "if it was written by a spreadsheet or on Windows, give encoding='utf-16'"
+    hint = "if it was written by a spreadsheet or on Windows, give " + opened_with("encoding='utf-16'")
     return FileFormatError(
         f"{os.fspath(path)} has a null character: it is damaged, or not UTF-8 text; {hint}",
         code="null-character",
@@ -150,7 +160,8 @@ def no_such_character(
     byte = error.object[error.start]
     near = error.object[max(error.start - 12, 0) : error.start + 12].decode("latin-1")
     near = next((line for line in near.splitlines() if chr(byte) in line), near)
-    hint = f"give encoding='latin-1' (which reads {near!r} there), 'cp1252' or the encoding in which it was written"
+    opened = opened_with("encoding='latin-1'")
+    hint = f"give {opened} (which reads {near!r} there), or 'cp1252' or the encoding in which it was written"
     return FileFormatError(
         f"{os.fspath(path)} is not text in {error.encoding}: byte 0x{byte:02x} at {offset + error.start}, in row {row} "
         f"(row 0 has the names); {hint}",
@@ -181,6 +192,19 @@ def _find_delimiter(text: str, whole: bool, path: Path) -> str:
     several = even or [one for one in named if named[one] > 1]  # rows are uneven: the reader reports it
     # of equals max takes the first
     return max(several, key=named.__getitem__, default=order[0])
+
+
+def _find_decimal(text: str, delimiter: str) -> str:
+    """Return "," where some column of the sample has only numbers, written like 2,5 where not whole, and none like 2.5.
+
+    In a file whose cells are delimited by commas a number such as "1,234" may have thousands in quotes.
+    """
+    rows = [] if delimiter == "," else _rows(text, delimiter, _MOST_NUMBERS)[1:]
+    columns = [[cell.strip() for cell in column if cell.strip()] for column in zip(*rows, strict=False)]
+    if any(_POINT.fullmatch(cell) for column in columns for cell in column):
+        return "."
+    numbers = [column for column in columns if all(_COMMA.fullmatch(cell) for cell in column)]
+    return "," if any("," in cell for column in numbers for cell in column) else "."
 
 
 def _rows(text: str, delimiter: str, most: int) -> list[list[str]]:
