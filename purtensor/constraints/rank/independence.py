@@ -24,6 +24,9 @@ MOST_COUPLED = 5000
 FEW_COUPLED = 500
 """Up to so many coupled rows a dense elimination is cheap."""
 
+CUBES_PER_VISIT = 10
+"""So many operations of an elimination, the cube of its rows, take less time than peeling takes for a one of C."""
+
 MOST_SLAB_OPERATIONS = 1e11
 """Slabs that need more are not small matrices."""
 
@@ -146,7 +149,7 @@ def _structure(
     """Return the structure that gives the rank at the least cost."""
     # two constraints are a graph (notes/independence.md, equation 3); the rest must be eliminated
     coupled = _rows_of(system, order[2:], spanning)
-    if len(coupled) > FEW_COUPLED:
+    if len(coupled) > FEW_COUPLED and len(coupled) ** 3 > CUBES_PER_VISIT * system.index.size:
         # 0: peeling only where it leaves no core
         found = peel_system(system, spanning, 0) or _slabs(system, key, order, supported, spanning)
         if found is not None:

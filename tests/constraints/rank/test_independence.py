@@ -188,14 +188,26 @@ def test_independent_rows__large_sets_by_peeling(monkeypatch: pytest.MonkeyPatch
     expected = independent_rows(system)
     assert expected.method == "graph and cycles"
     monkeypatch.setattr(independence, "FEW_COUPLED", 10)
+    monkeypatch.setattr(independence, "CUBES_PER_VISIT", 0)
     found = independent_rows(replace(system))
     assert (found.method, found.rank, found.key) == ("peeled", expected.rank, expected.key)
+
+
+def test_independent_rows__few_rows_for_so_many_profiles_are_not_peeled(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = holed_cube(9, 0.8)
+    expected = independent_rows(system)
+    monkeypatch.setattr(independence, "FEW_COUPLED", 10)
+    monkeypatch.setattr(independence, "CUBES_PER_VISIT", 1000)
+    found = independent_rows(replace(system))
+    assert found.method == "graph and cycles"
+    np.testing.assert_array_equal(found.rows, expected.rows)
 
 
 def test_independent_rows__large_sets_by_peeling_to_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
     system = holed_cube(9, 0.25)
     expected = independent_rows(system)
     monkeypatch.setattr(independence, "FEW_COUPLED", 10)
+    monkeypatch.setattr(independence, "CUBES_PER_VISIT", 0)
     monkeypatch.setattr(independence, "MOST_COUPLED", 50)
     found = independent_rows(replace(system))
     assert (found.method, found.rank, found.key) == ("peeled", expected.rank, None)
@@ -207,6 +219,7 @@ def test_independent_rows__large_sets_slab_by_slab(monkeypatch: pytest.MonkeyPat
     expected = independent_rows(system, ("a0",))
     assert expected.method == "graph and cycles"
     monkeypatch.setattr(independence, "FEW_COUPLED", 10)
+    monkeypatch.setattr(independence, "CUBES_PER_VISIT", 0)
     found = independent_rows(replace(system), ("a0",))
     assert (found.method, found.key) == ("slab by slab", ("a0",))
     np.testing.assert_array_equal(found.rows, expected.rows)
@@ -219,6 +232,7 @@ def test_independent_rows__slabs_whose_null_vectors_are_not_small_are_left_to_th
     support = np.random.default_rng(4).random((8, 3, 3, 3)) < 0.4
     system = system_on(support, [(0, 1), (0, 2), (0, 3), (1, 2)])
     monkeypatch.setattr(independence, "FEW_COUPLED", 10)
+    monkeypatch.setattr(independence, "CUBES_PER_VISIT", 0)
     monkeypatch.setattr(slabwise, "primes", lambda: iter([2]))
     found = independent_rows(replace(system), ("a0",))
     assert found.method == "graph and cycles"
