@@ -14,10 +14,10 @@ from purtensor.solving.loop import Stage, begin, run_stage
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.newton import newton_step
 from purtensor.solving.spaces.arrays import ArraySpace
-from purtensor.solving.spaces.plain import PlainSpace
-from purtensor.solving.spaces.plain_terms import exponential_excess, gap_terms, relative_excess
 from purtensor.solving.stopping import Stopping
 from tests.solving.drawn import labelled_problem
+from tests.solving.spaces.plain import PlainSpace
+from tests.solving.spaces.plain_terms import exponential_excess, gap_terms, relative_excess
 
 SPACES = {"arrays": ArraySpace, "plain": PlainSpace}
 PROBLEMS = ("PUR", "PUR without regularisation", "binary, all pairs", "cube", "records")

@@ -1,4 +1,4 @@
-"""The plain numpy space: the readable definition that every other space is tested against.
+"""The plain numpy space: the readable definition that the spaces of the package are tested against.
 
 No kernel, no slab order, no special form: C is an index array for each constraint, and C diag(p) C^T a dense matrix on
 independent rows.
@@ -20,9 +20,9 @@ from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.basis import heaviest_basis
 from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding
 from purtensor.solving.problem import Problem
-from purtensor.solving.spaces.plain_terms import exponential_excess, gap_terms, relative_excess
 from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
 from purtensor.solving.stopping import away_from_total, has_emptied
+from tests.solving.spaces.plain_terms import exponential_excess, gap_terms, relative_excess
 
 _BLOCK = 4096
 """Sums run over blocks of so many profiles first: their error grows with the number of blocks, not of profiles."""
