@@ -13,10 +13,10 @@ from scipy import sparse
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.spread import spread
 from purtensor.solving.chunked import bent, rebuilt
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Solver, Step, residual_of
+from purtensor.solving.iterate import on_profiles as exponents_on_profiles
 from purtensor.solving.iterate import row_sums as sums_of_rows
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.automatic import Automatic
@@ -70,7 +70,7 @@ def row_sums(problem: Problem, masses: FloatArray) -> FloatArray:
     >>> pt.project(haberman.reference, haberman.constraints, solver=Scaling()).converged
     True
     """
-    return sums_of_rows(problem, _check("masses", masses, len(problem.reference)))
+    return sums_of_rows(problem.system, _check("masses", masses, len(problem.reference)))
 
 
 def masses_at(problem: Problem, potentials: FloatArray) -> FloatArray:
@@ -131,9 +131,7 @@ def on_profiles(problem: Problem, potentials: FloatArray) -> FloatArray:
     >>> pt.project(haberman.reference, haberman.constraints, solver=Centred()).converged
     True
     """
-    out = np.empty_like(problem.reference)
-    spread(problem.index, problem.offsets, _check("potentials", potentials, problem.system.rows), out)
-    return out
+    return exponents_on_profiles(problem.system, _check("potentials", potentials, problem.system.rows))
 
 
 def gain(problem: Problem, masses: FloatArray, change: FloatArray) -> float:

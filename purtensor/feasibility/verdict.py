@@ -20,9 +20,8 @@ from purtensor.feasibility.linear_programs import emptying_weights, refuting_wei
 from purtensor.feasibility.search import SWEEPS, Signs, search_evidence
 from purtensor.feasibility.targets import ExactTargets, read_targets
 from purtensor.kernels.feasibility.sums import repair_price
-from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import hessian_of
-from purtensor.solving.iterate import Iterate
+from purtensor.solving.iterate import Iterate, on_profiles
 from purtensor.solving.loop import begin
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.arrays import ArrayChange, ArraySpace
@@ -211,8 +210,7 @@ class ArrayEvidence(ArraySpace):
 
     def signs(self, point: Iterate, direction: Direction) -> Signs:
         """Return the evidence from a direction; the cost of lowering it uses the rows of the cheapest constraint."""
-        system, change = self.problem.system, np.empty_like(point.masses)
-        spread(system.index, system.offsets, direction.potentials, change)
+        system, change = self.problem.system, on_profiles(self.problem.system, direction.potentials)
         highest = np.empty(system.rows)
         # lowering d on the rows of one constraint alone suffices to make w <= 0 everywhere
         price = min(

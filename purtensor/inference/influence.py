@@ -9,10 +9,9 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.inference.dependence import Dependence
 from purtensor.kernels.engine import engine_for
-from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.hessian.refined import refined_solve
-from purtensor.solving.iterate import row_sums
+from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem
 
 
@@ -52,7 +51,7 @@ class Influence:
             found += dependence.pulled_back(potentials)
         if self.place is not None:
             # q/f (g - C^T a), for the reference; f is positive wherever q is
-            found[self.place] += self.q * (gradient - self._spread(potentials)) / self.f[self.place]
+            found[self.place] += self.q * (gradient - on_profiles(self.problem.system, potentials)) / self.f[self.place]
         return found
 
     def covariance(self, one: FloatArray, other: FloatArray, size: int) -> float:
@@ -63,9 +62,4 @@ class Influence:
 
     def _adjoint(self, gradient: FloatArray) -> FloatArray:
         """Return a with C diag(q) C^T a = C (q gradient), refined until rounding."""
-        return refined_solve(self.problem, self.factored, self.q, row_sums(self.problem, self.q * gradient))
-
-    def _spread(self, potentials: FloatArray) -> FloatArray:
-        out = np.empty(len(self.q))
-        spread(self.problem.index, self.problem.offsets, potentials, out)
-        return out
+        return refined_solve(self.problem, self.factored, self.q, row_sums(self.problem.system, self.q * gradient))

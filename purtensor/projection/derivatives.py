@@ -11,11 +11,10 @@ import numpy as np
 from purtensor._options import items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
-from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.hessian.refined import refined_solve
-from purtensor.solving.iterate import row_sums
+from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import dense_table, domain_of, encode, is_sparse, sparse_table
 from purtensor.tables.values_at import look_up
@@ -70,12 +69,12 @@ class Derivatives:
         change = np.zeros(problem.system.rows) if targets is None else self._rows_of(targets) / total
         direct = np.zeros_like(self.q) if log_reference is None else self._profiles_of(log_reference)
         # dq = q (u + C^T dt), where dt makes up for what u alone does to the rows (notes/derivatives.md, equation 1)
-        right = change - row_sums(problem, self.q * direct)
+        right = change - row_sums(problem.system, self.q * direct)
         potentials = refined_solve(problem, self._factored, self.q, right)
-        moved = self.q * (direct + self._spread(potentials))
+        moved = self.q * (direct + on_profiles(problem.system, potentials))
         if targets is not None:
             # dependent rows are dropped by the solve: only the result shows whether their changes fit the others
-            self._require_consistent(row_sums(problem, moved) - change, float(np.abs(right).max()))
+            self._require_consistent(row_sums(problem.system, moved) - change, float(np.abs(right).max()))
         return self.labelled.table(total * moved, name="change")
 
     def backward(self, gradient: Table) -> Gradient:
@@ -83,15 +82,10 @@ class Derivatives:
         problem, total = self.labelled.arrays, self.labelled.total
         # the adjoint: one solve whatever the number of targets (notes/derivatives.md, equation 2)
         slope = self._profiles_of(gradient)
-        right = row_sums(problem, self.q * slope)
+        right = row_sums(problem.system, self.q * slope)
         potentials = refined_solve(problem, self._factored, self.q, right)
-        log_reference = self.q * (slope - self._spread(potentials))
+        log_reference = self.q * (slope - on_profiles(problem.system, potentials))
         return Gradient(self._tables_of(potentials), self.labelled.table(total * log_reference, name="derivative"))
-
-    def _spread(self, potentials: FloatArray) -> FloatArray:
-        out, problem = np.empty_like(self.q), self.labelled.arrays
-        spread(problem.index, problem.offsets, potentials, out)
-        return out
 
     def _profiles_of(self, table: Table) -> FloatArray:
         """Return the values of a table at the profiles of the projection; 0 where it does not list one."""

@@ -130,7 +130,7 @@ def divergence_of(labelled: LabelledProblem, run: Run) -> float:
     problem, potentials = labelled.arrays, run.iterate.potentials
     # t . C p / mass is the sum of p log(p / reference); masses of the reference may be no float64
     if problem.log_reference is not None or (len(masses) >= SMALLEST_IN_CHUNKS and np.isfinite(potentials).all()):
-        sums = row_sums(problem, masses) if run.iterate.measured is None else run.iterate.measured[0]
+        sums = row_sums(problem.system, masses) if run.iterate.measured is None else run.iterate.measured[0]
         found = max(0.0, inner_product(sums, potentials) / mass - float(np.log(mass / reference.sum() * kept)))
         terms = inner_product(sums, np.abs(potentials)) / mass
         # on large problems this spares a pass of logarithms where it keeps nearly all digits

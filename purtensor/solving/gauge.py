@@ -6,10 +6,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.constraints.rank.independence import independent_rows
-from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.conjugate import Conjugate
-from purtensor.solving.iterate import row_sums
+from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem
 
 _REFINEMENTS = 4
@@ -29,15 +28,12 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
         dependent = ~independent_rows(problem.system).mask(problem.system.rows)
         # Newton's accuracy of 1e-3 would take too many refinements, and the solution has to be 0 on dependent rows
         hessian = Conjugate(problem.system, hessian.note, np.flatnonzero(dependent), relative=1e-6)
-    wanted = np.empty_like(problem.reference)
-    spread(problem.index, problem.offsets, potentials, wanted)
+    wanted = on_profiles(problem.system, potentials)
     # notes/duality.md, equation 5: with weights of 1 the range of the masses plays no part
     ones = np.ones_like(problem.reference)
-    found, factored = hessian.factor_and_solve(ones, row_sums(problem, wanted))
-    reached = np.empty_like(wanted)
+    found, factored = hessian.factor_and_solve(ones, row_sums(problem.system, wanted))
     for _ in range(_REFINEMENTS):
-        spread(problem.index, problem.offsets, found, reached)
-        found = found + factored.solve(row_sums(problem, wanted - reached))
+        found = found + factored.solve(row_sums(problem.system, wanted - on_profiles(problem.system, found)))
     allowed = _ROUNDING * (1.0 + float(np.abs(potentials).max(initial=0.0)))
     if _off(problem, found, wanted) <= allowed:
         return found
@@ -54,7 +50,5 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
 
 def _off(problem: Problem, potentials: FloatArray, wanted: FloatArray) -> float:
     """Return by how much C^T potentials differs from what is wanted, at most."""
-    reached = np.empty_like(wanted)
-    spread(problem.index, problem.offsets, potentials, reached)
-    largest = float(np.abs(wanted - reached).max(initial=0.0))
+    largest = float(np.abs(wanted - on_profiles(problem.system, potentials)).max(initial=0.0))
     return largest if np.isfinite(largest) else np.inf

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 import numpy as np
 
 from purtensor._typing import FloatArray
+from purtensor.constraints.system import System
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.spread import spread
 from purtensor.solving.chunked import measured, rebuilt
 from purtensor.solving.problem import Problem
 
@@ -138,12 +140,19 @@ def residual_of(problem: Problem, masses: FloatArray) -> Residual:
     return Residual(largest / problem.total, l1 / problem.total)
 
 
-def row_sums(problem: Problem, masses: FloatArray) -> FloatArray:
+def row_sums(system: System, masses: FloatArray) -> FloatArray:
     """Return C masses, shape (D,); the masses may have any sign."""
-    sums = np.empty(problem.system.rows)
-    for k in range(len(problem.index)):
-        sum_rows(masses, problem.index[k], sums[problem.system.block(k)])
+    sums = np.empty(system.rows)
+    for k, row in enumerate(system.index):
+        sum_rows(masses, row, sums[system.block(k)])
     return sums
+
+
+def on_profiles(system: System, potentials: FloatArray) -> FloatArray:
+    """Return C^T potentials, shape (M,)."""
+    exponents = np.empty(system.profiles)
+    spread(system.index, system.offsets, potentials, exponents)
+    return exponents
 
 
 def log_factors(factors: FloatArray) -> FloatArray:

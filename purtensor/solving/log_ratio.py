@@ -19,7 +19,7 @@ from purtensor.constraints.rank.independence import constraint_order
 from purtensor.kernels.rank.heaviest_forest import reach
 from purtensor.solving.basis import UNIT, UPWARD, Basis
 from purtensor.solving.certificate import changes
-from purtensor.solving.iterate import Iterate
+from purtensor.solving.iterate import Iterate, on_profiles
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.newton import best_step
 from purtensor.solving.spaces.arrays import ArraySpace
@@ -53,8 +53,10 @@ def log_ratio_bound(space: ArraySpace, point: Iterate, steps: int = _MOST_STEPS)
 
 def _apart(problem: Problem, potentials: FloatArray, one: FloatArray, other: FloatArray) -> float:
     """Return the largest |C^T potentials|, a difference of two points' potentials, and what rounding can be in it."""
-    sizes = _spread(problem, np.abs(one) + np.abs(other))
-    return float((np.abs(_spread(problem, potentials)) + 2 * (len(problem.index) + 4) * UNIT * (sizes + 1.0)).max())
+    sizes = on_profiles(problem.system, np.abs(one) + np.abs(other))
+    return float(
+        (np.abs(on_profiles(problem.system, potentials)) + 2 * (len(problem.index) + 4) * UNIT * (sizes + 1.0)).max()
+    )
 
 
 def _bound_at(space: ArraySpace, point: Iterate) -> float:
@@ -71,10 +73,10 @@ def _bound_at(space: ArraySpace, point: Iterate) -> float:
         return _NOTHING
     constraints = len(problem.index)
     # the share r by which masses may be off their family (notes/certificate.md, under "Rounding of the masses")
-    own = UNIT * (5.0 + (constraints - 1.0) * _spread(problem, np.abs(point.potentials)))
+    own = UNIT * (5.0 + (constraints - 1.0) * on_profiles(problem.system, np.abs(point.potentials)))
     # w is what the potentials say, v what the feasible point really moves
-    w, v = _spread(problem, met.potentials), met.moves / p
-    sizes = _spread(problem, np.abs(met.potentials))
+    w, v = on_profiles(problem.system, met.potentials), met.moves / p
+    sizes = on_profiles(problem.system, np.abs(met.potentials))
     # what Newton's direction of the exact masses differs by from C^T m, m as it was computed, before Pi is applied
     off = np.abs(v - w) + rest / p + 8.0 * UNIT * (constraints * sizes + np.abs(v)) + 2.0 * own * (1.0 + np.abs(v))
     largest, most = float(np.abs(w).max()) + 4.0 * UNIT * constraints * float(sizes.max()), float(off.max())
@@ -210,11 +212,3 @@ def _rows_of(problem: Problem, rows: IntArray) -> sp.csr_array:
     columns = np.tile(np.arange(system.profiles), len(found))[own >= 0]
     own = own[own >= 0]
     return sp.csr_array((np.ones(len(own)), (own, columns)), shape=(len(rows), system.profiles))
-
-
-def _spread(problem: Problem, potentials: FloatArray) -> FloatArray:
-    """Return C^T potentials."""
-    found = np.zeros(problem.system.profiles)
-    for k, index in enumerate(problem.index):
-        found += potentials[problem.system.block(k)][index]
-    return found

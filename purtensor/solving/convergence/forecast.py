@@ -87,7 +87,7 @@ class _Linear:
     def __init__(self, sweep: GroupedSweep) -> None:
         self.sweep = sweep
         self.weights = sweep.masses / sweep.masses.sum()
-        self.sums = row_sums(sweep.problem, self.weights)
+        self.sums = row_sums(sweep.problem.system, self.weights)
         system = sweep.problem.system
         self.blocks = [system.block(k) for k in range(len(sweep.problem.index))]
         self._order = np.array([group[0] for group in sweep.groups])
@@ -155,7 +155,7 @@ class _Ahead:
                 matrix[:, j] += share
                 left -= share @ z
             remainders[j] = left
-        misses = np.array([row_sums(problem, weights * one) for one in z]).T
+        misses = np.array([row_sums(problem.system, weights * one) for one in z]).T
         return cls(
             matrix,
             misses,

@@ -16,12 +16,12 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.kernels.spread import spread
 from purtensor.solving.convergence.krylov import leading_by_sweeps
 from purtensor.solving.convergence.leading import Complexes, LeadingEigenvalue, decays_of
 from purtensor.solving.convergence.linear_sweep import Dependencies
 from purtensor.solving.hessian.choice import factorized_hessian_of
 from purtensor.solving.hessian.factored import Factored
+from purtensor.solving.iterate import on_profiles
 from purtensor.solving.problem import Problem
 
 _Solve = Callable[[FloatArray], FloatArray]
@@ -115,9 +115,7 @@ class GroupedSweep:
 
     def on_profiles(self, potentials: FloatArray) -> FloatArray:
         """Return C^T x, shape (M,)."""
-        z = np.empty_like(self.masses)
-        spread(self.problem.index, self.problem.offsets, potentials, z)
-        return z
+        return on_profiles(self.problem.system, potentials)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -48,12 +48,12 @@ def leading_by_sweeps(
         which needs no exact algebra, and leaves the part that is due to zeros.
     """
     rows, weights = problem.system.rows, masses / masses.sum()
-    sums, steps = row_sums(problem, weights), np.asarray(order, dtype=np.int64)
+    sums, steps = row_sums(problem.system, weights), np.asarray(order, dtype=np.int64)
     z, leave = np.empty_like(weights), leave or partial(_leave_shared, shared=_shared_groups(problem))
 
     def image(x: FloatArray) -> FloatArray:
         spread(problem.index, problem.offsets, x, z)
-        return row_sums(problem, weights * z)
+        return row_sums(problem.system, weights * z)
 
     x = np.random.default_rng(seed).standard_normal(rows)
     leave(x)

@@ -10,8 +10,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.rank.redundancy import redundant
 from purtensor.kernels.newton.linear_sweep import energy, leave_dependent_rows, linear_sweep
-from purtensor.kernels.spread import spread
-from purtensor.solving.iterate import row_sums
+from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem
 
 
@@ -92,7 +91,7 @@ class LinearSweep:
         """Return the sweep near the masses; dependencies are worked out where they are not given."""
         known = Dependencies.of(problem) if dependencies is None else dependencies
         steps = np.arange(len(problem.index)) if order is None else np.asarray(order, dtype=np.int64)
-        return cls(problem, masses, row_sums(problem, masses), known, steps, relaxation)
+        return cls(problem, masses, row_sums(problem.system, masses), known, steps, relaxation)
 
     @property
     def size(self) -> int:
@@ -118,9 +117,7 @@ class LinearSweep:
 
     def exponents(self, potentials: FloatArray) -> FloatArray:
         """Return C^T potentials, shape (M,)."""
-        z = np.empty_like(self.masses)
-        spread(self.problem.index, self.problem.offsets, potentials, z)
-        return z
+        return on_profiles(self.problem.system, potentials)
 
     def norm(self, potentials: FloatArray) -> float:
         """Return the dual norm of an error of all potentials: the root of sum masses (C^T x)^2 / sum masses."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.newton.linear_sweep import energy
-from purtensor.kernels.spread import spread
-from purtensor.solving.iterate import Budget, Solver, iterate_at, residual_of, starting_potentials
+from purtensor.solving.iterate import Budget, Solver, iterate_at, on_profiles, residual_of, starting_potentials
 from purtensor.solving.loop import step_on_arrays
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.arrays import ArraySpace
@@ -72,7 +71,6 @@ def course_of(
         Below about 1e-14 rounding of the targets shows.
     """
     exact = iterate_at(problem, potentials)
-    z = np.empty_like(exact.masses)
     advance = step_on_arrays(ArraySpace(problem), solver)
     iterate = iterate_at(problem, starting_potentials(problem))
     done, piece = 0, 1
@@ -84,8 +82,8 @@ def course_of(
             iterate = step.iterate
             left -= step.iterations
         done += piece
-        spread(problem.index, problem.offsets, iterate.potentials - potentials, z)
-        error = math.sqrt(energy(exact.masses, z) / problem.total)
+        exponents = on_profiles(problem.system, iterate.potentials - potentials)
+        error = math.sqrt(energy(exact.masses, exponents) / problem.total)
         seen.append((done, error, residual_of(problem, iterate.masses).largest))
         # measuring costs passes, so sweeps are made in pieces that are fine only where the norm falls
         piece = _next_piece(seen, piece)

@@ -16,11 +16,10 @@ from purtensor.constraints.rows import RowBlock
 from purtensor.constraints.slabs import Slabs, in_slab_order
 from purtensor.constraints.system import System
 from purtensor.errors import TooLargeError
-from purtensor.kernels.ipf.steps import sum_rows
-from purtensor.kernels.spread import spread
 from purtensor.solving.dual.equations import Equations, Solve
 from purtensor.solving.hessian.choice import form_on
 from purtensor.solving.hessian.factored import Hessian
+from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import smallest_unsigned
 
@@ -121,16 +120,11 @@ class PartitionMatrix:
 
     def times(self, x: FloatArray) -> FloatArray:
         """Return C x."""
-        values, out = np.ascontiguousarray(x), np.empty(self.shape[0])
-        for k, row in enumerate(self.system.index):
-            sum_rows(values, row, out[self.system.block(k)])
-        return out
+        return row_sums(self.system, np.ascontiguousarray(x))
 
     def back(self, y: FloatArray) -> FloatArray:
         """Return C^T y."""
-        out = np.empty(self.shape[1])
-        spread(self.system.index, self.system.offsets, np.ascontiguousarray(y), out)
-        return out
+        return on_profiles(self.system, np.ascontiguousarray(y))
 
     def size_times(self, x: FloatArray) -> FloatArray:
         """Return |C| x."""

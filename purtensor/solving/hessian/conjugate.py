@@ -8,10 +8,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored
+from purtensor.solving.iterate import on_profiles, row_sums
 
 _MOST_ITERATIONS = 2000
 
@@ -48,7 +47,7 @@ class Iterated:
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for a right-hand side."""
-        diagonal = self._sums(self.masses)
+        diagonal = row_sums(self.system, self.masses)
         if self.ridge.size:
             diagonal += self.ridge
         inverse = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
@@ -79,15 +78,5 @@ class Iterated:
 
     def _product(self, x: FloatArray) -> FloatArray:
         """Return C diag(p) C^T x + ridge x."""
-        flow = np.empty_like(self.masses)
-        spread(self.system.index, self.system.offsets, x, flow)
-        flow *= self.masses
-        sums = self._sums(flow)
+        sums = row_sums(self.system, self.masses * on_profiles(self.system, x))
         return sums + self.ridge * x if self.ridge.size else sums
-
-    def _sums(self, masses: FloatArray) -> FloatArray:
-        system = self.system
-        out = np.empty(system.rows)
-        for k in range(len(system.scopes)):
-            sum_rows(masses, system.index[k], out[system.block(k)])
-        return out

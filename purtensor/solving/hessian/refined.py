@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.spread import spread
 from purtensor.solving.hessian.factored import Factored
-from purtensor.solving.iterate import row_sums
+from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem
 
 _MOST_REFINEMENTS = 30
@@ -18,11 +17,10 @@ def refined_solve(problem: Problem, factored: Factored, masses: FloatArray, righ
     """Return d with C diag(masses) C^T d = right, of the factorisation at these masses, zero on dependent rows."""
     found = factored.solve(right)
     goal = _RELATIVE * float(np.abs(right).max(initial=0.0))
-    before, exponents = np.inf, np.empty_like(masses)
+    before = np.inf
     for _ in range(_MOST_REFINEMENTS):
-        spread(problem.index, problem.offsets, found, exponents)
         # by passes over the masses: the factorised matrix has roundings of its own
-        left = right - row_sums(problem, masses * exponents)
+        left = right - row_sums(problem.system, masses * on_profiles(problem.system, found))
         miss = float(np.abs(left).max(initial=0.0))
         if miss <= goal or not miss < before:
             break

@@ -45,7 +45,7 @@ class GIS:
             return step_of(problem, sweeper, budget)
         if not isinstance(state, _Scaling):
             masses = iterate.masses.copy()
-            state = _Scaling(masses, iterate.potentials.copy(), row_sums(problem, masses))
+            state = _Scaling(masses, iterate.potentials.copy(), row_sums(problem.system, masses))
         records = empty_records()
         made, written = run_gis(
             problem.reference,

@@ -30,7 +30,7 @@ def by_sweeps(sweep, error, tolerance):
     problem = sweep.problem
     linear = LinearSweep.at(problem, sweep.masses / sweep.masses.sum())
     for n in range(100_000):
-        misses = np.abs(row_sums(problem, linear.masses * linear.exponents(error)))
+        misses = np.abs(row_sums(problem.system, linear.masses * linear.exponents(error)))
         blocks = [misses[problem.system.block(k)].sum() for k in range(len(problem.index))]
         if misses.max() <= tolerance and max(blocks) <= 100 * tolerance:
             return n

@@ -22,7 +22,7 @@ def test_lbfgs__agrees_with_that_of_scipy_as_far_as_that_goes():
     def fall(x):
         iterate = iterate_at(problem, x / scale)
         value = iterate.masses.sum() - problem.targets @ iterate.potentials
-        return value, (row_sums(problem, iterate.masses) - problem.targets) / scale
+        return value, (row_sums(problem.system, iterate.masses) - problem.targets) / scale
 
     options = {"maxiter": 1000, "ftol": 0.0, "gtol": 0.0}
     theirs = minimize(fall, scale * starting_potentials(problem), jac=True, method="L-BFGS-B", options=options)

@@ -80,7 +80,7 @@ def test_even_shares__exceed_no_target_and_reach_every_profile():
     problem = arrays_of("b_hard2")
     shares = even_shares(problem)
     assert shares.min() > 0.0
-    assert (row_sums(problem, shares) <= problem.targets * (1 + 1e-12)).all()
+    assert (row_sums(problem.system, shares) <= problem.targets * (1 + 1e-12)).all()
     start = iterate_at(problem, starting_potentials(problem)).masses
     assert variation(shares, start) > 0.01
     one = build_problem(*_one_row()).arrays
