@@ -20,7 +20,6 @@ from purtensor.projection.evidence import InMemory
 from purtensor.solving.dual.answer import Answer, answer
 from purtensor.solving.dual.labelled import LabelledQuestion, build_question
 from purtensor.solving.dual.options import GeneralOptions
-from purtensor.solving.dual.penalties import block_costs
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.termination import Termination
@@ -80,7 +79,7 @@ class GeneralEvidence(InMemory):
     def statement(self) -> MixedStatement:
         """The question and its answer in numbers, as `verify` takes them."""
         question, found = self.labelled.question, self.answer
-        costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
+        costs = question.costs
         blocks: list[tuple[sparse.csr_array, FloatArray, FloatArray, FloatArray]] = []
         for k, (block, cost) in enumerate(zip(question.blocks, costs, strict=True)):
             own = question.block(k)

@@ -10,7 +10,6 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.answer import Answer, started
 from purtensor.solving.dual.columns.composite import CompositeColumns
-from purtensor.solving.dual.penalties import block_costs
 from purtensor.solving.dual.prepare import Prepared, cells_of, prepare
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.solve import solve
@@ -32,8 +31,7 @@ class SameRows:
     @classmethod
     def of(cls, question: Question, answer: Answer) -> SameRows:
         """Return the rows of a question that was answered."""
-        costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
-        prepared = prepare(question, costs)
+        prepared = prepare(question)
         return cls(question, prepared, started(prepared, answer.potentials))
 
     def masses(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse.linalg import spsolve
 
 from purtensor._typing import FloatArray, IntArray
+from purtensor.solving.dual.ascent import DualRun
 from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.columns.kind import bregman_entropy
-from purtensor.solving.dual.penalties import BlockCosts, block_costs, penalty_paid, pull_at_nothing
+from purtensor.solving.dual.penalties import penalty_paid, pull_at_nothing
 from purtensor.solving.dual.prepare import Prepared, cells_of, prepare
 from purtensor.solving.dual.question import Question
-from purtensor.solving.dual.solve import DualRun, solve
+from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import StepLine, Watch
 from purtensor.solving.termination import Termination
 
@@ -109,19 +110,17 @@ def answer(
     InvalidOptionError, InvalidTableError
         Penalties that do not fit their rows.
     """
-    costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
-    prepared = prepare(question, costs)
+    prepared = prepare(question)
     watch = Watch(max_iterations, max_seconds, tell, refute=refute)
     begin = None if start is None else started(prepared, start)
     # Newton's steps are quadratic, so rounding costs a step more than any tolerance
     exact = _EXACT if method == "newton" else max(_EXACT, _AHEAD * tolerance)
     run = solve(prepared.problem, watch, start=begin, tolerance=exact, method=method, memory=memory)
-    return concluded(question, costs, prepared, run, watch, tolerance, stop_on=stop_on, certificate=certificate)
+    return concluded(question, prepared, run, watch, tolerance, stop_on=stop_on, certificate=certificate)
 
 
 def concluded(
     question: Question,
-    costs: list[BlockCosts],
     prepared: Prepared,
     run: DualRun,
     watch: Watch,
@@ -145,7 +144,9 @@ def concluded(
         found, x = proof.potentials, proof.cells
     masses = np.zeros(len(question.reference))
     masses[prepared.cells] = x * scale
-    potentials = np.concatenate([pull_at_nothing(b, cost) for b, cost in zip(question.blocks, costs, strict=True)])
+    potentials = np.concatenate(
+        [pull_at_nothing(b, cost) for b, cost in zip(question.blocks, question.costs, strict=True)]
+    )
     # back from combined and scaled rows: C^T y must be the same on the cells
     potentials[prepared.rows] = prepared.mixing.T @ (found * problem.row_scales)
     # the limit of potentials that empty their cells
@@ -185,7 +186,7 @@ def concluded(
         sums=sums,
         residual=residual,
         residual_l1=residual_l1,
-        objective=_objective(question, costs, masses, sums),
+        objective=_objective(question, masses, sums),
         divergence=_divergence(masses, question.reference),
         bound=bound,
         tv_bound=tv_bound,
@@ -232,18 +233,12 @@ def _bounds(question: Question, prepared: Prepared, z: FloatArray) -> tuple[IntA
     return at, held
 
 
-def _objective(question: Question, costs: list[BlockCosts], masses: FloatArray, sums: FloatArray) -> float:
-    every = np.arange(len(question.reference))
-    whole = replace(question, distance="kl") if question.distance == "logit" else question
+def _objective(question: Question, masses: FloatArray, sums: FloatArray) -> float:
+    # cells that an upper bound of 0 empties have no logit distance, and pay nothing
+    cells = np.flatnonzero((question.upper > 0.0) | (question.distance != "logit"))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # cells that an upper bound of 0 empties have no logit distance, and pay nothing
-        if question.distance == "logit":
-            keep = question.upper > 0.0
-            kind = cells_of(question, every[keep], 1.0)
-            paid = float(kind.divergence(masses[keep], question.reference[keep]).sum())
-        else:
-            paid = float(cells_of(whole, every, 1.0).divergence(masses, question.reference).sum())
-    soft = sum(penalty_paid(b, sums[question.block(k)], costs[k]) for k, b in enumerate(question.blocks))
+        paid = float(cells_of(question, cells, 1.0).divergence(masses[cells], question.reference[cells]).sum())
+    soft = sum(penalty_paid(b, sums[question.block(k)], question.costs[k]) for k, b in enumerate(question.blocks))
     return (paid + soft) / question.total
 
 

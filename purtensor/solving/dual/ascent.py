@@ -57,14 +57,32 @@ class DualPoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Phase:
-    """Where a phase ended, after how many Newton steps and proximal rounds."""
+class DualRun:
+    """Where a run, or one way that it tried, ended.
+
+    Attributes
+    ----------
+    point
+        The last state.
+    ending, residual
+        How it ended, and its largest miss (total mass 1).
+    way
+        What led there, where it was not plain ascent.
+    stopped
+        "iterations", "seconds", "callback" or "interrupted" where the run was ended from outside, "refuted" where
+        potentials showed that there is no optimum.
+    """
 
     point: DualPoint
     ending: Ending
     residual: float
-    rounds: int = 0
     way: str = ""
+    stopped: str = ""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the state is the optimum."""
+        return self.ending is Ending.CONVERGED
 
 
 Stepper: TypeAlias = Callable[[DualProblem, DualPoint, float], DualPoint | None]
@@ -102,7 +120,7 @@ def point_at(
     return DualPoint(potentials, z, x, give, columns, missing)
 
 
-def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOptions, watch: Watch) -> Phase:
+def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOptions, watch: Watch) -> DualRun:
     """Return the state at which every row is met to the tolerance and every slack of linear cost has converged."""
     potentials = np.zeros(problem.rows) if start is None else start
     columns, own = problem.columns, problem.columns.linear_slice
@@ -130,19 +148,19 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
         # large potentials leave their own rounding in the misses: that is as good as met
         rounded = ending is Ending.STALLED and residual <= _rounding(point)
         if ending is not Ending.CONVERGED and not rounded:
-            return Phase(point, ending, residual, rounds)
+            return DualRun(point, ending, residual)
         rounds += 1
         if options.once or linear is None:
-            return Phase(point, Ending.CONVERGED, residual, rounds)
+            return DualRun(point, Ending.CONVERGED, residual)
         # what the slacks' own conditions lack, in nats a unit
         unrest = float((np.abs(point.x[own] - anchor) / proximal).max(initial=0.0))
         anchor = problem.netted(point.x[own])
         still = unrest <= 1e-13 * (1.0 + np.abs(potentials).max(initial=0.0))
         if inner <= tolerance and still:
-            return Phase(point, Ending.CONVERGED, residual, rounds)
+            return DualRun(point, Ending.CONVERGED, residual)
         slow = options.sharp and rounds > 2 and unrest > _SLOWLY * last
         if rounds > _MOST_ROUNDS or slow:
-            return Phase(point, Ending.LIMIT, residual, rounds)
+            return DualRun(point, Ending.LIMIT, residual)
         last = unrest
         # tenfold widths make the proximal point method converge faster than linearly
         inner, sigma = max(tolerance, 1e-3 * inner), 10.0 * sigma

@@ -17,7 +17,6 @@ from purtensor.solving.dual.columns.logit import LogitColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
 from purtensor.solving.dual.matrix import Matrix, combined, handy
 from purtensor.solving.dual.partitions import partition_matrix, partition_system
-from purtensor.solving.dual.penalties import BlockCosts
 from purtensor.solving.dual.problem import DualProblem, RowCosts, dual_problem
 from purtensor.solving.dual.question import Question
 from purtensor.solving.scaling import scaled_targets
@@ -67,7 +66,7 @@ class Prepared:
         return self.rows[places], misses / self.problem.mass
 
 
-def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
+def prepare(question: Question) -> Prepared:
     """Return the problem of a question.
 
     Raises
@@ -87,7 +86,7 @@ def prepare(question: Question, costs: list[BlockCosts]) -> Prepared:
     # after the emptying, which may have taken a row its last cell
     _require_support(question, supported | emptying)
     rows = np.flatnonzero(supported & ~emptying)
-    mixing, centred, asked = _mixed(question, costs, rows)
+    mixing, centred, asked = _mixed(question, rows)
     # by a power of two, which changes no digit
     exponent = math.frexp(question.total)[1]
     unit = math.ldexp(1.0, -exponent)
@@ -152,10 +151,10 @@ def _require_support(question: Question, supported: BoolArray) -> None:
         raise InfeasibleError(f"{question.row_name(row)} must be {asked:g}, but it has no profile that may have mass")
 
 
-def _mixed(question: Question, costs: list[BlockCosts], rows: IntArray) -> tuple[sparse.csr_array, IntArray, RowCosts]:
+def _mixed(question: Question, rows: IntArray) -> tuple[sparse.csr_array, IntArray, RowCosts]:
     """Return the combinations of the kept rows that the problem has, the centred ones, and their conditions."""
     lower, upper = question.row_lower.copy(), question.row_upper.copy()
-    centring = centring_of(question)
+    centring, costs = centring_of(question), question.costs
     white = [(question.block(k), cost.whitening) for k, cost in enumerate(costs) if cost.whitening is not None]
     mixing = sparse.eye_array(question.rows, format="csr")
     if len(centring.rows) or white:

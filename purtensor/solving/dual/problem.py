@@ -48,17 +48,6 @@ class RowCosts:
     variance: FloatArray
     divergence: FloatArray
 
-    @classmethod
-    def hard(cls, coefficients: Coefficients, lower: FloatArray, upper: FloatArray) -> RowCosts:
-        """Return rows that must hold."""
-        count = len(lower)
-        return cls(coefficients, lower, upper, np.full(count, np.inf), np.zeros(count), np.full(count, np.nan))
-
-    @property
-    def soft(self) -> BoolArray:
-        """Whether missing a row is allowed, one per row."""
-        return np.asarray(np.isfinite(self.absolute) | (self.variance > 0.0) | ~np.isnan(self.divergence))
-
     def scaled(self, by: FloatArray) -> RowCosts:
         """Return the same question of rows times positive numbers."""
         return RowCosts(

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.rows import RowBlock, row_sizes
+from purtensor.solving.dual.penalties import BlockCosts, block_costs
 
 DISTANCES = ("kl", "linear", "logit")
 """The words for `distance`."""
@@ -59,6 +60,11 @@ class Question:
         # a negative cell counts by its size, so its sign moves into the column
         stacked = sparse.vstack([block.coefficients for block in self.blocks], format="csr")
         return stacked if self.signs is None else (stacked @ sparse.diags_array(self.signs)).tocsr()
+
+    @cached_property
+    def costs(self) -> list[BlockCosts]:
+        """What missing the rows costs, block by block; penalties that do not fit their rows raise an error."""
+        return [block_costs(block, self.total, self.size or self.total) for block in self.blocks]
 
     @cached_property
     def row_sizes(self) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.solving.dual.ascent import DualPoint, Phase, point_at
+from purtensor.solving.dual.ascent import DualPoint, DualRun, point_at
 from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.problem import DualProblem
@@ -43,7 +43,7 @@ class _Jumps:
         return low, high
 
 
-def sweep_rows(problem: DualProblem, watch: Watch, *, tolerance: float, start: FloatArray | None = None) -> Phase:
+def sweep_rows(problem: DualProblem, watch: Watch, *, tolerance: float, start: FloatArray | None = None) -> DualRun:
     """Return where sweeps over all rows meet each to the tolerance, after as many as the watch allows."""
     sweeper = _Sweeper(problem, np.zeros(problem.rows) if start is None else start.copy())
     while True:
@@ -51,7 +51,7 @@ def sweep_rows(problem: DualProblem, watch: Watch, *, tolerance: float, start: F
         residual = float(lacking.max(initial=0.0)) / problem.mass
         if residual <= tolerance or not np.isfinite(residual):
             ending = Ending.CONVERGED if residual <= tolerance else Ending.STALLED
-            return Phase(sweeper.point(), ending, residual, way="row steps")
+            return DualRun(sweeper.point(), ending, residual, way="row steps")
         watch.before_step(residual, sweeper.potentials)
         sweeper.sweep()
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.solving.dual.ascent import AscentOptions, DualPoint, Phase, ascend, point_at
+from purtensor.solving.dual.ascent import AscentOptions, DualRun, ascend, point_at
 from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.gradient_steps import IterativeScaling, LimitedMemory
@@ -32,30 +32,6 @@ _UNIT = 4e-15
 _AT_THE_ANSWER = 1e-10
 _STRONG = 10.0
 """Absolute penalties stronger than this many nats a unit are reached by way of weaker ones."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DualRun:
-    """Where a run ended.
-
-    Attributes
-    ----------
-    point
-        The last state.
-    converged, residual
-        Whether it is the optimum, and its largest miss (total mass 1).
-    way
-        What led there, where it was not plain ascent.
-    stopped
-        "iterations", "seconds", "callback" or "interrupted" where the run was ended from outside, "refuted" where
-        potentials showed that there is no optimum.
-    """
-
-    point: DualPoint
-    converged: bool
-    residual: float
-    way: str
-    stopped: str = ""
 
 
 METHODS = ("newton", "ipf", "gis", "lbfgs")
@@ -83,21 +59,19 @@ def solve(
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         try:
             if method == "newton":
-                phase = _phases(problem, watch, tolerance, start, slack)
-            else:
-                phase = _by_first_order(problem, watch, tolerance, start, method, memory)
+                return _by_newton(problem, watch, tolerance, start, slack)
+            return _by_first_order(problem, watch, tolerance, start, method, memory)
         except (StoppedError, KeyboardInterrupt) as error:
             # the watch keeps the potentials of the last step, so a run that is ended has a state to return
             last = np.zeros(problem.rows) if watch.potentials is None else watch.potentials
             point = point_at(problem, problem.columns, last)
             why = error.why if isinstance(error, StoppedError) else "interrupted"
-            return DualRun(point, False, point.residual(problem.mass), "", why)
-    return DualRun(phase.point, phase.ending is Ending.CONVERGED, phase.residual, phase.way)
+            return DualRun(point, Ending.LIMIT, point.residual(problem.mass), stopped=why)
 
 
 def _by_first_order(
     problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, method: str, memory: int
-) -> Phase:
+) -> DualRun:
     """Return where a method without equations leads: it has no other way to try, and continues to the watch's limit."""
     if method == "ipf":
         return sweep_rows(problem, watch, tolerance=tolerance, start=start)
@@ -107,31 +81,31 @@ def _by_first_order(
     return replace(ascend(problem, start, options, watch), way=method)
 
 
-def _phases(
+def _by_newton(
     problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, slack: FloatArray | None
-) -> Phase:
+) -> DualRun:
     linear = problem.columns.linear
     kinks = 0 if linear is None else len(linear.cost)
     strongest = 0.0 if linear is None else float(linear.cost.max(initial=0.0))
-    best: Phase | None = None
+    best: DualRun | None = None
     # given potentials are of the answer nearby: plain ascent from there is tried whatever the costs
     if (kinks < _MANY_KINKS and strongest <= _STRONG) or start is not None:
         wide = 1.0 if slack is None else 10.0
         plain = AscentOptions(tolerance=tolerance, most_steps=_PATIENCE, sigma=wide, slack=slack)
         best = ascend(problem, start, plain, watch)
-        if best.ending is Ending.CONVERGED:
+        if best.converged:
             return best
     for way in (_by_interior, _by_strengths):
         found = way(problem, tolerance, watch)
         if found is not None:
             # a phase may stand at the answer and still creep: the certificate knows
             best = _better(best, _proved(problem, found))
-            if best.ending is Ending.CONVERGED:
+            if best.converged:
                 return best
     return _better(best, _down_the_softness(problem, tolerance, watch))
 
 
-def _by_interior(problem: DualProblem, tolerance: float, watch: Watch) -> Phase | None:
+def _by_interior(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun | None:
     """Return the ascent from an interior point; None where that has not come near."""
     inner = _interior(problem, watch)
     if not inner.usable:
@@ -152,7 +126,7 @@ def _interior(problem: DualProblem, watch: Watch) -> InteriorPoint:
     return interior_phase(problem, watch, tolerance=tolerance, most=_LONG, walled=strongest > _STRONG)
 
 
-def _by_strengths(problem: DualProblem, tolerance: float, watch: Watch) -> Phase | None:
+def _by_strengths(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun | None:
     """Return the ascent by way of weaker penalties; None where none is strong."""
     linear = problem.columns.linear
     if linear is None or linear.cost.max(initial=0.0) <= _STRONG:
@@ -160,12 +134,12 @@ def _by_strengths(problem: DualProblem, tolerance: float, watch: Watch) -> Phase
     return _up_the_strengths(problem, linear, tolerance, watch)
 
 
-def _proved(problem: DualProblem, phase: Phase) -> Phase:
+def _proved(problem: DualProblem, phase: DualRun) -> DualRun:
     """Return a phase that did not end of itself as one that did, where a certificate shows that it is at the answer.
 
     Where rows hardly bend, slacks of strong costs creep to where they belong; the certificate puts them there at once.
     """
-    if phase.ending is Ending.CONVERGED or not np.isfinite(phase.residual):
+    if phase.converged or not np.isfinite(phase.residual):
         return phase
     proof = certify(problem, phase.point, advance=True)
     if not proof.distance <= _AT_THE_ANSWER * problem.mass:
@@ -174,13 +148,13 @@ def _proved(problem: DualProblem, phase: Phase) -> Phase:
     return replace(phase, point=point, ending=Ending.CONVERGED, residual=point.residual(problem.mass))
 
 
-def _better(one: Phase | None, other: Phase) -> Phase:
-    if one is None or other.ending is Ending.CONVERGED or other.residual < one.residual:
+def _better(one: DualRun | None, other: DualRun) -> DualRun:
+    if one is None or other.converged or other.residual < one.residual:
         return other
     return one
 
 
-def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance: float, watch: Watch) -> Phase:
+def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance: float, watch: Watch) -> DualRun:
     """Return the ascent at the full strengths, reached by strengths that grow up to fourfold.
 
     From some strength on the misses are the least that there are, and the masses stay as they are: then potentials
@@ -189,14 +163,14 @@ def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance
     """
     full, strength, way = float(linear.cost.max()), _STRONG, f"strengths from {_STRONG:g} on"
     known: list[tuple[float, FloatArray]] = []
-    last: Phase | None = None
+    last: DualRun | None = None
     growth = _FASTER
     while True:
         # weaker costs keep their own strength: only those beyond are cut
         weaker = LinearCostColumns(np.minimum(linear.cost, strength), linear.lower, linear.upper)
         own = problem.with_columns(problem.columns.with_linear(weaker))
         found = _rung(own, _ahead(own, known, strength), last, tolerance, watch)
-        if found.ending is not Ending.CONVERGED:
+        if not found.converged:
             # back to the last strength that worked, and half the way in the logarithm
             growth = math.sqrt(growth)
             if not known or growth < _SLOWEST:
@@ -212,12 +186,14 @@ def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance
         last, strength = found, full if settled else min(growth * strength, full)
 
 
-def _rung(problem: DualProblem, start: FloatArray | None, last: Phase | None, tolerance: float, watch: Watch) -> Phase:
+def _rung(
+    problem: DualProblem, start: FloatArray | None, last: DualRun | None, tolerance: float, watch: Watch
+) -> DualRun:
     """Return the ascent at one strength, from what weaker ones point to, else by way of an interior point."""
     if last is not None:
         near = AscentOptions(tolerance=tolerance, most_steps=_PATIENCE, sigma=10.0, slack=last.point.x)
         found = ascend(problem, start, near, watch)
-        if found.ending is Ending.CONVERGED:
+        if found.converged:
             return found
     inner = _interior(problem, watch)
     if inner.usable:
@@ -252,7 +228,7 @@ def _dual_of_cells(problem: DualProblem, potentials: FloatArray) -> float:
     return gain if np.isfinite(gain) else -np.inf
 
 
-def _down_the_softness(problem: DualProblem, tolerance: float, watch: Watch) -> Phase:
+def _down_the_softness(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun:
     """Return the ascent of the problem as asked, reached by rows that are softened less and less."""
     potentials: FloatArray | None = None
     # a softened dual is strongly concave, so that every stage ends; each begins where the one before ended
@@ -261,7 +237,7 @@ def _down_the_softness(problem: DualProblem, tolerance: float, watch: Watch) -> 
             tolerance=1e-6, most_steps=_POLISHING, softening=float(10.0**-exponent) * problem.mass, once=True
         )
         found = ascend(problem, potentials, softened, watch)
-        if found.ending is Ending.CONVERGED:
+        if found.converged:
             potentials = found.point.potentials
     last = ascend(problem, potentials, AscentOptions(tolerance=tolerance, most_steps=_POLISHING), watch)
     return replace(last, way="softened rows")

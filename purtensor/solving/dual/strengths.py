@@ -8,12 +8,12 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.answer import Answer, concluded
+from purtensor.solving.dual.ascent import DualRun
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
-from purtensor.solving.dual.penalties import block_costs
 from purtensor.solving.dual.prepare import Prepared, prepare
 from purtensor.solving.dual.problem import DualProblem
 from purtensor.solving.dual.question import Question
-from purtensor.solving.dual.solve import DualRun, solve
+from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import Watch
 
 _FREELY = 1e20
@@ -47,8 +47,7 @@ class Priced:
 
     def __init__(self, question: Question, soft: int) -> None:
         self.question, self.soft = self._asked(question, soft, 1.0), soft
-        costs = [block_costs(block, question.total, question.size or question.total) for block in self.question.blocks]
-        self.prepared: Prepared = prepare(self.question, costs)
+        self.prepared: Prepared = prepare(self.question)
         linear = self.prepared.problem.columns.linear
         if linear is None:
             raise TypeError("no row has an absolute penalty")
@@ -75,9 +74,8 @@ class Priced:
     def answer(self, found: AtStrength, tolerance: float) -> Answer:
         """Return what was found as an answer, with its proof."""
         question = self._asked(self.question, self.soft, found.strength)
-        costs = [block_costs(block, question.total, question.size or question.total) for block in question.blocks]
         prepared = replace(self.prepared, problem=self._problem(found.strength))
-        return concluded(question, costs, prepared, found.run, found.watch, tolerance)
+        return concluded(question, prepared, found.run, found.watch, tolerance)
 
     def _missed(self, run: DualRun) -> float:
         """Return what the rows miss, those without a profile among them, the total being 1."""

@@ -44,11 +44,17 @@ def draw_mixed(seed: int) -> Mixed:
     low, high = lower * reference, upper * reference
     inside = np.clip(reference * np.exp(rng.normal(0, 0.5, cells)), low, high)
     sums, sizes = c @ inside, np.abs(c) @ inside
-    rows = RowCosts.hard(sparse.csr_array(c), sums.copy(), sums.copy())
+    rows = hard_rows(sparse.csr_array(c), sums.copy())
     kinds = [KINDS[rng.integers(len(KINDS))] for _ in c]
     for r, kind in enumerate(kinds):
         kinds[r] = _made_soft(rng, rows, r, kind, sizes[r], float(np.abs(c[r]).max()), bool((c[r] >= 0).all()))
     return Mixed(reference, rows, low, high, kinds)
+
+
+def hard_rows(coefficients, targets: np.ndarray) -> RowCosts:
+    """Return rows that must come to their targets."""
+    never, nothing, none = (np.full(len(targets), value) for value in (np.inf, 0.0, np.nan))
+    return RowCosts(coefficients, targets.copy(), targets.copy(), never, nothing, none)
 
 
 def _drawn_rows(rng: np.random.Generator, cells: int) -> list[np.ndarray]:

@@ -16,7 +16,7 @@ from purtensor.solving.dual.columns.squares import SquareColumns
 from purtensor.solving.dual.problem import RowCosts, dual_problem
 from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import Watch
-from tests.solving.dual.mixed import draw_mixed, lack
+from tests.solving.dual.mixed import draw_mixed, hard_rows, lack
 
 
 @given(st.integers(0, 10**6))
@@ -59,7 +59,7 @@ def test_solve__methods_without_equations_end_at_the_same_answer(seed, method):
 
 def _three_cells(cells, lower=0.0):
     coefficients = sparse.csr_array(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
-    rows = RowCosts.hard(coefficients, np.array([6.0, 3.0]), np.array([6.0, 3.0]))
+    rows = hard_rows(coefficients, np.array([6.0, 3.0]))
     problem = dual_problem(cells, rows, 6.0)
     run = solve(problem, Watch(100))
     assert run.converged
@@ -125,7 +125,7 @@ def test_solve__what_bounds_put_out_of_reach_ends_after_few_steps(seed):
     c = np.vstack([np.ones(cells), rng.poisson(1.5, (rows, cells))])
     targets = c @ reference
     targets[1:] *= np.where(rng.random(rows) < 0.5, 1.5, 0.4)
-    asked = RowCosts.hard(sparse.csr_array(c), targets, targets)
+    asked = hard_rows(sparse.csr_array(c), targets)
     columns = EntropyColumns(reference, 1.0, 0.8 * reference, 1.2 * reference)
     problem = dual_problem(columns, asked, float(reference.sum()))
     watch = Watch(2000)
