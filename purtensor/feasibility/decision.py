@@ -108,7 +108,7 @@ def _with_zero_rows(full: System, reduction: Reduction, weights: IntArray, *, st
     if len(reduction.profiles) == full.profiles:
         return whole
     # their target is 0, so raising them costs nothing of b.t
-    lacking = int(strict) - spread_whole(full, whole)
+    lacking = int(strict) - spread_whole(full.index, full.offsets, whole)
     # profiles of positive targets lack nothing: there C^T t >= 0 was proved
     lacking[reduction.profiles] = 0
     for k in range(len(full.scopes)):

@@ -33,7 +33,7 @@ def face_rounding(problem: Problem, zeros: BoolArray, weights: IntArray) -> Face
     if not zeros.any():
         return None
     system = problem.system
-    costs = spread_whole(system, weights)
+    costs = spread_whole(system.index, system.offsets, weights)
     least, given = int(costs[zeros].min()), [Fraction(target) for target in system.targets.tolist()]
     said = _said_by_independent_rows(problem, given)
     # no proof of these zeros: nothing is known of what they may hold

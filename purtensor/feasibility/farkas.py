@@ -66,10 +66,10 @@ def prove(system: System, targets: ExactTargets, weights: IntArray) -> Proof:
     """Return what weights prove once they are repaired: raised until C^T t >= 0, where that costs least of b.t."""
     # sums over the constraints of a profile must not overflow, or the proof would be false
     weights = fitted(weights, len(system.scopes))
-    costs = spread_whole(system, weights)
+    costs = spread_whole(system.index, system.offsets, weights)
     if len(costs) and costs.min() < 0:
         weights = repaired(system, weights, costs)
-        costs = spread_whole(system, weights)
+        costs = spread_whole(system.index, system.offsets, weights)
     rounding = targets.rounding(weights)
     if not targets.exact and not costs.any():  # a relation among rows: these agree within a share of the total
         rounding = max(rounding, ROUNDING * int(np.abs(weights).max(initial=0)))
@@ -95,12 +95,19 @@ def repaired(system: System, weights: IntArray, costs: IntArray) -> IntArray:
     return fitted(weights, len(system.scopes))
 
 
-def spread_whole(system: System, weights: IntArray) -> IntArray:
+def spread_whole(index: IntArray, offsets: IntArray, weights: IntArray) -> IntArray:
     """Return C^T weights exactly."""
-    costs: IntArray = weights[system.block(0)][system.index[0]]
-    for k in range(1, len(system.scopes)):
-        costs = costs + weights[system.block(k)][system.index[k]]
+    costs: IntArray = weights[index[0]]
+    for begin, rows in zip(offsets[1:], index[1:], strict=False):
+        costs = costs + weights[begin:][rows]
     return costs
+
+
+def exact_terms(targets: FloatArray, weights: IntArray) -> list[Fraction]:
+    """Return float targets times whole numbers, without those of weight 0."""
+    used = np.flatnonzero(weights)
+    pairs = zip(targets[used].tolist(), weights[used].tolist(), strict=True)
+    return [Fraction(target) * weight for target, weight in pairs]
 
 
 def fitted(weights: IntArray, terms: int) -> IntArray:
@@ -118,7 +125,10 @@ def extended(system: System, proof: IntArray, earlier: IntArray | None) -> IntAr
     """
     if earlier is None:
         return proof
-    costs, base = spread_whole(system, proof).astype(object), spread_whole(system, earlier).astype(object)
+    costs, base = (
+        spread_whole(system.index, system.offsets, proof).astype(object),
+        spread_whole(system.index, system.offsets, earlier).astype(object),
+    )
     lacking = np.flatnonzero((costs < 0) & (base > 0))
     factor = max((-(int(costs[i]) // int(base[i])) for i in lacking), default=0)
     # one more, so that costs on the earlier zeros are positive, not 0: the zeros stay proved

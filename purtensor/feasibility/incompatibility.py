@@ -55,7 +55,7 @@ def incompatibility(system: System, targets: ExactTargets) -> Incompatibility | 
         weights = rounded(np.maximum(found, 0.0), float(unit))
         if weights is None:
             continue
-        covered = int(spread_whole(system, weights).min())
+        covered = int(spread_whole(system.index, system.offsets, weights).min())
         if covered > 0 and (bound := 1 - targets.dot(weights) / covered) > best.proved:
             best = Incompatibility(value, bound, weights, covered)
         if float(best.proved) >= value - 1e-9:

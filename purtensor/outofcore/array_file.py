@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -46,8 +48,23 @@ class Packed:
     checksum: int
 
 
-def write_packed(path: Path, arrays: Mapping[str, IntArray], facts: Mapping[str, Any]) -> int:
-    """Write arrays and facts to a file, whole or not at all, and return its checksum.
+def make_folder(folder: Path) -> None:
+    """Make a folder in which files are written, where it is not there yet.
+
+    Raises
+    ------
+    StoreError
+        The disk is full, or there is no permission.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        advice = "; free the disk, then resume" if error.errno == errno.ENOSPC else ""
+        raise StoreError(f"{folder} cannot be created: {error.strerror or error}{advice}") from error
+
+
+def write_packed(path: Path, arrays: Mapping[str, IntArray], facts: Mapping[str, Any] = MappingProxyType({})) -> int:
+    """Write arrays and facts to a file, whole or not at all, and return its checksum; its folder is made if needed.
 
     Raises
     ------
@@ -68,6 +85,7 @@ def write_joined(
         As for `write_packed`.
     """
     written, at = [], 0
+    make_folder(path.parent)
     try:
         with replaced_file(path) as temporary, temporary.open("wb") as file:
             for arrays, facts in pieces:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
+from purtensor.feasibility.farkas import spread_whole
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.kernels.feasibility.sums import raise_to
 from purtensor.outofcore.array_file import write_packed
@@ -65,10 +66,10 @@ class Weighed:
         b.t and b.|t| over the rows of the parts.
     largest
         The largest absolute weight.
-    price
-        What raising the parts' own rows cost of b.t.
     positive
         How many profiles have a positive C^T t.
+    price
+        What raising the parts' own rows cost of b.t.
     lacking
         For each row that couples the parts, what C^T t lacked at its worst profile before anything was raised.
     """
@@ -76,8 +77,8 @@ class Weighed:
     value: float
     absolute: float
     largest: int
-    price: float
     positive: int
+    price: float
     lacking: IntArray
 
 
@@ -87,21 +88,23 @@ class Proven:
 
     Attributes
     ----------
-    store, guess, outer
-        What the weights are of and made from; those of the rows that couple the parts.
+    store, outer
+        What the weights are of; those of the rows that couple the parts.
     value, absolute
         b.t and b.|t|, the total mass being 1.
     largest, positive
         The largest absolute weight, and how many profiles have a positive C^T t.
+    guess
+        What they were made from; None for sums of weights.
     """
 
     store: SlabStore
-    guess: Guess
     outer: IntArray
     value: float
     absolute: float
     largest: int
     positive: int
+    guess: Guess | None = None
 
     @property
     def allowed(self) -> float:
@@ -121,15 +124,15 @@ class Proven:
         return self.positive > 0 and abs(self.value) <= self.allowed and self.largest <= _LARGEST_OF_FLOATS
 
 
-def weighed(store: SlabStore, guess: Guess) -> Proven | None:
+def weigh_guess(store: SlabStore, guess: Guess) -> Proven | None:
     """Return what a guess proves, its rows raised where that costs least; None where it is not a number, or nothing."""
-    outer = _whole(_outer_direction(store, guess), guess.scale)
-    if outer is None:
+    direction = np.zeros(len(store.outer_targets))
+    direction[store.kept] = guess.solved
+    outer = _round_to_whole(direction, guess.scale)
+    first = None if outer is None else _weigh_on_parts(store, guess, outer)
+    if outer is None or first is None:
         return None
-    first = _passed(store, guess, outer)
-    if first is None:
-        return None
-    found = _proven(store, guess, outer, first)
+    found = add_outer_rows(store, outer, first, guess)
     # where nothing was raised there is no price that coupling rows could save
     if found.infeasible or found.empties or not first.price > 0.0:
         return found
@@ -138,34 +141,29 @@ def weighed(store: SlabStore, guess: Guess) -> Proven | None:
         raised[rows] += first.lacking[rows]
         # raising rows that couple the parts instead may cost less of b.t, as they serve all parts at once
         if float(store.outer_targets[rows] @ first.lacking[rows]) < first.price:
-            again = _passed(store, guess, raised)
+            again = _weigh_on_parts(store, guess, raised)
             if again is not None:
-                other = _proven(store, guess, raised, again)
+                other = add_outer_rows(store, raised, again, guess)
                 if other.infeasible or other.empties:
                     return other
     return found
 
 
-def _passed(store: SlabStore, guess: Guess, outer: IntArray) -> Weighed | None:
+def _weigh_on_parts(store: SlabStore, guess: Guess, outer: IntArray) -> Weighed | None:
     found: Weighed = map_reduce(weigh_pass, add_weights, store.parts, store, guess, outer)
     return found if math.isfinite(found.value) else None
 
 
-def _proven(store: SlabStore, guess: Guess, outer: IntArray, found: Weighed) -> Proven:
+def add_outer_rows(store: SlabStore, outer: IntArray, found: Weighed, guess: Guess | None = None) -> Proven:
+    """Return what weights prove, given what they come to on the parts' own rows."""
     terms = store.outer_targets * outer
     value = (found.value + math.fsum(terms.tolist())) / store.total
     absolute = (found.absolute + float(np.abs(terms).sum())) / store.total
     largest = max(found.largest, int(np.abs(outer).max(initial=0)))
-    return Proven(store, guess, outer, value, absolute, largest, found.positive)
+    return Proven(store, outer, value, absolute, largest, found.positive, guess)
 
 
-def _outer_direction(store: SlabStore, guess: Guess) -> FloatArray:
-    direction = np.zeros(len(store.outer_targets))
-    direction[store.kept] = guess.solved
-    return direction
-
-
-def _whole(direction: FloatArray, scale: float) -> IntArray | None:
+def _round_to_whole(direction: FloatArray, scale: float) -> IntArray | None:
     """Return minus a direction times a scale, rounded; None where it is not a number or too large."""
     with np.errstate(over="ignore", invalid="ignore"):
         # minus: C^T d <= 0 and b.d > 0 refute (notes/feasibility.md, equation 4), and proofs have C^T t >= 0
@@ -177,8 +175,12 @@ def weigh_pass(number: int, store: SlabStore, guess: Guess, outer: IntArray) -> 
     """Return the sums of the weights of a candidate on a part."""
     part, found = weights_on(number, store, guess, outer)
     if found is None:
-        return Weighed(math.nan, math.nan, 0, math.nan, 0, np.zeros_like(outer))
-    weights, costs, price, lacking = found
+        return Weighed(math.nan, math.nan, 0, 0, math.nan, np.zeros_like(outer))
+    return weigh_inner_rows(part, *found)
+
+
+def weigh_inner_rows(part: Part, weights: IntArray, costs: IntArray, price: float, lacking: IntArray) -> Weighed:
+    """Return what weights come to on a part's own rows."""
     inner = np.ones(len(weights), dtype=bool)
     # rows that couple the parts are in every part, and are counted once, by the driver
     inner[part.outer_rows()] = False
@@ -187,8 +189,8 @@ def weigh_pass(number: int, store: SlabStore, guess: Guess, outer: IntArray) -> 
         math.fsum(terms.tolist()),
         float(np.abs(terms).sum()),
         int(np.abs(weights[inner]).max(initial=0)),
-        price,
         int(np.count_nonzero(costs > 0)),
+        price,
         lacking,
     )
 
@@ -199,18 +201,18 @@ def add_weights(parts: list[Weighed]) -> Weighed:
         math.fsum(one.value for one in parts),
         sum(one.absolute for one in parts),
         max(one.largest for one in parts),
-        sum(one.price for one in parts),
         sum(one.positive for one in parts),
+        sum(one.price for one in parts),
         np.maximum.reduce([one.lacking for one in parts]),
     )
 
 
 def keep_weights(number: int, proven: Proven, folder: Path) -> int:
     """Write the weights of all rows of a part, and C^T t of its profiles, into a folder; return the file's checksum."""
-    _, found = weights_on(number, proven.store, proven.guess, proven.outer)
+    found = None if proven.guess is None else weights_on(number, proven.store, proven.guess, proven.outer)[1]
     if found is None:
         raise AssertionError("unreachable: what is kept was weighed before")
-    return write_packed(folder / f"{number:06d}", {"weights": found[0], "costs": found[1]}, {})
+    return write_packed(folder / f"{number:06d}", {"weights": found[0], "costs": found[1]})
 
 
 def weights_on(
@@ -221,40 +223,26 @@ def weights_on(
     masses = part.masses(potentials)
     # with zeros on the right the guess depends on the rows that couple the parts alone
     rhs = part.inner_miss(part.sums(masses)) if guess.misses else np.zeros_like(potentials)
-    # a singular system gives NaN, which `_whole` refuses
+    # a singular system gives NaN, which `_round_to_whole` refuses
     with np.errstate(all="ignore"):
         direction = extend_from(part, store.kept, masses, rhs, guess.solved)
-    weights = _whole(direction, guess.scale)
+    weights = _round_to_whole(direction, guess.scale)
     if weights is None:
         return part, None
     # all parts must have the same whole numbers there, whatever each would round to
     weights[part.outer_rows()] = outer
-    costs = spread_weights(part, weights)
+    costs = spread_whole(part.index, part.offsets, weights)
     lacking = np.zeros_like(outer)
     if not len(costs) or costs.min() >= 0:
         return part, (weights, costs, 0.0, lacking)
     for k, rows in store.outer_blocks.items():
         raise_to(lacking[rows], part.index[k], costs)
-    choices = [(float(part.targets[part.block(k)] @ raised), k, raised) for k, raised in _raises(part, costs)]
-    # any one inside constraint can raise every profile: the one that costs the least of b.t
-    price, k, raised = min(choices, key=lambda choice: choice[:2])
-    weights[part.block(k)] += raised
-    return part, (weights, spread_weights(part, weights), price, lacking)
-
-
-def _raises(part: Part, costs: IntArray) -> list[tuple[int, IntArray]]:
-    """Return for each inside constraint by how much its rows have to be raised."""
-    found = []
+    choices = []
     for k in part.inside:
         raised = np.zeros(part.block(k).stop - part.block(k).start, dtype=np.int64)
         raise_to(raised, part.index[k], costs)
-        found.append((k, raised))
-    return found
-
-
-def spread_weights(part: Part, weights: IntArray) -> IntArray:
-    """Return C^T weights on the profiles of a part."""
-    costs: IntArray = np.zeros(part.index.shape[1], dtype=np.int64)
-    for k, index in enumerate(part.index):
-        costs += weights[part.block(k)][index]
-    return costs
+        choices.append((float(part.targets[part.block(k)] @ raised), k, raised))
+    # any one inside constraint can raise every profile: the one that costs the least of b.t
+    price, k, raised = min(choices, key=lambda choice: choice[:2])
+    weights[part.block(k)] += raised
+    return part, (weights, spread_whole(part.index, part.offsets, weights), price, lacking)

@@ -68,7 +68,7 @@ def keep(store: SlabStore, state: State[PartsPoint], options: dict[str, Any]) ->
     # replaced in one move; only then may states of the point before go
     write_packed(store.checkpoint, arrays, facts)
     # tried steps that were not taken, and the point before
-    for there in store.states.iterdir():
+    for there in store.states.glob("*"):
         if there.name != point.token:
             shutil.rmtree(there, ignore_errors=True)
 

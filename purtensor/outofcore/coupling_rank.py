@@ -11,11 +11,14 @@ import numpy as np
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.echelon import Echelon, primes
 from purtensor.constraints.rank.exact_rank import Explicit, Vectors, rank_profile
+from purtensor.constraints.rank.graph import couple, grow_forest
+from purtensor.constraints.rank.slab_elimination import NullVectors
 from purtensor.constraints.slabs import Slabs
+from purtensor.constraints.system import System
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.slab_layout import structure_of
 from purtensor.outofcore.slab_store import SlabStore
+from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 
 
@@ -165,6 +168,49 @@ def _shared_by_two(
     # null vectors sum alike on both sides: their difference vanishes
     block[group[counts[0] :], starts[1] + np.arange(counts[1])] = -1
     return block
+
+
+def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[BoolArray, Vectors | None]:
+    """Return independent rows, all outside ones among them, and the null vectors of the slabs summed over those.
+
+    Every row has a profile but, perhaps, outside ones. None where nothing couples the slabs.
+    """
+    rows = int(offsets[-1])
+    count = len(offsets) - 1
+    # ranks depend on the pattern alone: targets and labels may be anything
+    system = System(index, offsets, np.ones(rows), Domain((), ()), ((),) * count, ((),) * count)
+    outer = [np.arange(offsets[k], offsets[k + 1]) for k in slabs.outside]
+    outer_rows = np.concatenate(outer) if outer else np.empty(0, dtype=np.int64)
+    independent = np.ones(rows, dtype=bool)
+    if len(slabs.inside) == 2:
+        main, second = slabs.inside
+        forest = grow_forest(system, main, second, independent)
+        # each tree of the graph makes one row depend on the others: that of its root
+        independent[int(offsets[second]) + forest.roots - forest.first_rows] = False
+        return independent, couple(system, forest, slabs.outside, outer_rows) if outer else None
+    inside, outside = list(slabs.inside), list(slabs.outside)
+    places_of = np.full(rows, -1, dtype=np.int64)
+    places_of[outer_rows] = np.arange(len(outer_rows))
+    inner = independent.copy()
+    inner[outer_rows] = False
+    vectors = NullVectors(
+        slabs.slab_ptr,
+        index[inside],
+        offsets[inside],
+        inner,
+        index[outside],
+        offsets[outside],
+        outer_rows,
+        places_of,
+        int(index.shape[1]),
+        next(primes()),
+    )
+    marked = np.zeros(rows, dtype=bool)
+    # run for what it marks: the independent rows inside the slabs
+    for _ in vectors.passes(marked):
+        pass
+    marked[outer_rows] = True
+    return marked, vectors if outer else None
 
 
 def _structure(path: Path) -> Vectors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,20 @@ from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.verdict import Verdict
+from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.check_certificate import Proven, keep_weights
 from purtensor.outofcore.coarser_questions import coarse_contradiction
-from purtensor.outofcore.combine_proofs import keep_bare, refuting
 from purtensor.outofcore.diagnosis import StoredWitness, stored_diagnosis
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import Piece, of_proof, of_zero_targets, written, written_table
 from purtensor.outofcore.locks import locked
 from purtensor.outofcore.names import problem_name
 from purtensor.outofcore.prepare import slab_store_of
-from purtensor.outofcore.proof_step import Step
+from purtensor.outofcore.proof_steps import Step, keep_bare, refute_everywhere
 from purtensor.outofcore.quick_verdicts import open_for, without_profile
-from purtensor.outofcore.restrict import restricted
-from purtensor.outofcore.search import Solved, searched
-from purtensor.outofcore.slab_store import SlabStore, make_folders
+from purtensor.outofcore.restrict import restrict_to_face
+from purtensor.outofcore.search import Solved, search_parts
+from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import Constraint, stored_problem
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.tables.coded import sparse_table
@@ -45,30 +45,15 @@ _PROOF, _BARE, _COMBINED = "proof", "bare", "combined"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Aside(SlabStore):
-    """A cut problem whose states lie apart from those of a run, which continues from its own."""
-
-    @property
-    def states(self) -> Path:
-        """Where the states of the search lie."""
-        return self.folder / "verdict"
-
-    @property
-    def checkpoint(self) -> Path:
-        """The file that says where the search stands."""
-        return self.folder / "verdict" / "checkpoint"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Search:
     """What the search came to: the steps that emptied profiles or refute, and its end, on the last of some problems."""
 
     steps: tuple[Step, ...]
-    stores: tuple[_Aside, ...]
+    stores: tuple[SlabStore, ...]
     end: Solved | Proven | BareRowError | None
 
     @property
-    def store(self) -> _Aside:
+    def store(self) -> SlabStore:
         """The problem on which the search ended."""
         return self.stores[-1]
 
@@ -176,37 +161,26 @@ def _in_memory(reference: StoredTable, constraints: Sequence[Constraint]) -> Dia
 def _search(store: SlabStore, domain: Domain) -> _Search:
     """Return where the search ends: each proof that empties profiles leaves a face, on which it begins again."""
     steps: list[Step] = []
-    stores: list[_Aside] = []
+    stores: list[SlabStore] = []
     while True:
-        aside = _aside(store)
+        aside = replace(store, apart=True)
+        # without a checkpoint nothing of an earlier search can be continued
+        if not aside.checkpoint.exists():
+            shutil.rmtree(aside.states, ignore_errors=True)
         stores.append(aside)
         try:
-            end = searched(aside, domain)
+            end = search_parts(aside, domain)
             if not isinstance(end, Proven):
                 return _Search(tuple(steps), tuple(stores), end)
             folder = aside.states / _PROOF
-            make_folders(folder.parent, (folder.name,))
             checksums = map_each(keep_weights, aside.parts, end, folder)
             steps.append(Step(domain, folder, end))
             if end.infeasible:
                 return _Search(tuple(steps), tuple(stores), end)
             # the search begins anew without the profiles that the proof empties
-            store = restricted(aside, domain, folder, checksums)
+            store = restrict_to_face(aside, domain, folder, checksums)
         except BareRowError as bare:
             return _Search(tuple(steps), tuple(stores), bare)
-
-
-def _aside(store: SlabStore) -> _Aside:
-    """Return a problem for a separate search; files of an earlier search are removed, unless it was interrupted."""
-    aside = _as_aside(store)
-    # without a checkpoint nothing there can be continued
-    if not aside.checkpoint.exists():
-        shutil.rmtree(aside.states, ignore_errors=True)
-    return aside
-
-
-def _as_aside(store: SlabStore) -> _Aside:
-    return _Aside(**{one.name: getattr(store, one.name) for one in fields(SlabStore)})
 
 
 def _with_solution(
@@ -239,12 +213,11 @@ def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step |
     """Return the step that refutes the constraints on all profiles; None where rounding may be all that it proves."""
     if isinstance(found.end, BareRowError):
         folder = found.store.states / _BARE
-        make_folders(folder.parent, (folder.name,))
         map_each(keep_bare, store.parts, found.store, domain, found.end, folder)
-        return refuting(_as_aside(store), domain, found.steps, folder)
+        return refute_everywhere(replace(store, apart=True), domain, found.steps, folder)
     # weights of the last step hold only where the earlier ones emptied: together they hold everywhere
     *before, last = found.steps
-    return refuting(_as_aside(store), domain, before, last.folder) if before else last
+    return refute_everywhere(replace(store, apart=True), domain, before, last.folder) if before else last
 
 
 def _coupling_weights(reference: StoredTable, step: Step) -> tuple[Table, ...]:
@@ -292,7 +265,7 @@ def _as_in_memory(
     """Return a diagnosis in memory: of the whole problem, or of a coarser infeasible one."""
     zeros = None
     if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
-        make_folders(folder.parent, (folder.name,))
+        make_folder(folder)
         zeros = written_table(folder / "implied_zeros.zarr", diagnosis.implied_zeros)
     witness = StoredWitness(diagnosis.explanation, reference, zeros, settled=diagnosis, store=store)
     return stored_diagnosis(diagnosis.verdict, diagnosis.exact, constraints, witness, diagnosis.certificate)

@@ -22,7 +22,7 @@ from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.check_certificate import LARGEST
 from purtensor.outofcore.face_parts import Piece, labelled_codes, written, written_table
 from purtensor.outofcore.passes import open_part
-from purtensor.outofcore.proof_step import Step
+from purtensor.outofcore.proof_steps import Step
 from purtensor.outofcore.search import Solved
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import Constraint

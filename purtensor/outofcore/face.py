@@ -11,8 +11,8 @@ import numpy as np
 
 from purtensor._typing import IntArray, Table
 from purtensor.errors import StoreError
+from purtensor.feasibility.farkas import spread_whole
 from purtensor.outofcore.array_file import write_packed
-from purtensor.outofcore.check_certificate import spread_weights
 from purtensor.outofcore.checkpoint import PartsPoint, keep, recall
 from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
@@ -20,8 +20,8 @@ from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
 from purtensor.outofcore.part import read_part
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import START
-from purtensor.outofcore.restrict import restricted
-from purtensor.outofcore.slab_store import SlabStore, make_folders, read_store
+from purtensor.outofcore.restrict import restrict_to_face
+from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
@@ -38,9 +38,8 @@ def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore
     if not found.settled.certificate:
         return store
     folder = store.folder / "verdict" / "settled"
-    make_folders(folder.parent, (folder.name,))
     kept = map_each(keep_settled, store.parts, store, domain, found.settled.certificate, folder)
-    return restricted(store, domain, folder, kept)
+    return restrict_to_face(store, domain, folder, kept)
 
 
 def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Sequence[Table], folder: Path) -> int:
@@ -51,8 +50,8 @@ def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Seq
     for k, table in enumerate(certificate):
         rows = codes_of_rows(store, domain, part, codes, k)
         weights[part.block(k)] = look_up(table, domain.select(store.scopes[k]), rows)
-    costs = spread_weights(part, weights)
-    return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs}, {})
+    costs = spread_whole(part.index, part.offsets, weights)
+    return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs})
 
 
 def begin_at_reference(space: PartsSpace, domain: Domain) -> State[PartsPoint]:

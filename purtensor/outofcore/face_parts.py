@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.outofcore.array_file import read_packed
+from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.part import Part, read_part
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.store.open_store import CHUNK, StoredTable, TableWriter
 
 Piece = tuple[list[IntArray], FloatArray]
@@ -43,6 +45,17 @@ def labelled_codes(store: SlabStore, number: int) -> tuple[list[IntArray], int, 
     count = len(labels.arrays) - 1
     codes = [labels.arrays[f"codes_{k}"].astype(np.int64) for k in range(count)]
     return codes, int(labels.facts["profiles"]), labels.arrays["left_out"]
+
+
+def write_labels(
+    path: Path, codes: Sequence[IntArray], sizes: Sequence[int], left_out: FloatArray, profiles: int
+) -> None:
+    """Write the codes of the profiles of a part, those of the problem first, and the values of the others."""
+    arrays: dict[str, Any] = {
+        f"codes_{k}": code.astype(smallest_unsigned(size))
+        for k, (code, size) in enumerate(zip(codes, sizes, strict=True))
+    }
+    write_packed(path, {**arrays, "left_out": left_out}, {"profiles": profiles})
 
 
 def codes_of_rows(

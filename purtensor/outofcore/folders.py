@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,17 @@ from purtensor.tables.store.atomic_folder import begun_beside, given_up, moved_i
 
 _MADE = "made"
 """The file that describes the content of a folder, written last."""
+
+
+@contextmanager
+def removed_on_error(folder: Path) -> Iterator[None]:
+    """Remove a folder before the block, where something broke off before, and where the block ends with an error."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def make_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:

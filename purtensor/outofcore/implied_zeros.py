@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
+from purtensor.feasibility.farkas import exact_terms
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.outofcore.result import ProvenRows, SlabEvidence
 from purtensor.outofcore.rows_project import RowEvidence
@@ -72,9 +73,7 @@ class ProvedZeros:
             else:
                 terms = one.targets.astype(np.longdouble) * one.weights
                 for j in range(proofs):
-                    used = np.flatnonzero(one.weights[j])
-                    pairs = zip(one.targets[used].tolist(), one.weights[j][used].tolist(), strict=True)
-                    self.values[j] += sum((Fraction(target) * weight for target, weight in pairs), Fraction(0))
+                    self.values[j] += sum(exact_terms(one.targets, one.weights[j]))
                     self.absolutes[j] += np.abs(terms[j]).sum()
                 if k in self.evidence.everywhere:
                     self.coupling[k] = one

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from filelock import FileLock, Timeout
 
 from purtensor.errors import StoreError
+from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.names import problem_name
-from purtensor.outofcore.slab_store import make_folders
 from purtensor.outofcore.targets import Constraint
 from purtensor.tables.store.open_store import StoredTable
 
@@ -31,7 +31,7 @@ def locked(reference: StoredTable, constraints: Sequence[Constraint]) -> Iterato
     StoreError
         No lock can be written there.
     """
-    make_folders(reference.workspace, (LOCKS,))
+    make_folder(reference.workspace / LOCKS)
     place = reference.workspace / LOCKS / problem_name(reference, constraints, "lock")
     # one lock object per path: a thread that holds it asks again in its own verdicts, other threads wait
     lock, waited = FileLock(place, is_singleton=True), False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,13 +12,13 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.consistency import ROUNDING
 from purtensor.constraints.system import System
 from purtensor.kernels.sums import group_sums
-from purtensor.outofcore.array_file import write_packed
-from purtensor.outofcore.partition import gather
+from purtensor.outofcore.face_parts import write_labels
+from purtensor.outofcore.partition import find_keys, gather
 from purtensor.outofcore.scaling import NOTHING, Extent
-from purtensor.outofcore.slab_layout import lay_out
+from purtensor.outofcore.slab_layout import Laid, lay_out
 from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.domain import Domain
-from purtensor.tables.grouping import group_profiles, places, profile_keys, smallest_unsigned
+from purtensor.tables.grouping import group_profiles, profile_keys, smallest_unsigned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,14 +73,12 @@ class Gathered:
 
     Attributes
     ----------
-    profiles, stored, slabs, bytes
-        Profiles of the problem and of the table, slabs, and the size of the part's file.
-    mass, smallest
-        Of the reference on the profiles of the problem; the smallest mass or target that is positive: as scaled.
+    stored
+        How many profiles the table has there.
     extent
         What the scale has to hold.
-    basis
-        Of the null vectors of the slabs, summed over the outer rows, modulo the recipe's prime.
+    laid
+        The layout of the profiles of the problem, masses and targets as scaled; None where there are none.
     repeated
         The codes of a profile that is stored twice.
     bare
@@ -90,14 +87,9 @@ class Gathered:
         Two constraints, the codes of a profile of what they share, and its mass by each of them, as scaled.
     """
 
-    profiles: int = 0
     stored: int = 0
-    slabs: int = 0
-    bytes: int = 0
-    mass: float = 0.0
-    smallest: float = np.inf
     extent: Extent = NOTHING
-    basis: IntArray | None = None
+    laid: Laid | None = None
     repeated: tuple[int, ...] | None = None
     bare: tuple[int, tuple[int, ...]] | None = None
     disagreement: tuple[tuple[int, int], tuple[int, ...], tuple[float, float]] | None = None
@@ -128,26 +120,18 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
         if row is not None:
             return Gathered(bare=(k, tuple(int(code[row]) for code in found.codes[k])))
     profiles, extent = np.flatnonzero(alive), Extent.of(values, alive)
-    # labels are written all the same: the table has all of its profiles, with mass 0 here
-    if not len(profiles):
-        _write_labels(recipe, number, columns, values, profiles, alive)
-        return Gathered(stored=len(values), extent=extent)
-    # by a power of two, so that no digit is lost
-    reference = np.ldexp(values[profiles], -recipe.reference_exponent)
-    path = recipe.folder / "parts" / f"{number:06d}"
-    system = found.system(recipe, profiles)
-    laid = lay_out(path, system, reference, recipe.key, recipe.prime)
-    _write_labels(recipe, number, columns, values, profiles[laid.order], alive)
-    return Gathered(
-        len(profiles),
-        len(values),
-        laid.slabs,
-        laid.bytes,
-        laid.mass,
-        laid.smallest,
-        extent,
-        laid.basis,
-    )
+    laid = None
+    if len(profiles):
+        # by a power of two, so that no digit is lost
+        reference = np.ldexp(values[profiles], -recipe.reference_exponent)
+        path = recipe.folder / "parts" / f"{number:06d}"
+        order, laid = lay_out(path, found.system(recipe, profiles), reference, recipe.key, recipe.prime)
+        profiles = profiles[order]
+    # the table has all of its profiles, with mass 0 where zeros leave them out: these come last
+    order = np.concatenate([profiles, np.flatnonzero(~alive)])
+    path = recipe.folder / "labels" / f"{number:06d}"
+    write_labels(path, [column[order] for column in columns], recipe.sizes, values[~alive], len(profiles))
+    return Gathered(len(values), extent, laid)
 
 
 def _canonical(columns: Sequence[IntArray], recipe: Recipe) -> tuple[IntArray, tuple[int, ...] | None]:
@@ -201,13 +185,7 @@ class _Rows:
         self.targets.append(scaled_targets(group_sums(masses, group[count:], len(codes[0])), exponent))
 
     def _couple(self, own: Sequence[IntArray], sizes: Sequence[int], keys: IntArray, targets: FloatArray) -> None:
-        # the same mixed-radix number as the keys of the outer rows
-        wanted = np.zeros(len(own[0]), dtype=np.int64)
-        for code, size in zip(own, sizes, strict=True):
-            wanted = wanted * size + code
-        # beyond the last key: clipped, it differs from what stands there
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        self.index.append(np.where(keys[place] == wanted, place, -1))
+        self.index.append(find_keys(keys, own, sizes))
         # rows that couple the parts are named by the store; here only their number counts
         self.codes.append(tuple(np.zeros(len(keys), dtype=np.int64) for _ in sizes))
         self.targets.append(targets)
@@ -264,19 +242,3 @@ class _Rows:
             recipe.scopes,
             tuple(codes),
         )
-
-
-def _write_labels(
-    recipe: Recipe, number: int, columns: Sequence[IntArray], values: FloatArray, profiles: IntArray, alive: BoolArray
-) -> None:
-    """Write the codes of the part's profiles, in the order of its slabs, then of those that zeros left out.
-
-    Of these the reference's values go with them.
-    """
-    order = np.concatenate([profiles, places(len(alive))[~alive]]).astype(np.int64)
-    arrays: dict[str, Any] = {
-        f"codes_{k}": column[order].astype(smallest_unsigned(size))
-        for k, (column, size) in enumerate(zip(columns, recipe.sizes, strict=True))
-    }
-    arrays["left_out"] = values[~alive]
-    write_packed(recipe.folder / "labels" / f"{number:06d}", arrays, {"profiles": len(profiles)})

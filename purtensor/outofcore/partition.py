@@ -11,7 +11,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.outofcore.array_file import read_packed, write_joined, write_packed
-from purtensor.tables.grouping import smallest_unsigned
+from purtensor.tables.grouping import profile_keys, smallest_unsigned
 from purtensor.tables.store.open_store import read_profiles
 
 BUCKETS = 1 << 16
@@ -49,14 +49,22 @@ def take_census(bounds: tuple[int, int], path: Path, where: Sequence[int], sizes
     return Census(np.bincount(bucket, minlength=BUCKETS), float(values.sum()), int(positive.sum()))
 
 
+def find_keys(known: IntArray, codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
+    """Return where the keys of profiles stand among known keys, which ascend; -1 where they do not.
+
+    The product of the sizes fits into int64, so that keys are mixed-radix numbers.
+    """
+    wanted = profile_keys(codes, sizes)[0]
+    # beyond the last key: clipped, it differs from what stands there
+    place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+    return np.where(known[place] == wanted, place, -1)
+
+
 def bucket_of(codes: Sequence[IntArray], sizes: Sequence[int]) -> IntArray:
     """Return the bucket of each profile, by its codes of the key alone."""
     if math.prod(sizes) <= _ORDERED_UP_TO:
-        key = np.zeros(len(codes[0]), dtype=np.int64)
-        for code, size in zip(codes, sizes, strict=True):
-            key = key * size + code
         # neighbouring keys share a bucket, so parts are ranges of the key where that is possible
-        return key * BUCKETS // math.prod(sizes)
+        return profile_keys(codes, sizes)[0] * BUCKETS // math.prod(sizes)
     mixed = np.zeros(len(codes[0]), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for code in codes:

@@ -12,6 +12,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.newton.certificate import unevenness
+from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.checkpoint import PartsPoint, keep
 from purtensor.outofcore.engine import map_reduce
 from purtensor.outofcore.parts_points import PartsPoints
@@ -21,7 +22,6 @@ from purtensor.outofcore.passes import (
     divergence_pass,
 )
 from purtensor.outofcore.proof import StoredBasis, start_at, stored_basis, stored_sums
-from purtensor.outofcore.slab_store import make_folders
 from purtensor.outofcore.tally import Tally
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
@@ -133,7 +133,7 @@ class PartsSpace(PartsPoints):
         witness = self.store.witness(point.token)
         shutil.rmtree(witness, ignore_errors=True)
         if change is not None:
-            make_folders(witness.parent.parent, (witness.parent.name,))
+            make_folder(witness.parent)
             # moved, not copied: it is as large as the potentials
             os.replace(self.store.state(change.token, 0).parent, witness)
         for state in self.store.states.glob("change.*"):

@@ -16,9 +16,9 @@ from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.certificate import certificate_sums, unevenness, weigh
 from purtensor.kernels.newton.line_search import curvature, largest_absolute
 from purtensor.kernels.spread import spread
-from purtensor.outofcore.array_file import read_own, read_packed, write_packed
+from purtensor.outofcore.array_file import read_own, read_packed
 from purtensor.outofcore.part import Part, extend_from, read_part, reduce_to
-from purtensor.outofcore.slab_store import SlabStore, make_folders
+from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.tally import Tally
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.stopping import EMPTIED_SHARE
@@ -80,7 +80,7 @@ def sweep_pass(
     part, potentials = open_part(store, number, token, outer)
     make = _swept_in_logarithms if store.spans_the_range else _sweep
     gained, masses = make(part, potentials, steps)
-    _write_state(store, number, new_token, {"potentials": potentials})
+    store.write_state(new_token, number, {"potentials": potentials})
     if assemble:
         masses = part.masses(potentials)
     found = _measure(store, part, potentials, masses)
@@ -152,7 +152,7 @@ def newton_pass(
         # only the inside rows of the direction count: the outer ones are overwritten by what the driver computed
         potentials = potentials + move.step * direction
         potentials[part.outer_rows()] = outer
-        _write_state(store, number, new_token, {"potentials": potentials})
+        store.write_state(new_token, number, {"potentials": potentials})
     masses = part.masses(potentials)
     found = _measure(store, part, potentials, masses)
     matrix, vector = reduce_to(part, store.kept, masses, found.sums.pop("rhs"))
@@ -225,7 +225,7 @@ def certificate_pass(
         found["divergence"] = divergence_terms(part, store, masses)
     sums = part.sums(changed)
     left = part.inner_miss(sums)
-    _write_state(store, number, tokens[1], {"made": made, "left": left})
+    store.write_state(tokens[1], number, {"made": made, "left": left})
     matrix, vector = reduce_to(part, store.kept, weights, left, with_matrix=solved is None)
     worst["inner"], found["l1"] = part.inner_misses(sums)
     found["uneven"] = unevenness(left, part.targets)
@@ -244,12 +244,6 @@ def divergence_pass(number: int, store: SlabStore, token: str, outer: FloatArray
 def divergence_terms(part: Part, store: SlabStore, masses: FloatArray) -> float:
     """Return the sum of q phi(p / q - 1) over a part, p and q divided by their totals: its share of D(p || q)."""
     return divergence_sum(masses, part.reference, store.total, store.mass)
-
-
-def _write_state(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray]) -> None:
-    path = store.state(token, number)
-    make_folders(path.parent.parent, (path.parent.name,))
-    write_packed(path, arrays, {})
 
 
 def _least_emptied(store: SlabStore, part: Part, masses: FloatArray) -> float:

@@ -21,9 +21,9 @@ from purtensor.errors import (
     StoreError,
     TooLargeError,
 )
-from purtensor.outofcore.array_file import write_packed
-from purtensor.outofcore.coupling_rank import independent_outer_rows
+from purtensor.outofcore.array_file import make_folder, write_packed
 from purtensor.outofcore.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
+from purtensor.outofcore.folders import removed_on_error
 from purtensor.outofcore.names import problem_name
 from purtensor.outofcore.part_layout import Gathered, Recipe, gather_part
 from purtensor.outofcore.partition import (
@@ -33,11 +33,13 @@ from purtensor.outofcore.partition import (
     take_census,
 )
 from purtensor.outofcore.scaling import exponent_of, nats_left_out
-from purtensor.outofcore.slab_store import SlabStore, form_note, make_folders, read_store, write_store
+from purtensor.outofcore.slab_layout import describe_parts
+from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
 from purtensor.outofcore.targets import (
     Constraint,
     align_target,
     check_stored_consistency,
+    most_rows,
     outer_rows,
     scatter_target,
     uncompared,
@@ -94,7 +96,7 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     for constraint in constraints:
         domain.select(constraint.scope)
     sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
-    rows = [_row_bound(constraint, reference) for constraint in constraints]
+    rows = [most_rows(constraint, reference) for constraint in constraints]
     scopes = tuple(constraint.scope for constraint in constraints)
     key = slab_key(scopes, rows, sizes)
     most = part_profiles or profiles_per_part()
@@ -109,32 +111,23 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     inside = [k for k, scope in enumerate(scopes) if set(key) <= set(scope)]
     settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
     check_stored_consistency(settled)
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        make_folders(folder, ("parts", "labels", "states", "scattered"))
-        sources = tuple(_kept_target(folder, k, constraint) for k, constraint in enumerate(constraints))
+    with removed_on_error(folder):
+        make_folder(folder)
+        sources = tuple(_keep_target(folder, k, constraint) for k, constraint in enumerate(constraints))
         store = _cut(reference, settled, folder, key, inside, most, sources)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        write_store(store)
     for part in folder.glob("scattered*"):
         shutil.rmtree(part, ignore_errors=True)
     return store
 
 
-def _kept_target(folder: Path, k: int, constraint: Constraint) -> tuple[str, bool]:
+def _keep_target(folder: Path, k: int, constraint: Constraint) -> tuple[str, bool]:
     """Keep a target beside the slabs, so that a run can be resumed from its folder alone; return where it lies."""
     if isinstance(constraint, StoredMarginal):
         return str(constraint.table.path.resolve()), False
     path = folder / "targets" / f"{k}.zarr"
     store_table(constraint.target, path)
     return str(path), True
-
-
-def _row_bound(constraint: Constraint, reference: StoredTable) -> int:
-    if isinstance(constraint, Marginal):
-        return len(constraint.coded.values)
-    return min(reference.domain.select(constraint.scope).size, constraint.table.profiles)
 
 
 def _require_room(reference: StoredTable, constraints: int, part: int) -> None:
@@ -182,7 +175,7 @@ def _cut(
     if not census.positive:
         raise InvalidTableError("the table is empty: at least one profile must have positive mass")
     part_of = parts_of_buckets(census.buckets, most)
-    write_packed(folder / "cut", {"part_of": part_of}, {})
+    write_packed(folder / "cut", {"part_of": part_of})
     everything = list(range(len(domain.attributes)))
     map_each(
         scatter,
@@ -227,7 +220,7 @@ def _cut(
     )
     made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
     _refuse_faults(made, recipe, domain)
-    if any(one.profiles for one in made):
+    if any(one.laid is not None for one in made):
         exponent = exponent_of((one.extent for one in made), recipe.reference_exponent)
         # masses far below the total would lose digits at the first scale: all parts are made again
         if exponent != recipe.reference_exponent:
@@ -246,28 +239,24 @@ def _finish(
     mass: float,
     sources: tuple[tuple[str, bool], ...],
 ) -> SlabStore:
-    parts = tuple(n for n, one in enumerate(made) if one.profiles)
-    if not parts:
+    laid = {n: one.laid for n, one in enumerate(made) if one.laid is not None}
+    if not laid:
         raise InfeasibleError("no distribution meets the constraints: targets of 0 exclude every profile")
     outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
     targets = [targets for targets in recipe.outer_targets if targets is not None]
     # exactly rounded, so that the order of the parts does not matter
-    kept_mass = math.fsum(one.mass for one in made)
+    kept_mass = math.fsum(one.mass for one in laid.values())
     share = math.ldexp(kept_mass, recipe.reference_exponent) / mass
-    bases = {recipe.folder / "parts" / f"{n:06d}": made[n].basis for n in parts}
-    kept = independent_outer_rows(recipe.scopes, inside, outside, outer_codes, bases, recipe.prime)
-    slabs = sum(one.slabs for one in made)
-    store = SlabStore(
-        folder=recipe.folder,
+    parts = describe_parts(recipe.folder, laid, recipe.scopes, recipe.key, inside, outside, outer_codes, recipe.prime)
+    return SlabStore(
+        **parts,
         table=reference.path,
         scopes=recipe.scopes,
         key=recipe.key,
         inside=tuple(inside),
         outside=outside,
-        parts=parts,
         label_parts=tuple(n for n, one in enumerate(made) if one.stored),
         outer_targets=np.concatenate(targets) if targets else np.empty(0),
-        kept=kept,
         outer_codes=tuple(outer_codes),
         total=math.ldexp(total, -recipe.target_exponent),
         mass=kept_mass,
@@ -275,15 +264,8 @@ def _finish(
         nats_left_out=nats_left_out(max(0.0, 1.0 - share), share),
         reference_exponent=recipe.reference_exponent,
         target_exponent=recipe.target_exponent,
-        profiles=sum(one.profiles for one in made),
-        slabs=slabs,
-        largest=max(one.bytes for one in made),
-        note=form_note(recipe.key, slabs, len(parts), kept),
         sources=sources,
-        smallest=min(made[n].smallest for n in parts),
     )
-    write_store(store)
-    return store
 
 
 def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> None:

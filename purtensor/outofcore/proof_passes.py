@@ -13,13 +13,12 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof
 from purtensor.kernels.rank.forest import cycle_vectors
 from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, tree_parents
-from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.outofcore.array_file import read_packed
+from purtensor.outofcore.coupling_rank import structure_of
 from purtensor.outofcore.part import Part
 from purtensor.outofcore.part_forests import BASIS, MOVES, At, Closings, Forest, Grown, Met, build_graph
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.restrict import touched_rows
-from purtensor.outofcore.slab_layout import structure_of
-from purtensor.outofcore.slab_store import SlabStore, make_folders
 from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots
 
 
@@ -40,7 +39,7 @@ def grow(number: int, at: At, most: int) -> Grown:
     degree, links = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     edge, leaf, other = (np.zeros(count, dtype=np.int64) for _ in range(3))
     list_leaves(first, second, first_rows, edges[:count], is_root, degree, links, edge, leaf, other)
-    _write(at.store, number, BASIS, {"edge": edge, "leaf": leaf, "other": other})
+    at.store.write_state(BASIS, number, {"edge": edge, "leaf": leaf, "other": other})
     beside = [np.arange(part.block(k).start, part.block(k).stop) for k in at.others]
     rows = np.concatenate([*beside, part.outer_rows()[at.store.kept]])
     # profiles of the forest close no cycle, and are not to be chosen twice
@@ -114,7 +113,7 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
         unsure[touched_rows(at.store, number, part)] += at.store.face_mass
     missed = high + low
     sizes = np.abs(missed) + unsure + 2.0 * UNIT * np.abs(missed)
-    _write(at.store, number, MOVES, {"moves": moves, "missed": missed, "sizes": sizes})
+    at.store.write_state(MOVES, number, {"moves": moves, "missed": missed, "sizes": sizes})
     l1 = np.zeros(len(part.offsets) - 1)
     for k in part.inside:
         l1[k] = np.abs(missed[part.block(k)]).sum()
@@ -186,9 +185,3 @@ def _closing(number: int, closings: Closings, values: FloatArray) -> tuple[IntAr
     none = np.empty(0, dtype=np.int64)
     profiles, places = closings.get(number, (none, none))
     return profiles, values[places]
-
-
-def _write(store: SlabStore, number: int, token: str, arrays: dict[str, FloatArray | IntArray]) -> None:
-    path = store.state(token, number)
-    make_folders(path.parent.parent, (path.parent.name,))
-    write_packed(path, arrays, {})

@@ -7,27 +7,26 @@ from __future__ import annotations
 
 import hashlib
 import math
-import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.rank.echelon import primes
 from purtensor.constraints.system import System
+from purtensor.feasibility.farkas import exact_terms
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.check_certificate import LARGEST
-from purtensor.outofcore.coupling_rank import independent_outer_rows
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
+from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes, write_labels
+from purtensor.outofcore.folders import removed_on_error
 from purtensor.outofcore.part import Part, read_part
 from purtensor.outofcore.scaling import nats_left_out
-from purtensor.outofcore.slab_layout import Laid, lay_out
-from purtensor.outofcore.slab_store import SlabStore, form_note, make_folders, read_store, write_store
+from purtensor.outofcore.slab_layout import Laid, describe_parts, lay_out
+from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.solving.basis import UPWARD
 from purtensor.tables.domain import Domain
@@ -41,8 +40,6 @@ class Restricted:
     ----------
     laid
         Its layout; None where a row lost its last profile.
-    profiles
-        How many are left.
     left_out
         The mass of the reference that is not, as scaled.
     value, outer
@@ -54,7 +51,6 @@ class Restricted:
     """
 
     laid: Laid | None = None
-    profiles: int = 0
     left_out: float = 0.0
     value: Fraction = Fraction(0)
     outer: Fraction = Fraction(0)
@@ -63,7 +59,7 @@ class Restricted:
     bare: tuple[int, tuple[int, ...]] | None = None
 
 
-def restricted(store: SlabStore, domain: Domain, proof: Path, checksums: Sequence[int]) -> SlabStore:
+def restrict_to_face(store: SlabStore, domain: Domain, proof: Path, checksums: Sequence[int]) -> SlabStore:
     """Return the problem on the profiles that kept weights leave; made when it is not there yet.
 
     Parameters
@@ -84,59 +80,44 @@ def restricted(store: SlabStore, domain: Domain, proof: Path, checksums: Sequenc
     # `problem` is written last: where it is, the face is whole
     if (folder / "problem").exists():
         return read_store(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        make_folders(folder, ("parts", "labels", "states", "proof"))
-        _make(store, domain, proof, folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return read_store(folder)
+    with removed_on_error(folder):
+        face = _make(store, domain, proof, folder)
+        write_store(face)
+    return face
 
 
-def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> None:
+def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> SlabStore:
     prime = next(primes())
     made = dict(
         zip(store.parts, map_each(restrict_part, store.parts, store, domain, proof, folder, prime), strict=True)
     )
-    laid = {}
-    for number, one in made.items():
+    for one in made.values():
         if one.bare is not None:
             k, codes = one.bare
             raise BareRowError(domain, store.scopes[k], k, codes)
-        if one.laid is not None:
-            laid[number] = one.laid
+    laid = {number: one.laid for number, one in made.items() if one.laid is not None}
     # parts without profiles keep their labels, since the table is written with all of its profiles
     empty = [number for number in store.label_parts if number not in laid]
     left_out = sum(map_each(copy_labels, empty, store, folder)) + math.fsum(one.left_out for one in made.values())
     mass = math.fsum(one.mass for one in laid.values())
     whole = mass + left_out
-    bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
-    # fewer profiles may make more coupling rows dependent
-    kept = independent_outer_rows(store.scopes, store.inside, store.outside, store.outer_codes, bases, prime)
-    slabs = sum(one.slabs for one in laid.values())
     # in fractions: 0 here means exactly empty, and costs the bound nothing
     value = abs(sum((one.value for one in made.values()), made[store.parts[0]].outer))
     largest = max(one.largest for one in made.values())
     # what the constraints leave of b.t, and what profiles that earlier proofs emptied may take off it
     doubtful = float(value / min(one.least for one in made.values())) + len(store.scopes) * largest * store.face_mass
-    same: dict[str, Any] = {one.name: getattr(store, one.name) for one in fields(SlabStore)}
-    changed = {
-        "folder": folder,
-        "parts": tuple(laid),
-        "kept": kept,
-        "mass": mass,
-        "lost": left_out / whole,
-        "profiles": sum(one.profiles for one in made.values()),
-        "slabs": slabs,
-        "largest": max(one.bytes for one in laid.values()),
-        "note": form_note(store.key, slabs, len(laid), kept),
-        "proofs": store.proofs + 1,
-        "smallest": min(one.smallest for one in laid.values()),
-        "nats_left_out": nats_left_out(left_out / whole, mass / whole),
-        "face_mass": store.face_mass + doubtful * UPWARD,
-    }
-    write_store(SlabStore(**{**same, **changed}))
+    # fewer profiles may make more coupling rows dependent
+    parts = describe_parts(folder, laid, store.scopes, store.key, store.inside, store.outside, store.outer_codes, prime)
+    return replace(
+        store,
+        **parts,
+        mass=mass,
+        lost=left_out / whole,
+        nats_left_out=nats_left_out(left_out / whole, mass / whole),
+        proofs=store.proofs + 1,
+        face_mass=store.face_mass + doubtful * UPWARD,
+        apart=False,
+    )
 
 
 def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, folder: Path, prime: int) -> Restricted:
@@ -152,44 +133,30 @@ def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, fo
             return Restricted(bare=(k, tuple(int(code[np.argmax(bare)]) for code in rows[k])))
     stays = np.flatnonzero(~empty)
     system = System(part.index[:, stays], part.offsets, part.targets, Domain((), ()), store.scopes, rows)
-    laid = lay_out(folder / "parts" / f"{number:06d}", system, part.reference[stays], store.key, prime)
+    order, laid = lay_out(folder / "parts" / f"{number:06d}", system, part.reference[stays], store.key, prime)
     emptied = np.ldexp(part.reference[empty], store.reference_exponent)
-    order = np.concatenate([stays[laid.order], np.flatnonzero(empty), np.arange(count, len(codes[0]))])
-    labels: dict[str, Any] = {f"codes_{k}": code[order] for k, code in enumerate(_narrow(store, number))}
-    labels["left_out"] = np.concatenate([emptied, left_out])
-    write_packed(folder / "labels" / f"{number:06d}", labels, {"profiles": len(stays)})
+    order = np.concatenate([stays[order], np.flatnonzero(empty), np.arange(count, len(codes[0]))])
+    left_out = np.concatenate([emptied, left_out])
+    write_labels(
+        folder / "labels" / f"{number:06d}", [code[order] for code in codes], domain.sizes, left_out, len(stays)
+    )
     # rows keep their numbers on faces, so all proofs of a run are lines over the same rows
     weights = np.concatenate([earlier_weights(store, number, part), held["weights"][None, :]])
     touched = touched_rows(store, number, part)
     for k, index in enumerate(part.index):
         touched[part.block(k)][np.unique(index[empty])] = True
-    write_packed(folder / "proof" / f"{number:06d}", {"weights": weights, "touched": touched}, {})
+    write_packed(folder / "proof" / f"{number:06d}", {"weights": weights, "touched": touched})
     outer = np.zeros(len(part.targets), dtype=bool)
     outer[part.outer_rows()] = True
     own = held["weights"]
     return Restricted(
         laid,
-        len(stays),
-        _scaled_sum(store, labels["left_out"]),
-        _dot(part.targets[~outer], own[~outer]),
-        _dot(store.outer_targets, own[outer]),
+        _scaled_sum(store, left_out),
+        sum(exact_terms(part.targets[~outer], own[~outer]), Fraction(0)),
+        sum(exact_terms(store.outer_targets, own[outer]), Fraction(0)),
         int(held["costs"][empty].min(initial=LARGEST)),
         int(np.abs(own).max(initial=0)),
     )
-
-
-def _dot(targets: FloatArray, weights: IntArray) -> Fraction:
-    """Return the sum of targets times weights, exactly."""
-    used = np.flatnonzero(weights)
-    pairs = zip(targets[used].tolist(), weights[used].tolist(), strict=True)
-    return sum((Fraction(target) * weight for target, weight in pairs), Fraction(0))
-
-
-def _narrow(store: SlabStore, number: int) -> Iterator[IntArray]:
-    """Yield the codes of a part's profiles as they are stored."""
-    labels = read_packed(store.labels(number)).arrays
-    for k in range(len(labels) - 1):
-        yield labels[f"codes_{k}"]
 
 
 def copy_labels(number: int, store: SlabStore, folder: Path) -> float:

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import IntArray
+from purtensor.feasibility.farkas import spread_whole
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.folders import make_once
-from purtensor.outofcore.proof_step import Step
+from purtensor.outofcore.partition import find_keys
+from purtensor.outofcore.proof_steps import Step
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
 from purtensor.outofcore.scaling import nats_left_out
-from purtensor.outofcore.slab_store import make_folders
+from purtensor.tables.grouping import profile_keys
 from purtensor.tables.values_at import look_up
 
 
@@ -40,22 +42,15 @@ def _weights_of(problem: RowProblem, step: Step) -> IntArray:
     """Return the weights of a step, which lie on disk part by part, on the rows of a problem."""
     weights: IntArray = np.zeros(int(problem.offsets[-1]), dtype=np.int64)
     domain = problem.reference.domain
-    keys = [_keys(problem, k, problem.codes[k]) for k in range(len(problem.scopes))]
+    sizes = [domain.select(scope).sizes for scope in problem.scopes]
+    keys = [profile_keys(codes, own)[0] for codes, own in zip(problem.codes, sizes, strict=True)]
     for part, codes, own in step.parts():
         for k, scope in enumerate(problem.scopes):
             rows, first = np.unique(part.index[k], return_index=True)
-            wanted = _keys(problem, k, [codes[domain.position(name)][first] for name in scope])
             # rows are matched by label: parts number them in their own way
-            weights[problem.offsets[k] + np.searchsorted(keys[k], wanted)] = own[part.block(k)][rows]
+            place = find_keys(keys[k], [codes[domain.position(name)][first] for name in scope], sizes[k])
+            weights[problem.offsets[k] + place] = own[part.block(k)][rows]
     return weights
-
-
-def _keys(problem: RowProblem, k: int, codes: Sequence[IntArray]) -> IntArray:
-    """Return one number for each row of constraint k, ascending as the problem's rows are."""
-    keys: IntArray = np.zeros(len(codes[0]), dtype=np.int64)
-    for code, size in zip(codes, problem.reference.domain.select(problem.scopes[k]).sizes, strict=True):
-        keys = keys * size + code
-    return keys
 
 
 def face_of_rows(problem: RowProblem, proofs: Sequence[IntArray]) -> RowProblem:
@@ -79,7 +74,6 @@ def face_of_rows(problem: RowProblem, proofs: Sequence[IntArray]) -> RowProblem:
 
 def _restrict_chunks(problem: RowProblem, proofs: Sequence[IntArray], folder: Path) -> dict[str, Any]:
     """Write what proofs leave of all chunks to a folder; return which have profiles, and their mass as scaled."""
-    make_folders(folder, ("chunks",))
     made = map_each(
         restrict_chunk, problem.chunks, problem.folder / "chunks", folder / "chunks", problem.offsets, tuple(proofs)
     )
@@ -94,9 +88,7 @@ def restrict_chunk(
     chunk = Chunk.read(source, number)
     stays = np.ones(len(chunk.reference), dtype=bool)
     for weights in proofs:
-        costs: IntArray = np.zeros(len(chunk.reference), dtype=np.int64)
-        for k, rows in enumerate(chunk.index):
-            costs += weights[offsets[k] : offsets[k + 1]][rows]
+        costs = spread_whole(chunk.index, offsets, weights)
         # costs of later proofs may be negative on profiles that are gone, never on those that are left
         stays &= ~(costs > 0)
     arrays: dict[str, Any] = {
@@ -104,5 +96,5 @@ def restrict_chunk(
         "index": chunk.index[:, stays],
         "alive": chunk.alive[stays],
     }
-    write_packed(folder / f"{number:06d}", arrays, {})
+    write_packed(folder / f"{number:06d}", arrays)
     return int(stays.sum()), float(chunk.reference[stays].sum())

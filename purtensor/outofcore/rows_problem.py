@@ -18,9 +18,9 @@ from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.folders import make_once
 from purtensor.outofcore.names import identity_of
+from purtensor.outofcore.partition import find_keys
 from purtensor.outofcore.scaling import Extent, exponent_of, nats_left_out
-from purtensor.outofcore.slab_store import make_folders
-from purtensor.outofcore.targets import Constraint, align_target, outer_rows
+from purtensor.outofcore.targets import Constraint, align_target, most_rows, outer_rows
 from purtensor.outofcore.unreachable_targets import BareRowError
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import smallest_unsigned
@@ -146,7 +146,6 @@ def _make_chunks(
     reference: StoredTable, scopes: Sequence[tuple[str, ...]], keys: Sequence[IntArray], folder: Path
 ) -> dict[str, Any]:
     """Write all chunks to a folder; return which have profiles, their mass as scaled, and the scale."""
-    make_folders(folder, ("chunks",))
     exponent = math.frexp(reference.total)[1]
     numbers = list(range(len(reference.bounds)))
     made = map_each(make_chunk, numbers, reference, scopes, keys, exponent, folder / "chunks")
@@ -162,15 +161,12 @@ def _make_chunks(
 
 
 def _require_few_rows(reference: StoredTable, constraints: Sequence[Constraint]) -> None:
-    bounds = [
-        len(c.coded.values) if isinstance(c, Marginal) else min(reference.domain.select(c.scope).size, c.table.profiles)
-        for c in constraints
-    ]
-    if sum(bounds) > MOST_ROWS:
+    rows = sum(most_rows(constraint, reference) for constraint in constraints)
+    if rows > MOST_ROWS:
         raise TooLargeError(
-            f"these constraints may have {sum(bounds)} rows, but L-BFGS on disk holds at most {MOST_ROWS} in memory; "
+            f"these constraints may have {rows} rows, but L-BFGS on disk holds at most {MOST_ROWS} in memory; "
             "use marginals that share a large attribute, which divides the problem into slabs",
-            8 * sum(bounds),
+            8 * rows,
             8 * MOST_ROWS,
         )
 
@@ -188,14 +184,10 @@ def make_chunk(
     alive = values > 0
     index = np.empty((len(scopes), len(values)), dtype=np.int64)
     for k, (scope, known) in enumerate(zip(scopes, keys, strict=True)):
-        wanted = np.zeros(len(values), dtype=np.int64)
-        for name, size in zip(scope, reference.domain.select(scope).sizes, strict=True):
-            wanted = wanted * size + codes[reference.domain.position(name)]
-        # beyond the last key: clipped, it differs from what stands there
-        place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
-        index[k] = place
+        own = [codes[reference.domain.position(name)] for name in scope]
+        index[k] = find_keys(known, own, reference.domain.select(scope).sizes)
         # rows are those of positive targets only: a profile without one is empty
-        alive &= known[place] == wanted
+        alive &= index[k] >= 0
     masses = np.ldexp(values[alive], -exponent)
     kind = smallest_unsigned(max(len(known) for known in keys))
     arrays: dict[str, Any] = {
@@ -203,7 +195,7 @@ def make_chunk(
         "index": index[:, alive].astype(kind),
         "alive": np.flatnonzero(alive),
     }
-    write_packed(folder / f"{number:06d}", arrays, {})
+    write_packed(folder / f"{number:06d}", arrays)
     return len(masses), float(masses.sum()), Extent.of(values, alive)
 
 

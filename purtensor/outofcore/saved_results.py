@@ -14,11 +14,11 @@ import xarray as xr
 from purtensor._typing import FloatArray
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError, StoreError
-from purtensor.outofcore.array_file import Packed, read_own, write_packed
+from purtensor.outofcore.array_file import Packed, make_folder, read_own, write_packed
 from purtensor.outofcore.face import face_named
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.result import SlabEvidence, table_place
-from purtensor.outofcore.slab_store import SlabStore, make_folders, read_store
+from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.projection.result import Projection
 from purtensor.solving.termination import Termination
 from purtensor.tables.store.atomic_folder import begun_beside, given_up, is_there, moved_into
@@ -130,7 +130,7 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
     try:
         for place in places:
             onto = partial / place.relative_to(evidence.path)
-            make_folders(onto.parent.parent, (onto.parent.name,))
+            make_folder(onto.parent)
             if place.is_dir():
                 shutil.copytree(place, onto, copy_function=_link)
             elif place.exists():

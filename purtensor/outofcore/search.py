@@ -18,7 +18,7 @@ from purtensor.kernels.feasibility.sums import repair_price
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_own
-from purtensor.outofcore.check_certificate import Guess, Proven, weighed
+from purtensor.outofcore.check_certificate import Guess, Proven, weigh_guess
 from purtensor.outofcore.checkpoint import PartsPoint, recall
 from purtensor.outofcore.coupling_rank import relations_of
 from purtensor.outofcore.engine import map_each, map_reduce
@@ -43,7 +43,7 @@ class Solved:
     change: PartsChange
 
 
-def searched(store: SlabStore, domain: Domain) -> Proven | Solved | None:
+def search_parts(store: SlabStore, domain: Domain) -> Proven | Solved | None:
     """Return what Newton's steps lead to, None where they end without a proof; their states are left in the store.
 
     After each step there is a checkpoint: a search that broke off continues from it, to the same bits.
@@ -102,7 +102,7 @@ class PartsEvidence(PartsSpace):
 
 
 def _proof_of(store: SlabStore, guess: Guess) -> Proven | None:
-    found = weighed(store, guess)
+    found = weigh_guess(store, guess)
     return found if found is not None and (found.infeasible or found.empties) else None
 
 

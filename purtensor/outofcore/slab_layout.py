@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.constraints.rank.echelon import primes
-from purtensor.constraints.rank.exact_rank import Vectors
-from purtensor.constraints.rank.graph import couple, grow_forest
-from purtensor.constraints.rank.slab_elimination import NullVectors
-from purtensor.constraints.slabs import Slabs, arrange
+from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.slabs import arrange
 from purtensor.constraints.system import System
+from purtensor.outofcore.coupling_rank import independent_outer_rows, structure_of
 from purtensor.outofcore.part import Part, write_part
 from purtensor.solving.hessian.arrowhead import build_arrowhead
 from purtensor.solving.hessian.bipartite import build_bipartite
-from purtensor.tables.domain import Domain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,17 +22,15 @@ class Laid:
 
     Attributes
     ----------
-    order
-        Which of the profiles given stands where.
-    slabs, bytes
-        How many slabs there are, and the size of the part's file.
+    profiles, slabs, bytes
+        How many profiles and slabs there are, and the size of the part's file.
     mass, smallest
         Of the reference; its smallest mass, or a target that is smaller still.
     basis
         Of the null vectors of the slabs, summed over the outer rows, modulo the prime; None where nothing couples them.
     """
 
-    order: IntArray
+    profiles: int
     slabs: int
     bytes: int
     mass: float
@@ -44,8 +38,10 @@ class Laid:
     basis: IntArray | None
 
 
-def lay_out(path: Path, given: System, reference: FloatArray, key: tuple[str, ...], prime: int) -> Laid:
-    """Write the part of a system whose inside rows all have a profile, and return its layout."""
+def lay_out(
+    path: Path, given: System, reference: FloatArray, key: tuple[str, ...], prime: int
+) -> tuple[IntArray, Laid]:
+    """Write the part of a system whose inside rows all have a profile; return which profile stands where, and more."""
     system, slabs, order = arrange(given, key)
     reference = reference[order]
     independent, vectors = structure_of(system.index, system.offsets, slabs)
@@ -54,47 +50,30 @@ def lay_out(path: Path, given: System, reference: FloatArray, key: tuple[str, ..
     write_part(path, Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form))
     basis = vectors.span(prime).basis if vectors is not None else None
     smallest = min(float(reference.min()), float(system.targets[system.targets > 0].min()))
-    return Laid(order, slabs.count, path.stat().st_size, float(reference.sum()), smallest, basis)
+    return order, Laid(len(order), slabs.count, path.stat().st_size, float(reference.sum()), smallest, basis)
 
 
-def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[BoolArray, Vectors | None]:
-    """Return independent rows, all outside ones among them, and the null vectors of the slabs summed over those.
-
-    Every row has a profile but, perhaps, outside ones. None where nothing couples the slabs.
-    """
-    rows = int(offsets[-1])
-    count = len(offsets) - 1
-    # ranks depend on the pattern alone: targets and labels may be anything
-    system = System(index, offsets, np.ones(rows), Domain((), ()), ((),) * count, ((),) * count)
-    outer = [np.arange(offsets[k], offsets[k + 1]) for k in slabs.outside]
-    outer_rows = np.concatenate(outer) if outer else np.empty(0, dtype=np.int64)
-    independent = np.ones(rows, dtype=bool)
-    if len(slabs.inside) == 2:
-        main, second = slabs.inside
-        forest = grow_forest(system, main, second, independent)
-        # each tree of the graph makes one row depend on the others: that of its root
-        independent[int(offsets[second]) + forest.roots - forest.first_rows] = False
-        return independent, couple(system, forest, slabs.outside, outer_rows) if outer else None
-    inside, outside = list(slabs.inside), list(slabs.outside)
-    places_of = np.full(rows, -1, dtype=np.int64)
-    places_of[outer_rows] = np.arange(len(outer_rows))
-    inner = independent.copy()
-    inner[outer_rows] = False
-    vectors = NullVectors(
-        slabs.slab_ptr,
-        index[inside],
-        offsets[inside],
-        inner,
-        index[outside],
-        offsets[outside],
-        outer_rows,
-        places_of,
-        int(index.shape[1]),
-        next(primes()),
-    )
-    marked = np.zeros(rows, dtype=bool)
-    # run for what it marks: the independent rows inside the slabs
-    for _ in vectors.passes(marked):
-        pass
-    marked[outer_rows] = True
-    return marked, vectors if outer else None
+def describe_parts(
+    folder: Path,
+    laid: Mapping[int, Laid],
+    scopes: Sequence[tuple[str, ...]],
+    key: Sequence[str],
+    inside: Sequence[int],
+    outside: Sequence[int],
+    outer_codes: Sequence[Sequence[IntArray]],
+    prime: int,
+) -> dict[str, Any]:
+    """Return what the parts of a problem, laid out in a folder by their numbers, come to: fields of its `SlabStore`."""
+    bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
+    kept = independent_outer_rows(scopes, inside, outside, outer_codes, bases, prime)
+    slabs = sum(one.slabs for one in laid.values())
+    return {
+        "folder": folder,
+        "parts": tuple(laid),
+        "kept": kept,
+        "profiles": sum(one.profiles for one in laid.values()),
+        "slabs": slabs,
+        "largest": max(one.bytes for one in laid.values()),
+        "smallest": min(one.smallest for one in laid.values()),
+        "note": f"arrowhead over {' x '.join(key)}: {slabs} slabs in {len(laid)} parts, {kept.sum()} coupling rows",
+    }

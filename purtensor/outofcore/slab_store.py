@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -58,6 +57,8 @@ class SlabStore:
         The smallest mass or positive target, as scaled; 0 where the version that cut the table did not record it.
     face_mass
         What the profiles left out may have, as scaled, where the float64 targets imply their zeros to rounding only.
+    apart
+        Whether this is for the search of a verdict, whose states lie apart from those of a run. It is not stored.
     """
 
     folder: Path
@@ -85,6 +86,7 @@ class SlabStore:
     smallest: float = 0.0
     nats_left_out: float = 0.0
     face_mass: float = 0.0
+    apart: bool = False
 
     def part(self, number: int) -> Path:
         """Return the file of a part."""
@@ -98,15 +100,19 @@ class SlabStore:
         """Return the file of a part's potentials at the point that the token names."""
         return self.states / token / f"{number:06d}"
 
+    def write_state(self, token: str, number: int, arrays: Mapping[str, Any]) -> None:
+        """Write what belongs to a part at the point that the token names."""
+        write_packed(self.state(token, number), arrays)
+
     @property
     def states(self) -> Path:
         """Where the states of points lie."""
-        return self.folder / "states"
+        return self.folder / ("verdict" if self.apart else "states")
 
     @property
     def checkpoint(self) -> Path:
         """The file that says where what works on the problem stands."""
-        return self.folder / "checkpoint"
+        return (self.states if self.apart else self.folder) / "checkpoint"
 
     def witness(self, token: str) -> Path:
         """Return the folder of what proves the bound of the point that a token names."""
@@ -142,11 +148,6 @@ class SlabStore:
         return float(np.log(self.total / self.mass))
 
 
-def form_note(key: Sequence[str], slabs: int, parts: int, kept: BoolArray) -> str:
-    """Return the form of Newton's equations in words."""
-    return f"arrowhead over {' x '.join(key)}: {slabs} slabs in {parts} parts, {int(kept.sum())} coupling rows"
-
-
 _ARRAYS = ("outer_targets", "kept")
 
 
@@ -159,7 +160,7 @@ def write_store(store: SlabStore) -> None:
         one.name: getattr(store, one.name)
         for one in fields(store)
         # the folder is where it is read from: a run can be moved
-        if one.name not in (*_ARRAYS, "outer_codes", "folder")
+        if one.name not in (*_ARRAYS, "outer_codes", "folder", "apart")
     }
     facts["table"] = str(store.table)
     write_packed(store.folder / "problem", arrays, facts)
@@ -215,19 +216,3 @@ _PLAIN = (
     "note",
     "proofs",
 )
-
-
-def make_folders(folder: Path, names: Iterable[str]) -> None:
-    """Make the folders in which parts are written, where they are not there yet.
-
-    Raises
-    ------
-    StoreError
-        The disk is full, or there is no permission.
-    """
-    for name in names:
-        try:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            advice = "; free the disk, then resume" if error.errno == errno.ENOSPC else ""
-            raise StoreError(f"{folder / name} cannot be created: {error.strerror or error}{advice}") from error

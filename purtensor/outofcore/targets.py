@@ -20,9 +20,9 @@ from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
 from purtensor.errors import NoSlabsError, UnknownCategoryError
 from purtensor.outofcore.engine import map_each, require_dask
 from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
-from purtensor.outofcore.slab_store import make_folders
 from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import profile_keys
 from purtensor.tables.store.open_store import StoredTable, store_table, stored_marginal
 from purtensor.tables.store.table import require_mass
 from purtensor.tables.translate import category_map
@@ -138,6 +138,13 @@ def _checked_map(name: str, known: pd.Index[Any], categories: pd.Index[Any], ref
     return mapping
 
 
+def most_rows(constraint: Constraint, reference: StoredTable) -> int:
+    """Return how many rows a constraint has at most, before its target is read."""
+    if isinstance(constraint, Marginal):
+        return len(constraint.coded.values)
+    return min(reference.domain.select(constraint.scope).size, constraint.table.profiles)
+
+
 def outer_rows(
     codes: Sequence[IntArray], targets: FloatArray, sizes: Sequence[int], exponent: int
 ) -> tuple[tuple[IntArray, ...], IntArray, FloatArray]:
@@ -147,9 +154,7 @@ def outer_rows(
         raise NoSlabsError(
             f"a constraint with {math.prod(sizes)} combinations of categories has too many rows to couple slabs"
         )
-    keys = np.zeros(len(targets), dtype=np.int64)
-    for code, size in zip(codes, sizes, strict=True):
-        keys = keys * size + code
+    keys = profile_keys(codes, sizes)[0]
     # ascending, so that profiles find their row by bisection
     order = np.argsort(keys)
     return tuple(np.asarray(c)[order] for c in codes), keys[order], scaled_targets(targets[order], exponent)
@@ -159,7 +164,6 @@ def scatter_target(
     constraint: Constraint, reference: StoredTable, folder: Path, key: tuple[str, ...], part_of: IntArray
 ) -> None:
     """Bring an inside target's rows to the parts whose slabs they lie in."""
-    make_folders(folder.parent, (folder.name,))
     within = [constraint.scope.index(name) for name in key]
     sizes = [reference.domain.select([name]).size for name in key]
     if isinstance(constraint, Marginal):

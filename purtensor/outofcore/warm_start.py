@@ -12,7 +12,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
-from purtensor.outofcore.array_file import read_packed, write_packed
+from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.checkpoint import PartsPoint
 from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
@@ -21,7 +21,7 @@ from purtensor.outofcore.partition import bucket_of, gather, write_scattered
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.result import SlabEvidence
-from purtensor.outofcore.slab_store import SlabStore, make_folders
+from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.projection.result import Projection, stored_form
 from purtensor.solving.loop import begin
@@ -92,7 +92,6 @@ def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[
             outer[store.outer_blocks[k]] = look_up(table, domain.select(scope), codes)
         elif k in store.inside:
             brought[k] = folder / f"{k}"
-            make_folders(folder, (f"{k}",))
             if table is not None:
                 _scatter_rows(store, domain, k, *_rows(table, domain.select(scope)), folder / f"{k}" / "given", part_of)
             elif slabs is not None:
@@ -227,9 +226,7 @@ def start_pass(
             potentials[part.block(k)] += shift
     potentials[~np.isfinite(potentials)] = 0.0
     potentials[part.outer_rows()] = outer
-    path = store.state(token, number)
-    make_folders(path.parent.parent, (path.parent.name,))
-    write_packed(path, {"potentials": potentials}, {})
+    store.write_state(token, number, {"potentials": potentials})
     return float(part.masses(potentials).sum())
 
 

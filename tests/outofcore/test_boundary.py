@@ -168,7 +168,7 @@ def test_project__interior_problems_are_never_asked_about(tmp_path, monkeypatch)
 
 
 def test_project__a_face_that_only_memory_finds(tmp_path, monkeypatch):
-    monkeypatch.setattr(diagnose, "searched", lambda *_: None)
+    monkeypatch.setattr(diagnose, "search_parts", lambda *_: None)
     monkeypatch.setattr(diagnose, "coarse_contradiction", lambda *_: None)
     table, constraints = forced_case(TWO_PROOFS)
     result = pt.project(stored(table, tmp_path), constraints)

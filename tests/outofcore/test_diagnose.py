@@ -195,7 +195,7 @@ def test_diagnose__a_relation_of_rows_that_targets_break(tmp_path, slabs_alone):
 
 def test_diagnose__what_the_slabs_leave_open(tmp_path, monkeypatch, slabs_alone):
     table, constraints = drawn_case(0)
-    monkeypatch.setattr(diagnosing, "searched", lambda *_: None)
+    monkeypatch.setattr(diagnosing, "search_parts", lambda *_: None)
     place = stored(table, tmp_path)
     found = diagnose_stored(place, constraints, in_memory=0)
     assert found.verdict is Verdict.OPEN

@@ -9,8 +9,8 @@ import pytest
 
 import purtensor as pt
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore import combine_proofs as combining
 from purtensor.outofcore import diagnose
+from purtensor.outofcore import proof_steps as combining
 from purtensor.outofcore.diagnose import diagnose_stored
 from purtensor.solving.solvers import newton
 from tests.outofcore.test_boundary import TWO_PROOFS, forced_case, forced_goal, small_parts, stored  # noqa: F401
@@ -116,7 +116,7 @@ def test_diagnose__a_row_whose_profiles_other_targets_empty_is_verified(tmp_path
 
 
 def test_diagnose__two_of_one_table_keep_their_own_zeros(tmp_path, monkeypatch, slabs_alone):
-    monkeypatch.setattr(diagnose, "searched", lambda *_: None)  # all is settled in memory
+    monkeypatch.setattr(diagnose, "search_parts", lambda *_: None)  # all is settled in memory
     table, goal = forced_goal(10)
     place = stored(table, tmp_path)
     first = pt.diagnose(place, pt.marginals_of(goal, SETS["PUR"]))
@@ -186,7 +186,7 @@ def test_project__a_start_that_is_refused_leaves_nothing(tmp_path):
 
 def test_project__open_questions_do_not_end_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(newton, "SLOW_STEPS", 1)
-    monkeypatch.setattr(diagnose, "searched", lambda *_: None)
+    monkeypatch.setattr(diagnose, "search_parts", lambda *_: None)
     monkeypatch.setattr(diagnose, "coarse_contradiction", lambda *_: None)
     monkeypatch.setattr(diagnose, "IN_MEMORY", 0)
     monkeypatch.setattr(diagnose.diagnose_slabs, "__kwdefaults__", {"in_memory": 0})

@@ -38,7 +38,7 @@ def interior():
 
 
 @pytest.mark.parametrize("case", [interior, proxy, lambda: forced_case(10)], ids=["interior", "infeasible", "boundary"])
-def test_searched__makes_the_steps_that_are_made_in_memory(tmp_path, monkeypatch, case):
+def test_search_parts__makes_the_steps_that_are_made_in_memory(tmp_path, monkeypatch, case):
     table, constraints = case()
     problem = build_problem(table, tuple(constraints)).arrays
     space = ArrayEvidence(problem, targets=read_targets(problem.system, []))
@@ -54,7 +54,7 @@ def test_searched__makes_the_steps_that_are_made_in_memory(tmp_path, monkeypatch
     monkeypatch.setattr(search, "search_evidence", recorded)
     stored = pt.store_table(table, tmp_path / "t.zarr", chunk=20)
     store = slab_store_of(stored, tuple(constraints), None)
-    found = search.searched(store, stored.domain)
+    found = search.search_parts(store, stored.domain)
 
     assert kept[0].iterations == mine.iterations
     assert kept[0].lines.last.record == pytest.approx(mine.lines.last.record, rel=1e-9, abs=1e-14)
