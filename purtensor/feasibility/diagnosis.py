@@ -20,6 +20,26 @@ from purtensor.feasibility.violation import Violation
 TableT_co = TypeVar("TableT_co", covariant=True)
 
 
+class MarginalWitness(Protocol):
+    """What more is known of marginals in memory: see `Diagnosis` for each."""
+
+    def smallest_miss(self) -> Violation | None:
+        """Return the smallest sum of all misses."""
+        ...
+
+    def incompatibility(self) -> Incompatibility | None:
+        """Return one minus the largest mass that exceeds no target."""
+        ...
+
+    def smallest_violation(self, positions: list[int]) -> Violation | None:
+        """Return the smallest sum of the misses of some constraints while all others are met."""
+        ...
+
+    def zeros_beyond_targets(self) -> Table:
+        """Return the implied zeros that follow only from several constraints together."""
+        ...
+
+
 class Witness(Protocol[TableT_co]):
     """What a verdict rests on, in memory or on disk: see `Diagnosis` for each."""
 
@@ -56,20 +76,8 @@ class Witness(Protocol[TableT_co]):
         """Return whether the verdict is proved."""
         ...
 
-    def smallest_miss(self) -> Violation | None:
-        """Return the smallest sum of all misses."""
-        ...
-
-    def incompatibility(self) -> Incompatibility | None:
-        """Return one minus the largest mass that exceeds no target."""
-        ...
-
-    def smallest_violation(self, positions: list[int]) -> Violation | None:
-        """Return the smallest sum of the misses of some constraints while all others are met."""
-        ...
-
-    def zeros_beyond_targets(self) -> TableT_co:
-        """Return the implied zeros that follow only from several constraints together."""
+    def in_memory(self, what: str) -> MarginalWitness:
+        """Return the witness where it is one of marginals in memory; else refuse `what`, which was asked of it."""
         ...
 
 
@@ -146,7 +154,7 @@ class Diagnosis(Generic[TableT]):
         >>> str(pt.diagnose(problem.reference, problem.constraints).smallest_miss().proved)
         '2/3'
         """
-        return self.evidence.smallest_miss()
+        return self.evidence.in_memory("smallest_miss").smallest_miss()
 
     def incompatibility(self) -> Incompatibility | None:
         """Return one minus the largest mass of a table on the support whose marginals exceed no target.
@@ -166,7 +174,7 @@ class Diagnosis(Generic[TableT]):
         >>> str(pt.diagnose(problem.reference, problem.constraints).incompatibility().proved)
         '1/3'
         """
-        return self.evidence.incompatibility()
+        return self.evidence.in_memory("incompatibility").incompatibility()
 
     def smallest_violation(self, soft: int | Marginal | Iterable[int | Marginal] = 0) -> Violation | None:
         """Return the smallest sum of the misses of some constraints while all others are met (L1, total mass 1).
@@ -190,7 +198,8 @@ class Diagnosis(Generic[TableT]):
         >>> pt.diagnose(problem.reference, problem.constraints).smallest_violation().value
         0.4
         """
-        return self.evidence.smallest_violation(list(soft_positions(self.constraints, soft)))
+        witness = self.evidence.in_memory("smallest_violation")
+        return witness.smallest_violation(list(soft_positions(self.constraints, soft)))
 
     @property
     def at_bound(self) -> Table:
@@ -198,9 +207,9 @@ class Diagnosis(Generic[TableT]):
         return self.evidence.at_bound
 
     @property
-    def zeros_beyond_targets(self) -> TableT:
+    def zeros_beyond_targets(self) -> Table:
         """The implied zeros that are not excluded by a single target of 0, but by several constraints together."""
-        return self.evidence.zeros_beyond_targets()
+        return self.evidence.in_memory("zeros_beyond_targets").zeros_beyond_targets()
 
     def verify(self) -> bool:
         """Check the witness of the verdict again, from the tables in rational arithmetic, and return whether it holds.

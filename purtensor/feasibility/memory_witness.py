@@ -58,6 +58,10 @@ class MemoryWitness:
         """Always."""
         return True
 
+    def in_memory(self, what: str) -> MemoryWitness:
+        """Return the witness itself."""
+        return self
+
     def certificate_chunks(self, diagnosis: Diagnosis) -> Iterator[tuple[Table, ...]]:
         """Yield the whole proof at once."""
         if diagnosis.certificate:

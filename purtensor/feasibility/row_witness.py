@@ -12,15 +12,13 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
-from purtensor.feasibility.diagnosis import Diagnosis
+from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness
 from purtensor.feasibility.explanation import Explanation
-from purtensor.feasibility.incompatibility import Incompatibility
 from purtensor.feasibility.row_explanation import explain_conflict, say_reach
 from purtensor.feasibility.row_programs import SmallestMiss, implied_bounds, smallest_miss
 from purtensor.feasibility.row_proofs import excess_of, refuted
 from purtensor.feasibility.row_reach import out_of_reach
 from purtensor.feasibility.verdict import Verdict
-from purtensor.feasibility.violation import Violation
 from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.dual.question import Question
 
@@ -109,32 +107,16 @@ class RowWitness:
         soft = any(y != 0 and not hard for y, hard in zip(rows, question.hard, strict=True))
         return not soft and _excess(question, rows) > 0
 
-    def smallest_miss(self) -> Violation | None:
-        """Refuse: `explanation.missing` is that of rows."""
-        raise _of_marginals("smallest_miss")
-
-    def incompatibility(self) -> Incompatibility | None:
+    def in_memory(self, what: str) -> MarginalWitness:
         """Refuse: it is of marginals."""
-        raise _of_marginals("incompatibility")
-
-    def smallest_violation(self, positions: list[int]) -> Violation | None:
-        """Refuse: it is of marginals."""
-        raise _of_marginals("smallest_violation")
-
-    def zeros_beyond_targets(self) -> Table:
-        """Refuse: it is of marginals."""
-        raise _of_marginals("zeros_beyond_targets")
+        raise InvalidOptionError(
+            f"{what} is of Marginals with targets alone: for rows of any kind see explanation.missing and .relaxations"
+        )
 
 
 def cells_at_bound(diagnosis: Diagnosis) -> IntArray | None:
     """Return -1 and 1 for the cells at their lower and upper bound in every solution; None where that is not known."""
     return diagnosis.evidence.cells_at_bound if isinstance(diagnosis.evidence, RowWitness) else None
-
-
-def _of_marginals(what: str) -> InvalidOptionError:
-    return InvalidOptionError(
-        f"{what} is of Marginals with targets alone: for rows of any kind see explanation.missing and .relaxations"
-    )
 
 
 def diagnose_rows(labelled: LabelledQuestion, within: str = "") -> Diagnosis:

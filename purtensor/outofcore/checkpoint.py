@@ -13,9 +13,9 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import read_own, write_packed
+from purtensor.outofcore.engine import Tally
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.tally import Tally
 from purtensor.solving.iterate import Record
 from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import NewtonMemory

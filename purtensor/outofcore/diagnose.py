@@ -20,19 +20,16 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.check_certificate import Proven, keep_weights
 from purtensor.outofcore.coarser_questions import coarse_contradiction
-from purtensor.outofcore.diagnosis import StoredWitness, stored_diagnosis
+from purtensor.outofcore.diagnosis import StoredWitness, left_open, refuted_by_row, stored_diagnosis
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import Piece, of_proof, of_zero_targets, written, written_table
-from purtensor.outofcore.locks import locked
-from purtensor.outofcore.names import problem_name
 from purtensor.outofcore.prepare import slab_store_of
 from purtensor.outofcore.proof_steps import Step, keep_bare, refute_everywhere
-from purtensor.outofcore.quick_verdicts import open_for, without_profile
 from purtensor.outofcore.restrict import restrict_to_face
 from purtensor.outofcore.search import Solved, search_parts
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.targets import Constraint, stored_problem
-from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.outofcore.targets import BareRowError, Constraint, stored_problem
+from purtensor.outofcore.workspace import lock_question, problem_name
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import StoredTable
@@ -90,11 +87,11 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
     TooLargeError, StoreError
         Memory or disk do not suffice.
     """
-    with stored_problem(reference, constraints) as (stored, flat), locked(stored, flat):
+    with stored_problem(reference, constraints) as (stored, flat), lock_question(stored, flat):
         try:
             store = slab_store_of(stored, flat, None)
         except BareRowError as bare:
-            return without_profile(stored, flat, bare)
+            return refuted_by_row(stored, flat, bare)
         except NoSlabsError:
             found = _without_slabs(stored, flat, in_memory)
             if found is None:
@@ -131,14 +128,14 @@ def _conclude(
             return _as_in_memory(store.folder, reference, constraints, coarse, store)
     # nothing was emptied before: the row alone is the proof
     if isinstance(found.end, BareRowError) and not found.steps:
-        return without_profile(reference, constraints, found.end)
+        return refuted_by_row(reference, constraints, found.end)
     if found.end is not None:
         refuting = _on_all_profiles(store, reference.domain, found)
         if refuting is not None:
             return _refute(reference, constraints, refuting, found.end)
     if reference.profiles <= in_memory:
         return _as_in_memory(store.folder, reference, constraints, _in_memory(reference, constraints), store)
-    return open_for(reference, constraints)
+    return left_open(reference, constraints)
 
 
 def _without_slabs(

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError
-from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
+from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness, refuse_stored
 from purtensor.feasibility.explanation import Explanation
-from purtensor.feasibility.incompatibility import Incompatibility
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.feasibility.verdict import Verdict
-from purtensor.feasibility.violation import Violation
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.check_certificate import LARGEST
@@ -25,9 +24,9 @@ from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.proof_steps import Step
 from purtensor.outofcore.search import Solved
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.targets import Constraint
+from purtensor.outofcore.targets import BareRowError, Constraint
 from purtensor.outofcore.verification_sources import misses_of, source_of
-from purtensor.tables.coded import domain_of, stored_codes
+from purtensor.tables.coded import domain_of, sparse_table, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import StoredTable
 from purtensor.tables.values_at import look_up
@@ -84,7 +83,11 @@ class StoredWitness:
     @property
     def at_bound(self) -> Table:
         """Refuse: it is worked out in memory."""
-        raise refuse_stored("what is at a bound")
+        raise refuse_stored("at_bound")
+
+    def in_memory(self, what: str) -> MarginalWitness:
+        """Refuse: it is worked out in memory."""
+        raise refuse_stored(what)
 
     def _solution_pieces(self, store: SlabStore, found: Solved) -> Iterator[Piece]:
         for number in store.parts:
@@ -110,22 +113,6 @@ class StoredWitness:
             yield diagnosis.certificate
         for step in self.steps:
             yield from step.chunks()
-
-    def smallest_miss(self) -> Violation | None:
-        """Refuse: it is worked out in memory."""
-        raise refuse_stored("the smallest miss")
-
-    def incompatibility(self) -> Incompatibility | None:
-        """Refuse: it is worked out in memory."""
-        raise refuse_stored("the incompatibility")
-
-    def smallest_violation(self, positions: list[int]) -> Violation | None:
-        """Refuse: it is worked out in memory."""
-        raise refuse_stored("the smallest violation")
-
-    def zeros_beyond_targets(self) -> StoredTable:
-        """Refuse: it is worked out in memory."""
-        raise refuse_stored("what only the constraints together empty")
 
     def verify(self, diagnosis: Diagnosis[StoredTable]) -> bool:
         """Return whether the witness proves the verdict, recomputed from what is on disk."""
@@ -250,3 +237,35 @@ def _positive(constraint: Marginal | StoredMarginal, domain: Domain, rows: Seque
         # a row may be in any chunk of a stored target
         found |= look_up(chunk[chunk.values > 0], onto, rows) > 0
     return found
+
+
+def refuted_by_row(
+    reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError
+) -> Diagnosis[StoredTable]:
+    """Return the diagnosis of a row that has a target and no profile."""
+    tables = []
+    for k, constraint in enumerate(constraints):
+        here = k == bare.constraint
+        codes = [np.array([code] if here else [], dtype=np.int64) for code in bare.codes[: len(constraint.scope)]]
+        codes += [np.empty(0, dtype=np.int64)] * (len(constraint.scope) - len(codes))
+        # -1 on a row without profiles: C^T t = 0 everywhere, and b.t is minus its target (notes/feasibility.md)
+        values: Any = np.full(int(here), -1, dtype=np.int64)
+        tables.append(sparse_table(reference.domain.select(constraint.scope), codes, values, name="certificate"))
+    scope = ", ".join(constraints[bare.constraint].scope)
+    explanation = Explanation(
+        (
+            f"{Verdict.INFEASIBLE.sentence.capitalize()}.",
+            f"{bare.row} has a positive target over ({scope}), and the support has no profile there.",
+        )
+    )
+    return stored_diagnosis(
+        Verdict.INFEASIBLE, "rational", constraints, StoredWitness(explanation, reference), tuple(tables)
+    )
+
+
+def left_open(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> Diagnosis[StoredTable]:
+    """Return the verdict that the question is open, and why where that is known."""
+    sentences = [f"{Verdict.OPEN.sentence.capitalize()}.", *([f"{reason[0].upper()}{reason[1:]}."] if reason else [])]
+    return stored_diagnosis(
+        Verdict.OPEN, "nothing", constraints, StoredWitness(Explanation(tuple(sentences)), reference)
+    )

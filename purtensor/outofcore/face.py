@@ -22,7 +22,6 @@ from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.restrict import restrict_to_face
 from purtensor.outofcore.slab_store import SlabStore, read_store
-from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
 from purtensor.tables.domain import Domain
@@ -63,7 +62,7 @@ def begin_at_reference(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
         A row that couples the parts has a positive target and no profile.
     """
     point = space.start()
-    refuse_bare(space.store, point.tally, domain)
+    space.refuse_bare_rows(point, domain)
     state = begin(space, point)
     space.keep(state)
     return state

@@ -23,14 +23,10 @@ Piece = tuple[list[IntArray], FloatArray]
 
 def written(path: Path, domain: Domain, pieces: Iterable[Piece]) -> StoredTable:
     """Return a stored table of these pieces; what was at its path before is replaced, once all is written."""
-    writer = TableWriter(path, domain, chunk=CHUNK, replaces=True)
-    try:
+    with TableWriter(path, domain, chunk=CHUNK, replaces=True) as writer:
         for codes, values in pieces:
             writer.append(codes, values)
         return writer.close()
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def written_table(path: Path, table: Table) -> StoredTable:

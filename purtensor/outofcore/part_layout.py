@@ -13,8 +13,7 @@ from purtensor.constraints.consistency import ROUNDING
 from purtensor.constraints.system import System
 from purtensor.kernels.sums import group_sums
 from purtensor.outofcore.face_parts import write_labels
-from purtensor.outofcore.partition import find_keys, gather
-from purtensor.outofcore.scaling import NOTHING, Extent
+from purtensor.outofcore.partition import NOTHING, Extent, find_keys, gather
 from purtensor.outofcore.slab_layout import Laid, lay_out
 from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.domain import Domain

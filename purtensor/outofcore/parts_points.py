@@ -15,7 +15,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.log_domain_sweeps import gain_of_a_row
 from purtensor.kernels.ipf.steps import take_factors
 from purtensor.outofcore.checkpoint import PartsPoint
-from purtensor.outofcore.engine import map_reduce
+from purtensor.outofcore.engine import Tally, add_tallies, map_reduce
 from purtensor.outofcore.passes import (
     START,
     Floor,
@@ -27,10 +27,11 @@ from purtensor.outofcore.passes import (
     sweep_pass,
 )
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.tally import Tally, add_tallies
+from purtensor.outofcore.targets import refuse_bare_rows
 from purtensor.solving.hessian.cholesky import factorize
 from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding, log_factors
 from purtensor.solving.stopping import EMPTIED, away_from_total
+from purtensor.tables.domain import Domain
 
 
 class Direction(NamedTuple):
@@ -87,6 +88,13 @@ class PartsPoints:
     def at(self, token: str, outer: FloatArray) -> PartsPoint:
         """Return the point of a state that is written already, with what Newton's method needs there."""
         return PartsPoint(token, outer, self._pass(newton_pass, token, outer, None, token))
+
+    def refuse_bare_rows(self, point: PartsPoint, domain: Domain) -> None:
+        """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
+        store, tally = self.store, point.tally
+        # where sums may underflow, only the logarithm tells a tiny sum from none
+        has = np.isfinite(tally.logs["outer"]) if store.spans_the_range else tally.sums["outer"] > 0
+        refuse_bare_rows((store.outer_targets > 0) & ~has, store.outside, store.outer_codes, store.scopes, domain)
 
     def residual(self, point: PartsPoint) -> Residual:
         store, tally = self.store, point.tally

@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray
 from purtensor.kernels.newton.certificate import unevenness
 from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.checkpoint import PartsPoint, keep
-from purtensor.outofcore.engine import map_reduce
+from purtensor.outofcore.engine import Tally, map_reduce
 from purtensor.outofcore.parts_points import PartsPoints
 from purtensor.outofcore.passes import (
     Floor,
@@ -22,7 +22,6 @@ from purtensor.outofcore.passes import (
     divergence_pass,
 )
 from purtensor.outofcore.proof import StoredBasis, start_at, stored_basis, stored_sums
-from purtensor.outofcore.tally import Tally
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.regularized import FLOORS

@@ -17,9 +17,9 @@ from purtensor.kernels.newton.certificate import certificate_sums, unevenness, w
 from purtensor.kernels.newton.line_search import curvature, largest_absolute
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_own, read_packed
+from purtensor.outofcore.engine import Tally
 from purtensor.outofcore.part import Part, extend_from, read_part, reduce_to
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.tally import Tally
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.stopping import EMPTIED_SHARE
 

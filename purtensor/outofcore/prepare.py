@@ -23,19 +23,19 @@ from purtensor.errors import (
 )
 from purtensor.outofcore.array_file import make_folder, write_packed
 from purtensor.outofcore.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
-from purtensor.outofcore.folders import removed_on_error
-from purtensor.outofcore.names import problem_name
 from purtensor.outofcore.part_layout import Gathered, Recipe, gather_part
 from purtensor.outofcore.partition import (
     add_census,
+    exponent_of,
+    nats_left_out,
     parts_of_buckets,
     scatter,
     take_census,
 )
-from purtensor.outofcore.scaling import exponent_of, nats_left_out
 from purtensor.outofcore.slab_layout import describe_parts
 from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
 from purtensor.outofcore.targets import (
+    BareRowError,
     Constraint,
     align_target,
     check_stored_consistency,
@@ -44,7 +44,7 @@ from purtensor.outofcore.targets import (
     scatter_target,
     uncompared,
 )
-from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.outofcore.workspace import problem_name, removed_on_error
 from purtensor.solving.hessian.choice import LARGEST_DENSE
 from purtensor.tables.coded import described
 from purtensor.tables.domain import Domain

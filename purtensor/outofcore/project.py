@@ -13,7 +13,8 @@ from typing import Any
 from purtensor._options import check_choice
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
 from purtensor.outofcore.checkpoint import PartsPoint
-from purtensor.outofcore.diagnosis import witness_of
+from purtensor.outofcore.diagnose import diagnose_slabs
+from purtensor.outofcore.diagnosis import refuted_by_row, witness_of
 from purtensor.outofcore.engine import require_dask
 from purtensor.outofcore.face import (
     before_face,
@@ -24,20 +25,17 @@ from purtensor.outofcore.face import (
     notes_of,
     recall_on,
 )
-from purtensor.outofcore.feasibility_check import verdict_on_slabs
-from purtensor.outofcore.locks import locked
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.prepare import slab_store_of
-from purtensor.outofcore.quick_verdicts import without_profile
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.rows_project import project_by_rows
 from purtensor.outofcore.saved_results import constraints_of, keep_result
 from purtensor.outofcore.slab_store import SlabStore, read_store
-from purtensor.outofcore.targets import Constraint, stored_problem
-from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.outofcore.targets import BareRowError, Constraint, stored_problem
 from purtensor.outofcore.warm_start import begin_from
+from purtensor.outofcore.workspace import lock_question
 from purtensor.projection.deliver import deliver
-from purtensor.projection.lazy_verdict import FaceVerdict
+from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.options import check_telling, iterations_of, refuse_log_ratio, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection, in_chunks
@@ -99,7 +97,7 @@ def project_stored(
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     refuse_log_ratio(stop_on, "stored tables")
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    with stored_problem(reference, constraints) as (stored, flat), locked(stored, flat) as waited:
+    with stored_problem(reference, constraints) as (stored, flat), lock_question(stored, flat) as waited:
         try:
             if isinstance(solver, LBFGS):
                 with progress_callback(progress, callback, stopping.residual) as report:
@@ -111,7 +109,7 @@ def project_stored(
                 found = _carry_on(store, space, state, stored, flat, progress, callback)
         # found while the table is cut, before there is anything to diagnose
         except BareRowError as bare:
-            raise InfeasibleError(str(bare), without_profile(stored, flat, bare)) from None
+            raise InfeasibleError(str(bare), refuted_by_row(stored, flat, bare)) from None
         return deliver(found if reference is stored else in_chunks(found, reference), on_failure)
 
 
@@ -181,7 +179,7 @@ def resume(
     limit = None if max_iterations is None else iterations_of(max_iterations)
     root = read_store(_run_folder(Path(path_text(path))))
     reference, constraints = open_table(root.table, workspace=root.folder.parent), constraints_of(root)
-    with locked(reference, constraints):
+    with lock_question(reference, constraints):
         space, state = recall_on(root)
         if limit is not None:
             space.options["stopping"]["max_iterations"] = limit
@@ -234,7 +232,9 @@ def _carry_on(
     callback: Any,
 ) -> Projection[StoredTable]:
     """Go on with a run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
-    verdict = PartsVerdict(verdict_on_slabs(root, reference, constraints), root, reference.domain, space)
+    verdict = PartsVerdict(
+        LazyVerdict(lambda: diagnose_slabs(root, reference, constraints)), root, reference.domain, space
+    )
     before = before_face(space.options) if is_on_face(space.options) else None
     stopping = Stopping(**space.options["stopping"])
     with progress_callback(progress, callback, stopping.residual) as report:

@@ -29,7 +29,7 @@ from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
 from purtensor.outofcore.part import Part, read_part
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.outofcore.targets import BareRowError
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 

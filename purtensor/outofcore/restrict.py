@@ -22,12 +22,12 @@ from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.check_certificate import LARGEST
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes, write_labels
-from purtensor.outofcore.folders import removed_on_error
 from purtensor.outofcore.part import Part, read_part
-from purtensor.outofcore.scaling import nats_left_out
+from purtensor.outofcore.partition import nats_left_out
 from purtensor.outofcore.slab_layout import Laid, describe_parts, lay_out
 from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
-from purtensor.outofcore.unreachable_targets import BareRowError
+from purtensor.outofcore.targets import BareRowError
+from purtensor.outofcore.workspace import removed_on_error
 from purtensor.solving.basis import UPWARD
 from purtensor.tables.domain import Domain
 

@@ -16,11 +16,10 @@ from purtensor.feasibility.farkas import spread_whole
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.folders import make_once
-from purtensor.outofcore.partition import find_keys
+from purtensor.outofcore.partition import find_keys, nats_left_out
 from purtensor.outofcore.proof_steps import Step
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
-from purtensor.outofcore.scaling import nats_left_out
+from purtensor.outofcore.workspace import make_once
 from purtensor.tables.grouping import profile_keys
 from purtensor.tables.values_at import look_up
 

@@ -16,13 +16,9 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InfeasibleError, TooLargeError
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.folders import make_once
-from purtensor.outofcore.names import identity_of
-from purtensor.outofcore.partition import find_keys
-from purtensor.outofcore.scaling import Extent, exponent_of, nats_left_out
+from purtensor.outofcore.partition import Extent, exponent_of, find_keys, nats_left_out
 from purtensor.outofcore.targets import Constraint, align_target, most_rows, outer_rows
-from purtensor.outofcore.unreachable_targets import BareRowError
-from purtensor.tables.domain import Domain
+from purtensor.outofcore.workspace import identity_of, make_once
 from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.store.open_store import StoredTable, read_profiles
 
@@ -197,12 +193,3 @@ def make_chunk(
     }
     write_packed(folder / f"{number:06d}", arrays)
     return len(masses), float(masses.sum()), Extent.of(values, alive)
-
-
-def refuse_rows_without_profiles(problem: RowProblem, sums: FloatArray, domain: Domain) -> None:
-    """Raise BareRowError where a row has no profile: its sum of the reference, as scaled, is 0."""
-    bare = np.flatnonzero(~(sums > 0))
-    if len(bare):
-        k = int(np.searchsorted(problem.offsets, bare[0], side="right")) - 1
-        row = int(bare[0] - problem.offsets[k])
-        raise BareRowError(domain, problem.scopes[k], k, [code[row] for code in problem.codes[k]])

@@ -13,19 +13,20 @@ import numpy as np
 import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.errors import InvalidOptionError, StoreError
+from purtensor.errors import InvalidOptionError, NoSlabsError, StoreError, TooLargeError
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore.diagnosis import witness_of
+from purtensor.outofcore.diagnose import IN_MEMORY, diagnose_stored
+from purtensor.outofcore.diagnosis import left_open, witness_of
 from purtensor.outofcore.face_parts import Piece as Profiles
 from purtensor.outofcore.face_parts import written
-from purtensor.outofcore.feasibility_check import verdict_on_rows
-from purtensor.outofcore.names import identity_of, problem_name
 from purtensor.outofcore.result import ProvenRows
 from purtensor.outofcore.rows_face import face_of_rows, proofs_of
-from purtensor.outofcore.rows_problem import RowProblem, refuse_rows_without_profiles, row_problem_of
+from purtensor.outofcore.rows_problem import RowProblem, row_problem_of
 from purtensor.outofcore.rows_space import RowsPoint, RowsSpace, masses_on
-from purtensor.outofcore.targets import Constraint
-from purtensor.projection.lazy_verdict import FaceVerdict
+from purtensor.outofcore.targets import Constraint, refuse_bare_rows
+from purtensor.outofcore.workspace import identity_of, problem_name
+from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
 from purtensor.solving.loop import Callback, Stage, begin
@@ -155,9 +156,10 @@ def project_by_rows(
     space, potentials = RowsSpace(problem), np.zeros(int(problem.offsets[-1]))
     # sums of the reference: they show rows without profiles, and are those of the first point as well
     found_there = space.sums(potentials)
-    refuse_rows_without_profiles(problem, found_there.sums["rows"], reference.domain)
+    bare = ~(found_there.sums["rows"] > 0)
+    refuse_bare_rows(bare, range(len(problem.scopes)), problem.codes, problem.scopes, reference.domain)
     point = space.measured(potentials, found_there) if start is None else space.at(_starting_potentials(problem, start))
-    verdict = RowsVerdict(verdict_on_rows(reference, constraints), solver, space)
+    verdict = RowsVerdict(LazyVerdict(lambda: _diagnose(reference, constraints)), solver, space)
     outcome = solve(verdict.stage(begin(space, point, at_reference=start is None)), stopping, verdict, callback)
     point, problem, found = outcome.iterate, verdict.space.problem, verdict.lazily.diagnosis
     notes = [_NOTE, *outcome.notes]
@@ -186,6 +188,25 @@ def project_by_rows(
             proofs=verdict.proofs,
         ),
     )
+
+
+def _diagnose(reference: StoredTable, constraints: tuple[Constraint, ...]) -> Diagnosis[StoredTable]:
+    """Return the verdict on a problem that is not cut: it is cut for the verdict, where that can be.
+
+    Where not, and no question that fits into memory refutes the constraints, the verdict is open and says why.
+    """
+    try:
+        return diagnose_stored(reference, constraints)
+    except NoSlabsError:
+        reason = (
+            f"no attributes divide these constraints into slabs, {reference.profiles} profiles are more than can "
+            "be "
+            f"diagnosed in memory by default ({IN_MEMORY}), and no coarser problem refutes the constraints; if "
+            "the table fits into memory, diagnose its to_table()"
+        )
+        return left_open(reference, constraints, reason)
+    except (TooLargeError, StoreError) as error:
+        return left_open(reference, constraints, str(error))
 
 
 @dataclass(slots=True, eq=False)

@@ -18,9 +18,8 @@ from purtensor.kernels.ipf.steps import measure, rebuild_masses
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.line_search import curvature, largest_absolute
 from purtensor.kernels.spread import spread
-from purtensor.outofcore.engine import map_reduce
+from purtensor.outofcore.engine import Tally, add_tallies, map_reduce
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
-from purtensor.outofcore.tally import Tally, add_tallies
 from purtensor.solving.iterate import Residual
 from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import Direction

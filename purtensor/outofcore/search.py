@@ -21,14 +21,12 @@ from purtensor.outofcore.array_file import read_own
 from purtensor.outofcore.check_certificate import Guess, Proven, weigh_guess
 from purtensor.outofcore.checkpoint import PartsPoint, recall
 from purtensor.outofcore.coupling_rank import relations_of
-from purtensor.outofcore.engine import map_each, map_reduce
+from purtensor.outofcore.engine import Tally, add_tallies, map_each, map_reduce
 from purtensor.outofcore.part import extend_from
 from purtensor.outofcore.parts_points import Direction
 from purtensor.outofcore.parts_space import PartsChange, PartsSpace
 from purtensor.outofcore.passes import START, open_part
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.tally import Tally, add_tallies
-from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import NEGLIGIBLE
@@ -128,7 +126,7 @@ def require_state(number: int, store: SlabStore, token: str) -> None:
 def _begin(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
     """Return the state after some sweeps, from which the search in memory begins, too."""
     point = space.start()
-    refuse_bare(space.store, point.tally, domain)
+    space.refuse_bare_rows(point, domain)
     left = SWEEPS
     while left:
         point, made = space.warm_up(point, None, left)

@@ -6,7 +6,7 @@ import itertools
 import math
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
-from purtensor.errors import NoSlabsError, UnknownCategoryError
+from purtensor.errors import InfeasibleError, NoSlabsError, UnknownCategoryError
 from purtensor.outofcore.engine import map_each, require_dask
 from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
 from purtensor.solving.scaling import scaled_targets
+from purtensor.tables.coded import described
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import profile_keys
 from purtensor.tables.store.open_store import StoredTable, store_table, stored_marginal
@@ -136,6 +137,48 @@ def _checked_map(name: str, known: pd.Index[Any], categories: pd.Index[Any], ref
                 categories[lost[0]], name, known, of="the reference", lacks="the target"
             )
     return mapping
+
+
+class BareRowError(InfeasibleError):
+    """A row of a constraint with a positive target, and no profile of the support.
+
+    Attributes
+    ----------
+    constraint, codes
+        The position of the constraint, and the codes of the row in the reference's categories.
+    """
+
+    def __init__(self, domain: Domain, scope: Sequence[str], constraint: int, codes: Sequence[int]) -> None:
+        self.constraint = constraint
+        self.codes = tuple(int(code) for code in codes)
+        self.row = described(domain.select(scope), self.codes)
+        super().__init__(
+            f"no distribution meets the constraints: {self.row} has a positive target over ({', '.join(scope)}), but "
+            "its support is empty"
+        )
+
+
+def refuse_bare_rows(
+    bare: BoolArray,
+    numbers: Iterable[int],
+    codes: Iterable[Sequence[IntArray]],
+    scopes: Sequence[tuple[str, ...]],
+    domain: Domain,
+) -> None:
+    """Raise BareRowError for the first row that is marked.
+
+    Parameters
+    ----------
+    bare
+        The rows that have a positive target and no profile, one constraint after the other.
+    numbers, codes
+        Which constraints these are, and the codes of their rows.
+    """
+    row = int(np.argmax(bare)) if bare.any() else -1
+    for k, own in zip(numbers, codes, strict=True):
+        if 0 <= row < len(own[0]):
+            raise BareRowError(domain, scopes[k], k, [code[row] for code in own])
+        row -= len(own[0])
 
 
 def most_rows(constraint: Constraint, reference: StoredTable) -> int:

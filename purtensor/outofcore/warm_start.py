@@ -22,7 +22,6 @@ from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.unreachable_targets import refuse_bare
 from purtensor.projection.result import Projection, stored_form
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
@@ -103,7 +102,7 @@ def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[
 
 def _state(space: PartsSpace, domain: Domain, token: str, outer: FloatArray) -> State[PartsPoint]:
     point = space.at(token, outer)
-    refuse_bare(space.store, point.tally, domain)
+    space.refuse_bare_rows(point, domain)
     state = begin(space, point, at_reference=False)
     space.keep(state)
     return state

@@ -9,7 +9,7 @@ import pytest
 import purtensor as pt
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import diagnose
-from purtensor.outofcore import feasibility_check as doubts
+from purtensor.outofcore import project as running
 from purtensor.outofcore.project import project_stored
 from purtensor.projection.lazy_verdict import FaceVerdict
 from purtensor.solving import run_state
@@ -160,7 +160,7 @@ def test_project__a_tolerance_or_limit_that_comes_first_is_as_in_memory(tmp_path
 
 
 def test_project__interior_problems_are_never_asked_about(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubts, "diagnose_slabs", lambda *_: pytest.fail("nobody doubts"))
+    monkeypatch.setattr(running, "diagnose_slabs", lambda *_: pytest.fail("nobody doubts"))
     problem = pt.problems.load("a")
     result = pt.project(stored(pt.to_sparse(problem.reference), tmp_path), problem.constraints)
     assert result.termination is pt.results.Termination.CONVERGED

@@ -15,7 +15,7 @@ import pytest
 import purtensor as pt
 from purtensor.outofcore import diagnose
 from purtensor.outofcore import face as on_face
-from purtensor.outofcore import feasibility_check as doubts
+from purtensor.outofcore import project as running
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.part import read_part
 from purtensor.solving.solvers import newton
@@ -140,7 +140,7 @@ def test_resume__has_the_same_bits_wherever_the_run_broke_off(tmp_path, calls):
 @pytest.mark.parametrize(
     ("where", "name"),
     [
-        (doubts, "diagnose_slabs"),
+        (running, "diagnose_slabs"),
         (diagnose, "restricted"),
         (on_face, "begin_at_reference"),
         (on_face, "keep"),

@@ -13,7 +13,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.errors import StoreError
-from purtensor.outofcore.locks import locked
+from purtensor.outofcore.workspace import lock_question
 
 pytestmark = pytest.mark.slow
 
@@ -59,15 +59,15 @@ def test_locked__a_second_one_waits_and_is_told_so(tmp_path: Path) -> None:
     told: list[bool] = []
 
     def hold() -> None:
-        with locked(stored, constraints) as waited:
+        with lock_question(stored, constraints) as waited:
             told.append(waited)
 
-    with locked(stored, constraints) as waited:
+    with lock_question(stored, constraints) as waited:
         second = threading.Thread(target=hold)
         second.start()
         time.sleep(0.2)
         assert told == []
-        with locked(stored, constraints[:1]) as other:  # another question is free
+        with lock_question(stored, constraints[:1]) as other:  # another question is free
             assert not other
     second.join(timeout=30)
     assert (waited, told) == (False, [True])
@@ -78,5 +78,5 @@ def test_locked__a_workspace_that_cannot_be_written_is_named(tmp_path: Path) -> 
     pt.store_table(counts, tmp_path / "t.zarr")
     (tmp_path / "file").write_text("")
     stored = pt.results.open_table(tmp_path / "t.zarr", workspace=tmp_path / "file" / "inside")
-    with pytest.raises(StoreError, match="cannot be created"), locked(stored, pt.marginals_of(counts, ["a"])):
+    with pytest.raises(StoreError, match="cannot be created"), lock_question(stored, pt.marginals_of(counts, ["a"])):
         pass

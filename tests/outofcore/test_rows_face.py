@@ -11,7 +11,7 @@ import pytest
 import purtensor as pt
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import diagnose
-from purtensor.outofcore import feasibility_check as doubts
+from purtensor.outofcore import rows_project as running
 from purtensor.outofcore.diagnose import diagnose_stored
 from purtensor.solving import run_state
 from tests.outofcore.test_boundary import ON_FACE, TWO_PROOFS, forced_case, stored, thinned, zeros_of
@@ -114,7 +114,7 @@ def test_lbfgs__nothing_meets_the_constraints(tmp_path):
 
 
 def test_lbfgs__interior_problems_are_never_asked_about(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubts, "diagnose_stored", lambda *_: pytest.fail("nobody doubts"))
+    monkeypatch.setattr(running, "diagnose_stored", lambda *_: pytest.fail("nobody doubts"))
     table = people(106, share=0.8)
     assert pt.project(stored(table, tmp_path, 100), targets(table, SETS["PUR"]), solver=pt.LBFGS()).converged
 
@@ -133,7 +133,7 @@ def test_lbfgs__is_interrupted_while_it_asks(tmp_path, monkeypatch, doubting):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(doubts, "diagnose_stored", interrupted)
+    monkeypatch.setattr(running, "diagnose_stored", interrupted)
     table, constraints = forced_case(10)
     result = pt.project(stored(table, tmp_path), constraints, **SOLVING)
     assert result.termination is pt.results.Termination.INTERRUPTED

@@ -9,7 +9,7 @@ import pytest
 import purtensor as pt
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.diagnose import diagnose_stored
-from purtensor.outofcore.scaling import Extent, exponent_of, nats_left_out
+from purtensor.outofcore.partition import Extent, exponent_of, nats_left_out
 from tests.laws.test_extremes import ALL_PAIRS, COUNTS, NAMES, OTHERS, PROFILES, constraints_of, tabled
 from tests.outofcore.test_boundary import TWO_PROOFS, assert_as_in_memory, forced_case
 from tests.outofcore.test_kills import assert_same_bits

@@ -16,11 +16,7 @@ def copy_store(table: StoredTable, path: str | os.PathLike[str]) -> StoredTable:
     StoreError
         The folder exists already, the disk is full, or a chunk is damaged.
     """
-    writer = TableWriter(path, table.domain, chunk=table.chunk)
-    try:
+    with TableWriter(path, table.domain, chunk=table.chunk) as writer:
         for begin, end in table.bounds:
             writer.append(*read_profiles(table.path, begin, end))
         return writer.close()
-    except BaseException:
-        writer.abandon()
-        raise

@@ -78,8 +78,7 @@ def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *,
     first = next(pieces, None)
     if first is None:
         raise InvalidTableError("there must be at least one table to store, got none")
-    writer = TableWriter(path, first[0], chunk=chunk)
-    try:
+    with TableWriter(path, first[0], chunk=chunk) as writer:
         writer.append(*first[1:])
         for domain, codes, values in pieces:
             if not _is_same(domain, writer.domain):
@@ -88,15 +87,13 @@ def store_table(table: Table | Iterable[Table], path: str | os.PathLike[str], *,
                 )
             writer.append(codes, values)
         return writer.close()
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 class TableWriter:
     """Writes a stored table piece by piece; nothing is at its path before `close`, or what was there with `replaces`.
 
-    Until then it is written beside its path under a unique name, so that two writers do not conflict.
+    Until then it is written beside its path under a unique name, so that two writers do not conflict. A `with` block
+    that ends by an error removes what was written.
     """
 
     def __init__(
@@ -126,6 +123,13 @@ class TableWriter:
         except BaseException:
             self.abandon()
             raise
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.abandon()
 
     def _store_labels(self, k: int) -> None:
         labels, kind = encode_labels(self.domain.categories[k])
