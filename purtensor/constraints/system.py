@@ -7,7 +7,7 @@ This is the coefficient matrix C in its most compact form: column i of C has a o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,6 +81,12 @@ class System:
         for k in range(len(self.scopes)):
             mark(self.index[k], found[self.block(k)])
         return found
+
+
+def rows_of(offsets: IntArray, constraints: Iterable[int]) -> IntArray:
+    """Return the numbers of all rows of some constraints, one constraint after the other."""
+    blocks = (np.arange(offsets[k], offsets[k + 1]) for k in constraints)
+    return np.concatenate([np.empty(0, dtype=np.int64), *blocks])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

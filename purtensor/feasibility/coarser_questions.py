@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from purtensor._typing import IntArray
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, rows_of
 from purtensor.feasibility.targets import ExactTargets
 from purtensor.tables.grouping import group_profiles, smallest_unsigned
 
@@ -40,13 +40,11 @@ def without_constraint(question: Question, k: int) -> Question:
 def with_constraints(question: Question, kept: Sequence[int]) -> Question:
     """Return the question with some of its constraints only."""
     system = question.system
-    blocks = [system.block(k) for k in kept]
-    rows = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
-    sizes = [block.stop - block.start for block in blocks]
+    rows = rows_of(system.offsets, kept)
     fewer = replace(
         system,
         index=system.index[list(kept)],
-        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        offsets=np.concatenate([[0], np.cumsum(np.diff(system.offsets)[list(kept)])]).astype(np.int64),
         targets=system.targets[rows],
         scopes=tuple(system.scopes[k] for k in kept),
         row_codes=tuple(system.row_codes[k] for k in kept),

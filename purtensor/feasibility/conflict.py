@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, rows_of
 from purtensor.feasibility.coarser_questions import Question, coarsen, with_constraints, without_constraint
 from purtensor.feasibility.decision import settle
 from purtensor.feasibility.farkas import Proof, prove, rounded, tidy
@@ -88,7 +88,7 @@ def _used_alone(question: Question, weights: IntArray) -> tuple[Question, IntArr
     simpler = coarsen(alone, alone.attributes)
     found = None if simpler is None else _refutation(_settle(simpler))
     if simpler is None or found is None:
-        return alone, weights[np.concatenate([np.arange(system.offsets[k], system.offsets[k + 1]) for k in used])]
+        return alone, weights[rows_of(system.offsets, used)]
     return simpler, found
 
 

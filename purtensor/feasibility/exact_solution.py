@@ -19,7 +19,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.graph import couple, grow_forest
 from purtensor.constraints.rank.independence import constraint_order
 from purtensor.constraints.slabs import choose_key
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, rows_of
 from purtensor.feasibility.cycles import shifts_along_cycles
 from purtensor.feasibility.targets import ROUNDING, ExactTargets
 from purtensor.kernels.feasibility.sums import add_in_limbs, add_whole, tree_flow
@@ -189,7 +189,7 @@ def _correct(
         sums = np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64)
         add_whole(shifts, system.index[k], sums)
         left[system.block(k)] -= sums
-    rows = np.array([row for k in others for row in range(system.offsets[k], system.offsets[k + 1])], dtype=np.int64)
+    rows = rows_of(system.offsets, others)
     if not left[rows].any():
         return shifts, np.empty(0, dtype=np.int64), (), True
     cycles = shifts_along_cycles(couple(system, forest, others, rows), left[rows], allowed)

@@ -14,7 +14,7 @@ from purtensor.constraints.rank.exact_rank import Explicit, Vectors, rank_profil
 from purtensor.constraints.rank.graph import couple, grow_forest
 from purtensor.constraints.rank.slab_elimination import NullVectors
 from purtensor.constraints.slabs import Slabs
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, rows_of
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.slab_store import SlabStore
@@ -179,15 +179,14 @@ def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[Bool
     count = len(offsets) - 1
     # ranks depend on the pattern alone: targets and labels may be anything
     system = System(index, offsets, np.ones(rows), Domain((), ()), ((),) * count, ((),) * count)
-    outer = [np.arange(offsets[k], offsets[k + 1]) for k in slabs.outside]
-    outer_rows = np.concatenate(outer) if outer else np.empty(0, dtype=np.int64)
+    outer_rows = rows_of(offsets, slabs.outside)
     independent = np.ones(rows, dtype=bool)
     if len(slabs.inside) == 2:
         main, second = slabs.inside
         forest = grow_forest(system, main, second, independent)
         # each tree of the graph makes one row depend on the others: that of its root
         independent[int(offsets[second]) + forest.roots - forest.first_rows] = False
-        return independent, couple(system, forest, slabs.outside, outer_rows) if outer else None
+        return independent, couple(system, forest, slabs.outside, outer_rows) if slabs.outside else None
     inside, outside = list(slabs.inside), list(slabs.outside)
     places_of = np.full(rows, -1, dtype=np.int64)
     places_of[outer_rows] = np.arange(len(outer_rows))
@@ -210,7 +209,7 @@ def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[Bool
     for _ in vectors.passes(marked):
         pass
     marked[outer_rows] = True
-    return marked, vectors if outer else None
+    return marked, vectors if slabs.outside else None
 
 
 def _structure(path: Path) -> Vectors:

@@ -22,7 +22,7 @@ from purtensor.outofcore.check_certificate import Proven, keep_weights
 from purtensor.outofcore.coarser_questions import coarse_contradiction
 from purtensor.outofcore.diagnosis import StoredWitness, left_open, refuted_by_row, stored_diagnosis
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.face_parts import Piece, of_proof, of_zero_targets, written, written_table
+from purtensor.outofcore.part import read_labels
 from purtensor.outofcore.prepare import slab_store_of
 from purtensor.outofcore.proof_steps import Step, keep_bare, refute_everywhere
 from purtensor.outofcore.restrict import restrict_to_face
@@ -32,6 +32,7 @@ from purtensor.outofcore.targets import BareRowError, Constraint, stored_problem
 from purtensor.outofcore.workspace import lock_question, problem_name
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
+from purtensor.tables.store.copy import Piece, replace_table, write_pieces
 from purtensor.tables.store.open_store import StoredTable
 
 IN_MEMORY = 1 << 16
@@ -183,12 +184,12 @@ def _search(store: SlabStore, domain: Domain) -> _Search:
 def _with_solution(
     first: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, end: Solved
 ) -> Diagnosis[StoredTable]:
-    zeros = written(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
+    zeros = write_pieces(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
     verdict = Verdict.BOUNDARY if zeros.profiles else Verdict.INTERIOR
     weights = _coupling_weights(reference, found.steps[-1]) if found.steps else ()
     sentences = [f"{verdict.sentence.capitalize()}."]
     if zeros.profiles:
-        by_target = sum(len(values) for _, values in of_zero_targets(first))
+        by_target = sum(len(values) for _, values in _zero_targets(first))
         sentences = [
             f"The constraints can be met, but they leave {zeros.profiles} of the profiles of the support without mass."
         ]
@@ -201,9 +202,18 @@ def _with_solution(
 
 
 def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
-    yield from of_zero_targets(first)
+    yield from _zero_targets(first)
     for step in steps:
-        yield from of_proof(step.store, step.folder)
+        yield from step.emptied()
+
+
+def _zero_targets(store: SlabStore) -> Iterator[Piece]:
+    """Yield the profiles with mass that targets of zero empty."""
+    for number in store.label_parts:
+        codes, begin, values = read_labels(store, number)
+        kept = values > 0
+        if kept.any():
+            yield [code[begin:][kept] for code in codes], values[kept]
 
 
 def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step | None:
@@ -263,6 +273,6 @@ def _as_in_memory(
     zeros = None
     if diagnosis.implied_zeros.size and diagnosis.verdict is not Verdict.INFEASIBLE:
         make_folder(folder)
-        zeros = written_table(folder / "implied_zeros.zarr", diagnosis.implied_zeros)
+        zeros = replace_table(folder / "implied_zeros.zarr", diagnosis.implied_zeros)
     witness = StoredWitness(diagnosis.explanation, reference, zeros, settled=diagnosis, store=store)
     return stored_diagnosis(diagnosis.verdict, diagnosis.exact, constraints, witness, diagnosis.certificate)

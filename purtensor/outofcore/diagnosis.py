@@ -19,7 +19,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.kernels.spread import spread
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.check_certificate import LARGEST
-from purtensor.outofcore.face_parts import Piece, labelled_codes, written, written_table
+from purtensor.outofcore.part import read_labels
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.proof_steps import Step
 from purtensor.outofcore.search import Solved
@@ -28,6 +28,7 @@ from purtensor.outofcore.targets import BareRowError, Constraint
 from purtensor.outofcore.verification_sources import misses_of, source_of
 from purtensor.tables.coded import domain_of, sparse_table, stored_codes
 from purtensor.tables.domain import Domain
+from purtensor.tables.store.copy import Piece, replace_table, write_pieces
 from purtensor.tables.store.open_store import StoredTable
 from purtensor.tables.values_at import look_up
 from purtensor.verification.stored_sums import Fingerprint, fingerprint, joined
@@ -62,7 +63,7 @@ class StoredWitness:
         """The profiles that are empty in every solution."""
         if self.zeros is not None:
             return self.zeros
-        return written(self.reference.workspace / "no_zeros.zarr", self.reference.domain, ())
+        return write_pieces(self.reference.workspace / "no_zeros.zarr", self.reference.domain, ())
 
     @cached_property
     def solution(self) -> StoredTable | None:
@@ -75,10 +76,10 @@ class StoredWitness:
         place = self.store.folder / "solution.zarr"
         # a problem that was settled in memory has its solution there
         if self.settled is not None and self.settled.solution is not None:
-            return written_table(place, self.settled.solution)
+            return replace_table(place, self.settled.solution)
         if self.found is None:
             return None
-        return written(place, self.reference.domain, self._solution_pieces(self.store, self.found))
+        return write_pieces(place, self.reference.domain, self._solution_pieces(self.store, self.found))
 
     @property
     def at_bound(self) -> Table:
@@ -91,7 +92,7 @@ class StoredWitness:
 
     def _solution_pieces(self, store: SlabStore, found: Solved) -> Iterator[Piece]:
         for number in store.parts:
-            codes, count, _ = labelled_codes(store, number)
+            codes, count, _ = read_labels(store, number)
             part, potentials = open_part(store, number, found.stand.token, found.stand.outer)
             made = read_packed(store.state(found.change.token, number)).arrays["made"]
             masses = part.masses(potentials) * found.change.scale
@@ -223,7 +224,7 @@ def hash_profiles(pieces: Iterable[Sequence[IntArray]]) -> Fingerprint:
 def problem_codes(store: SlabStore) -> Iterator[list[IntArray]]:
     """Yield the codes of the profiles of a problem, part by part."""
     for number in store.parts:
-        codes, count, _ = labelled_codes(store, number)
+        codes, count, _ = read_labels(store, number)
         yield [code[:count] for code in codes]
 
 

@@ -16,8 +16,7 @@ from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.checkpoint import PartsPoint, keep, recall
 from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
-from purtensor.outofcore.part import read_part
+from purtensor.outofcore.part import codes_of_rows, read_labels, read_part
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.restrict import restrict_to_face
@@ -44,7 +43,7 @@ def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore
 def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Sequence[Table], folder: Path) -> int:
     """Write the weights that a diagnosis in memory found, and C^T t, for a part; return the file's checksum."""
     part = read_part(store.part(number), store.kept)
-    codes, _, _ = labelled_codes(store, number)
+    codes, _, _ = read_labels(store, number)
     weights: IntArray = np.empty(len(part.targets), dtype=np.int64)
     for k, table in enumerate(certificate):
         rows = codes_of_rows(store, domain, part, codes, k)

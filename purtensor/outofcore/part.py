@@ -1,9 +1,9 @@
-"""One part of a problem that is cut along its slabs: whole slabs, with all that their elimination needs."""
+"""One part of a problem that is cut along its slabs: whole slabs, with all that their elimination needs, and labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,21 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs
+from purtensor.constraints.system import rows_of
 from purtensor.kernels.ipf.log_domain_sweeps import add_in_logarithms
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_masses
 from purtensor.kernels.spread import spread
-from purtensor.outofcore.array_file import read_own, write_packed
+from purtensor.outofcore.array_file import read_own, read_packed, write_packed
+from purtensor.outofcore.slab_store import SlabStore
 from purtensor.solving.hessian.arrowhead import Arrowhead
 from purtensor.solving.hessian.bipartite import Bipartite
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import smallest_unsigned
 
 _NONE = np.empty(0, dtype=np.int64)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """The slabs of one part as the kernels of `solving` take them.
 
@@ -53,8 +57,7 @@ class Part:
 
     def outer_rows(self) -> IntArray:
         """Return the numbers of the rows of the outside constraints, in their order."""
-        blocks = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in self.outside]
-        return np.concatenate(blocks) if blocks else _NONE
+        return rows_of(self.offsets, self.outside)
 
     def masses(self, potentials: FloatArray) -> FloatArray:
         """Return reference * exp(C^T potentials)."""
@@ -146,29 +149,28 @@ def read_part(path: Path, kept: BoolArray) -> Part:
         a["primary"] if facts["form"] == "arrowhead" else _NONE,
         _NONE,
     )
-    # the form needs the rows of the part first: it is filled in below
-    part = Part(a["reference"], a["index"], a["offsets"], a["targets"], inside, outside, _NO_FORM)
-    coupling_rows = part.outer_rows()
-    rows = len(part.targets)
+    coupling_rows, rows = rows_of(a["offsets"], outside), len(a["targets"])
+    form: Bipartite | Arrowhead
     if facts["form"] == "bipartite":
-        shape = (int(facts["shape"][0]), int(facts["shape"][1]))
+        # products of dependent coupling rows need not be formed: they are -1 like no row; the last is of no row
+        place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+        number = place[a["number"]]
         form = Bipartite(
             slabs,
             a["code"],
             a["primary"],
             a["other"],
             a["used"],
-            _NONE,
-            a["number"],
-            coupling_rows,
+            np.flatnonzero(number.reshape(-1) >= 0),
+            number,
+            coupling_rows[kept],
             rows,
-            shape,
+            (int(facts["shape"][0]), int(facts["shape"][1])),
             "",
             ((0, slabs.count),),
         )
-        part.form = _restrict(form, kept)
     else:
-        part.form = Arrowhead(
+        form = Arrowhead(
             slabs,
             np.empty(0, dtype=bool),
             a["places"],
@@ -181,31 +183,7 @@ def read_part(path: Path, kept: BoolArray) -> Part:
             rows,
             "",
         )
-    return part
-
-
-_NO_FORM = Arrowhead(
-    Slabs((), (), (), _NONE, _NONE, _NONE, _NONE, _NONE),
-    np.empty(0, dtype=bool),
-    _NONE,
-    np.empty(0, dtype=bool),
-    _NONE,
-    _NONE,
-    _NONE,
-    _NONE,
-    _NONE,
-    0,
-    "",
-)
-
-
-def _restrict(form: Bipartite, kept: BoolArray) -> Bipartite:
-    """Return the form with the coupling rows that are kept, all of them given before: less pairs to multiply."""
-    # dependent coupling rows are -1 like no row: their products need not be formed
-    place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last for cells of no row, number -1
-    number = place[form.number]
-    cells = np.flatnonzero(number.reshape(-1) >= 0)
-    return replace(form, number=number, cells=cells, coupling_rows=form.coupling_rows[kept])
+    return Part(a["reference"], a["index"], a["offsets"], a["targets"], inside, outside, form)
 
 
 def reduce_to(
@@ -229,3 +207,36 @@ def extend_from(
     everywhere = np.zeros(len(kept))
     everywhere[kept] = solved
     return part.form.extended(masses, rhs, everywhere)
+
+
+def read_labels(store: SlabStore, number: int) -> tuple[list[IntArray], int, FloatArray]:
+    """Return the codes of the profiles of a part, how many are of the problem, and the values of those after them."""
+    labels = read_packed(store.labels(number))
+    count = len(labels.arrays) - 1
+    codes = [labels.arrays[f"codes_{k}"].astype(np.int64) for k in range(count)]
+    return codes, int(labels.facts["profiles"]), labels.arrays["left_out"]
+
+
+def write_labels(
+    path: Path, codes: Sequence[IntArray], sizes: Sequence[int], left_out: FloatArray, profiles: int
+) -> None:
+    """Write the codes of the profiles of a part, those of the problem first, and the values of the others."""
+    arrays: dict[str, Any] = {
+        f"codes_{k}": code.astype(smallest_unsigned(size))
+        for k, (code, size) in enumerate(zip(codes, sizes, strict=True))
+    }
+    write_packed(path, {**arrays, "left_out": left_out}, {"profiles": profiles})
+
+
+def codes_of_rows(
+    store: SlabStore, domain: Domain, part: Part, codes: Sequence[IntArray], k: int
+) -> tuple[IntArray, ...]:
+    """Return the codes of the rows of a constraint in a part, given those of its profiles.
+
+    Each row of an inside constraint has a profile there; of one outside these are all rows.
+    """
+    if k in store.outside:
+        return store.outer_codes[store.outside.index(k)]
+    # any profile of a row has the row's labels
+    _, first = np.unique(part.index[k], return_index=True)
+    return tuple(codes[domain.position(name)][first] for name in store.scopes[k])

@@ -12,7 +12,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.consistency import ROUNDING
 from purtensor.constraints.system import System
 from purtensor.kernels.sums import group_sums
-from purtensor.outofcore.face_parts import write_labels
+from purtensor.outofcore.part import write_labels
 from purtensor.outofcore.partition import NOTHING, Extent, find_keys, gather
 from purtensor.outofcore.slab_layout import Laid, lay_out
 from purtensor.solving.scaling import scaled_targets

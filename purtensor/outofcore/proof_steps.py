@@ -26,12 +26,12 @@ from purtensor.outofcore.check_certificate import (
     weigh_inner_rows,
 )
 from purtensor.outofcore.engine import map_each, map_reduce
-from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
-from purtensor.outofcore.part import Part, read_part
+from purtensor.outofcore.part import Part, codes_of_rows, read_labels, read_part
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import BareRowError
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
+from purtensor.tables.store.copy import Piece
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +53,7 @@ class Step:
     def parts(self) -> Iterator[tuple[Part, list[IntArray], IntArray]]:
         """Yield every part, the codes of its profiles, and the weights of its rows."""
         for number in self.store.parts:
-            codes, count, _ = labelled_codes(self.store, number)
+            codes, count, _ = read_labels(self.store, number)
             part = read_part(self.store.part(number), self.store.kept)
             yield part, [code[:count] for code in codes], read_packed(self.folder / f"{number:06d}").arrays["weights"]
 
@@ -68,6 +68,14 @@ class Step:
                     sparse_table(self.domain.select(scope), columns, weights[part.block(k)][rows], name="certificate")
                 )
             yield tuple(tables)
+
+    def emptied(self) -> Iterator[Piece]:
+        """Yield the profiles that the weights empty, with the reference's values, part by part."""
+        for part, codes, weights in self.parts():
+            chosen = spread_whole(part.index, part.offsets, weights) > 0
+            if chosen.any():
+                values = np.ldexp(part.reference[chosen], self.store.reference_exponent)
+                yield [code[chosen] for code in codes], values
 
     def left(self) -> Iterator[list[IntArray]]:
         """Yield the codes of the profiles that the weights do not empty, part by part."""
@@ -171,7 +179,7 @@ def keep_sum(number: int, store: SlabStore, terms: Terms, folder: Path) -> Weigh
 def keep_bare(number: int, store: SlabStore, domain: Domain, bare: BareRowError, folder: Path) -> None:
     """Write -1 on the row that has a target and no profile any more, 0 on all others."""
     part = read_part(store.part(number), store.kept)
-    rows = codes_of_rows(store, domain, part, labelled_codes(store, number)[0], bare.constraint)
+    rows = codes_of_rows(store, domain, part, read_labels(store, number)[0], bare.constraint)
     weights: IntArray = np.zeros(len(part.targets), dtype=np.int64)
     found = np.all([own == code for own, code in zip(rows, bare.codes, strict=True)], axis=0)
     weights[part.block(bare.constraint)] = np.where(found, -1, 0)

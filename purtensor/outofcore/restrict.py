@@ -21,8 +21,7 @@ from purtensor.feasibility.farkas import exact_terms
 from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.check_certificate import LARGEST
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes, write_labels
-from purtensor.outofcore.part import Part, read_part
+from purtensor.outofcore.part import Part, codes_of_rows, read_labels, read_part, write_labels
 from purtensor.outofcore.partition import nats_left_out
 from purtensor.outofcore.slab_layout import Laid, describe_parts, lay_out
 from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
@@ -123,7 +122,7 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> SlabSt
 def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, folder: Path, prime: int) -> Restricted:
     """Write what a proof leaves of a part, its labels, and the weights of all proofs so far."""
     part = read_part(store.part(number), store.kept)
-    codes, count, left_out = labelled_codes(store, number)
+    codes, count, left_out = read_labels(store, number)
     held = read_packed(proof / f"{number:06d}").arrays
     empty = held["costs"] > 0
     rows = tuple(codes_of_rows(store, domain, part, codes, k) for k in range(len(store.scopes)))

@@ -12,13 +12,14 @@ import xarray as xr
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import read_packed
-from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes, written
-from purtensor.outofcore.part import Part
+from purtensor.outofcore.part import Part, codes_of_rows, read_labels
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.restrict import earlier_weights
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.tables.coded import sparse_table, stored_codes
 from purtensor.tables.domain import Domain
+from purtensor.tables.store.copy import Piece as Profiles
+from purtensor.tables.store.copy import write_pieces
 from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
 from purtensor.verification.stored_sums import Piece, Rows
 
@@ -59,7 +60,7 @@ class SlabEvidence:
         place = table_place(self.store, self.token)
         if place.exists():
             return open_table(place)
-        return written(place, self.reference.domain, self._pieces())
+        return write_pieces(place, self.reference.domain, self._pieces())
 
     @property
     def scopes(self) -> tuple[tuple[str, ...], ...]:
@@ -114,7 +115,7 @@ class SlabEvidence:
         """
         begin = 0
         for number in self.store.label_parts:
-            codes, count, left_out = labelled_codes(self.store, number)
+            codes, count, left_out = read_labels(self.store, number)
             read, masses = read_profiles(table.path, begin, begin + len(codes[0]))
             # labels are compared, or a table of another run would be verified by this one's potentials
             if any(not np.array_equal(own, other) for own, other in zip(codes, read, strict=True)):
@@ -146,9 +147,15 @@ class SlabEvidence:
             found.append(ProvenRows(columns, potentials[block][on], made[block][on], given, weights[:, block][:, on]))
         return found
 
-    def _pieces(self) -> Iterator[tuple[list[IntArray], FloatArray]]:
+    def _pieces(self) -> Iterator[Profiles]:
+        """Yield the projection in the targets' units; zeros left out come last in a part."""
         for number in self.store.label_parts:
-            yield part_values(self.store, number, self.token, self.outer, self.reference.domain)
+            codes, count, _ = read_labels(self.store, number)
+            values = np.zeros(len(codes[0]))
+            if count:
+                part, potentials = open_part(self.store, number, self.token, self.outer)
+                values[:count] = np.ldexp(part.masses(potentials), self.store.target_exponent)
+            yield codes, values
 
 
 def _join(domain: Domain, tables: list[Table]) -> Table:
@@ -160,19 +167,6 @@ def _join(domain: Domain, tables: list[Table]) -> Table:
 def _no_rows(attributes: int) -> ProvenRows:
     nothing = np.empty(0)
     return ProvenRows([np.empty(0, np.int64)] * attributes, nothing, nothing, nothing, np.empty((0, 0), np.int64))
-
-
-def part_values(
-    store: SlabStore, number: int, token: str, outer: FloatArray, domain: Domain
-) -> tuple[list[IntArray], FloatArray]:
-    """Return the codes and values of a part of the projection, in the targets' units; zeros left out come last."""
-    labels = read_packed(store.labels(number))
-    codes = [labels.arrays[f"codes_{k}"].astype(np.int64) for k in range(len(domain.attributes))]
-    values = np.zeros(len(codes[0]))
-    if labels.facts["profiles"]:
-        part, potentials = open_part(store, number, token, outer)
-        values[: labels.facts["profiles"]] = np.ldexp(part.masses(potentials), store.target_exponent)
-    return codes, values
 
 
 def table_place(store: SlabStore, token: str) -> Path:

@@ -18,8 +18,6 @@ from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.diagnose import IN_MEMORY, diagnose_stored
 from purtensor.outofcore.diagnosis import left_open, witness_of
-from purtensor.outofcore.face_parts import Piece as Profiles
-from purtensor.outofcore.face_parts import written
 from purtensor.outofcore.result import ProvenRows
 from purtensor.outofcore.rows_face import face_of_rows, proofs_of
 from purtensor.outofcore.rows_problem import RowProblem, row_problem_of
@@ -35,6 +33,8 @@ from purtensor.solving.solve import solve
 from purtensor.solving.solvers.lbfgs import LBFGS, lbfgs_step
 from purtensor.solving.stopping import Stopping
 from purtensor.tables.coded import domain_of, sparse_table
+from purtensor.tables.store.copy import Piece as Profiles
+from purtensor.tables.store.copy import write_pieces
 from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
 from purtensor.tables.values_at import look_up
 from purtensor.verification.stored_sums import Piece
@@ -88,7 +88,7 @@ class RowEvidence:
         digest = hashlib.sha256(f"{self.problem.folder.name} {self.problem.identity}".encode())
         digest.update(self.values.tobytes())
         place = self.path / f"table-{digest.hexdigest()[:16]}.zarr"
-        return open_table(place) if place.exists() else written(place, self.reference.domain, self._profiles())
+        return open_table(place) if place.exists() else write_pieces(place, self.reference.domain, self._profiles())
 
     def chunks(self) -> Iterator[Table]:
         """Yield the projection chunk by chunk as sparse tables, without writing it."""
@@ -105,7 +105,7 @@ class RowEvidence:
             if number in self.problem.chunks:
                 chunk, found = masses_on(self.problem.folder / "chunks", number, self.problem.offsets, self.values)
                 masses[chunk.alive] = np.ldexp(found, self.problem.target_exponent)
-            yield [np.asarray(code, dtype=np.int64) for code in codes], masses
+            yield _wide(codes), masses
 
     def pieces(self, table: StoredTable) -> Iterator[Piece]:
         """Yield what `verify` reads, chunk by chunk, with all rows each time; there is no witness of a bound."""

@@ -15,8 +15,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.checkpoint import PartsPoint
 from purtensor.outofcore.engine import map_each, map_reduce
-from purtensor.outofcore.face_parts import codes_of_rows, labelled_codes
-from purtensor.outofcore.part import read_part
+from purtensor.outofcore.part import codes_of_rows, read_labels, read_part
 from purtensor.outofcore.partition import bucket_of, gather, write_scattered
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import open_part
@@ -194,7 +193,7 @@ def move_potentials(
     """Bring the potentials of one part of an earlier run, of constraint `old_k`, to the parts of this one."""
     part, potentials = open_part(old, number, *point)
     # by label, since the earlier run may have been cut otherwise, over other categories
-    codes = codes_of_rows(old, old_domain, part, labelled_codes(old, number)[0], old_k)
+    codes = codes_of_rows(old, old_domain, part, read_labels(old, number)[0], old_k)
     columns = []
     for name in store.scopes[k]:
         categories = [onto.categories[onto.position(name)] for onto in (old_domain, domain)]
@@ -215,7 +214,7 @@ def start_pass(
     """Write the potentials that a part starts from, the first constraint's raised by `shift`; return the mass there."""
     part = read_part(store.part(number), store.kept)
     potentials = np.zeros_like(part.targets)
-    codes, _, _ = labelled_codes(store, number)
+    codes, _, _ = read_labels(store, number)
     for k in store.inside:
         folder = brought[k]
         if folder is not None and any(folder.glob("*.where")):

@@ -13,8 +13,8 @@ from purtensor.errors import StoreError
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import rows_face as row_face
 from purtensor.outofcore import rows_problem as rows
-from purtensor.outofcore.face_parts import written
 from purtensor.outofcore.workspace import make_once
+from purtensor.tables.store.copy import write_pieces
 from tests.outofcore.test_boundary import forced_case
 from tests.outofcore.test_project import SETS, assert_equal, by_profile, people, targets
 from tests.outofcore.test_rows_face import SOLVING, doubting, no_slabs, small_parts  # noqa: F401  # fixtures
@@ -187,7 +187,7 @@ def test_diagnose__the_same_question_without_slabs_again(tmp_path, no_slabs):  #
     assert len(list(stored.workspace.glob("[!.]*"))) == 1
 
 
-def test_written__what_is_there_is_read_until_all_is_written(tmp_path):
+def test_write_pieces__what_is_there_is_read_until_all_is_written(tmp_path):
     table = people(122, (2, 2, 5))
     first = pt.store_table(table, tmp_path / "t.zarr")
 
@@ -195,4 +195,4 @@ def test_written__what_is_there_is_read_until_all_is_written(tmp_path):
         assert first.to_table().equals(table)
         yield [np.zeros(1, dtype=np.int64)] * 3, np.ones(1)
 
-    assert written(first.path, first.domain, pieces()).profiles == 1
+    assert write_pieces(first.path, first.domain, pieces()).profiles == 1

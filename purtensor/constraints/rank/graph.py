@@ -17,7 +17,7 @@ from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.echelon import centred, primes, whole
 from purtensor.constraints.rank.exact_rank import RankProfile, Sampled, rank_profile
 from purtensor.constraints.structure import Proof, blocks
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, rows_of
 from purtensor.kernels.rank.forest import cycle_vectors, forest_edges, mark_broken, rooted_forest, spread_potentials
 
 
@@ -249,7 +249,7 @@ class Graph:
 def graph_of(system: System, order: Sequence[int], supported: BoolArray, rows: IntArray) -> Graph:
     """Return the graph of the first two constraints, with the given rows of the others on its cycles."""
     forest = grow_forest(system, order[0], order[1], supported)
-    node_rows = np.concatenate([np.arange(system.offsets[k], system.offsets[k + 1]) for k in order[:2]])
+    node_rows = rows_of(system.offsets, order[:2])
     coupling = couple(system, forest, order[2:], rows)
     profile = rank_profile(coupling) if len(rows) else None
     independent = np.zeros(system.rows, dtype=bool)

@@ -7,7 +7,7 @@ inside rows. What the outside constraints add is the rank of the null vectors su
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from purtensor.constraints.rank.echelon import Echelon, primes
 from purtensor.constraints.rank.exact_rank import Explicit, RankProfile, Vectors, exact_product, rank_profile
 from purtensor.constraints.slabs import arrange, slab_of_rows
 from purtensor.constraints.structure import Proof
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, rows_of
 from purtensor.kernels.rank.slab_elimination import null_vectors, number_rows
 
 _PROFILES_AT_ONCE = 1 << 14
@@ -195,7 +195,9 @@ def slab_by_slab(system: System, key: tuple[str, ...], spanning: BoolArray, supp
     usable = np.zeros(system.rows, dtype=bool)
     for k in inside:
         usable[system.block(k)] = (supported if k in inside[:2] else spanning)[system.block(k)]
-    rows = np.flatnonzero(spanning & ~_rows_of(system, inside))
+    outer = spanning.copy()
+    outer[rows_of(system.offsets, inside)] = False
+    rows = np.flatnonzero(outer)
     places = np.full(system.rows, -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
     vectors = NullVectors(
@@ -217,13 +219,6 @@ def slab_by_slab(system: System, key: tuple[str, ...], spanning: BoolArray, supp
     profile = rank_profile(vectors)
     independent[rows[profile.independent]] = True
     return SlabBySlab(independent, tuple(inside[:2]), vectors, profile)
-
-
-def _rows_of(system: System, constraints: Sequence[int]) -> BoolArray:
-    rows = np.zeros(system.rows, dtype=bool)
-    for k in constraints:
-        rows[system.block(k)] = True
-    return rows
 
 
 def slab_cost(system: System, key: tuple[str, ...]) -> float:
