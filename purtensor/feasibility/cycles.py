@@ -11,8 +11,8 @@ from scipy.linalg import qr
 from purtensor._interrupts import apart
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.echelon import primes
+from purtensor.constraints.rank.exact_rank import Explicit, rank_profile
 from purtensor.constraints.rank.graph import Coupling, Forest
-from purtensor.feasibility.dixon import bounded_solution, solve_whole
 from purtensor.kernels.rank.modular import echelon_in_place
 
 _MOST_SOLVED = 64
@@ -48,7 +48,7 @@ def _by_cycles(coupling: Coupling, closing: IntArray, left: IntArray, allowed: F
     profiles, cycles = closing[chosen], cycles[chosen]
     matrix = cycles[:, places].T.astype(np.int64)
     if len(places) <= _MOST_SOLVED:
-        solved = solve_whole(matrix, [int(value) for value in left[places]])
+        solved = solve_whole(matrix, left[places])
         if solved is None or not _reaches(cycles, solved, left, allowed):
             return None
         amounts = [Fraction(numerator, solved[1]) for numerator in solved[0]]
@@ -64,6 +64,40 @@ def _by_cycles(coupling: Coupling, closing: IntArray, left: IntArray, allowed: F
     # the exact amounts are not known, but none passes the bound, along every cycle it closes
     gained = _along_cycles(coupling.forest, profiles, [Fraction(bound)] * len(profiles), absolute=True)
     return (*gained, False)
+
+
+def solve_whole(matrix: IntArray, right: IntArray) -> tuple[list[int], int] | None:
+    """Return numerators and one denominator of x with matrix @ x = right; None where the matrix is singular."""
+    # the relation of the last column to the others, which has been checked in whole numbers
+    profile = rank_profile(Explicit(np.column_stack([matrix, right])), explain=True)
+    if profile.relations is None or profile.dependent.tolist() != [len(right)]:
+        return None
+    *others, denominator = profile.relations[0].tolist()
+    return [-value for value in others], denominator
+
+
+def bounded_solution(matrix: IntArray, right: IntArray) -> tuple[FloatArray, float] | None:
+    """Return about the solution of matrix @ x = right, and a bound that no entry of the exact one passes.
+
+    With X about the inverse A^-1 and a bound c < 1 of the norm of I - A X, |A^-1| <= |X| / (1 - c) in the norm of the
+    largest row sum; c takes in what rounding can do to A X.
+    """
+    exact: FloatArray = matrix.astype(np.float64)
+    try:
+        inverse: FloatArray = np.asarray(np.linalg.inv(exact), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
+    miss = np.abs(np.eye(len(exact)) - exact @ inverse)
+    # what rounding can be in a product of so many terms
+    miss += 2 * len(exact) * float(np.finfo(np.float64).eps) * (np.abs(exact) @ np.abs(inverse) + 1)
+    contraction = float(miss.sum(axis=1).max())
+    # also where it is NaN
+    if not contraction < 0.5:
+        return None
+    norm = float(np.abs(inverse).sum(axis=1).max())
+    bound = norm / (1 - contraction) * float(np.abs(right).max()) * (1 + 1e-9)
+    near: FloatArray = inverse @ right.astype(np.float64)
+    return near, bound
 
 
 def _reaches(cycles: IntArray, solved: tuple[list[int], int], left: IntArray, allowed: Fraction) -> bool:

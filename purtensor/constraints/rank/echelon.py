@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -23,11 +24,12 @@ _PLAIN = 1000
 
 def primes() -> Iterator[int]:
     """Yield primes below 2^22, largest first."""
-    candidate = 2**22 - 1
-    while candidate > 2**21:
-        if all(candidate % d for d in range(3, math.isqrt(candidate) + 1, 2)):
-            yield candidate
-        candidate -= 2
+    return filter(_is_prime, range(2**22 - 1, 2**21, -2))
+
+
+@cache
+def _is_prime(odd: int) -> bool:
+    return all(odd % d for d in range(3, math.isqrt(odd) + 1, 2))
 
 
 class Echelon:
@@ -104,8 +106,7 @@ def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] |
     Small numbers are tried first; m is positive. None where the moduli are too few to decide.
     """
     # no more than a guess: the caller checks it on every vector, and comes back with more primes
-    simple = _small(residues[-1], moduli[-1])
-    if simple is not None and len(moduli) == 1:
+    if len(moduli) == 1 and (simple := _small(residues[0], moduli[0])) is not None:
         return simple
     modulus = math.prod(moduli)
     combined = [centred(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
