@@ -32,11 +32,6 @@ class Question:
         return tuple(name for name in self.system.domain.attributes if name in used)
 
 
-def without_constraint(question: Question, k: int) -> Question:
-    """Return the question with one constraint less."""
-    return with_constraints(question, [j for j in range(len(question.origin)) if j != k])
-
-
 def with_constraints(question: Question, kept: Sequence[int]) -> Question:
     """Return the question with some of its constraints only."""
     system = question.system

@@ -10,9 +10,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System, rows_of
-from purtensor.feasibility.coarser_questions import Question, coarsen, with_constraints, without_constraint
+from purtensor.feasibility.coarser_questions import Question, coarsen, with_constraints
 from purtensor.feasibility.decision import settle
-from purtensor.feasibility.farkas import Proof, prove, rounded, tidy
+from purtensor.feasibility.farkas import Proof, prove, round_to_whole, tidy
 from purtensor.feasibility.linear_programs import sparse_emptying_weights, sparse_weights
 from purtensor.feasibility.targets import ExactTargets
 from purtensor.feasibility.verdict import Decision, Verdict
@@ -68,7 +68,7 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     certain = len(question.origin) <= _MOST_CONSTRAINTS
     for origin in question.origin if certain else ():
         if len(question.origin) > 1:
-            simpler = without_constraint(question, question.origin.index(origin))
+            simpler = with_constraints(question, [k for k, own in enumerate(question.origin) if own != origin])
             decision = _settle(simpler)
             # an open verdict leaves it unknown whether the constraint is needed
             certain = certain and decision.verdict is not Verdict.OPEN
@@ -133,7 +133,7 @@ def _whole_proofs(system: System, targets: ExactTargets, found: FloatArray | Non
     # scaled so that the least weight is 1, 2, 3 or 6: vertices of these programs have small denominators
     used = np.abs(found)[np.abs(found) > 1e-9 * np.abs(found).max()]
     for scale in (1.0, 2.0, 3.0, 6.0):
-        weights = rounded(found, scale / float(used.min()))
+        weights = round_to_whole(found, scale / float(used.min()))
         if weights is not None:
             yield prove(system, targets, weights)
 

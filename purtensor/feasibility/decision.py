@@ -9,7 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import Reduction, System, reduce_system
-from purtensor.feasibility.farkas import fitted, spread_whole, tidy
+from purtensor.feasibility.farkas import fit_type, spread_whole, tidy
 from purtensor.feasibility.targets import ExactTargets, read_targets
 from purtensor.feasibility.verdict import Decision, Verdict, decide
 from purtensor.solving.problem import Problem
@@ -116,4 +116,4 @@ def _with_zero_rows(full: System, reduction: Reduction, weights: IntArray, *, st
         np.maximum.at(needs, full.index[k], lacking)
         zero = full.targets[full.block(k)] == 0.0
         whole[full.block(k)][zero] = needs[zero]
-    return fitted(whole, len(full.scopes))
+    return fit_type(whole, len(full.scopes))

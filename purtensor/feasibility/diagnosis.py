@@ -13,9 +13,8 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.positions import soft_positions
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.explanation import Explanation
-from purtensor.feasibility.incompatibility import Incompatibility
 from purtensor.feasibility.verdict import Verdict
-from purtensor.feasibility.violation import Violation
+from purtensor.feasibility.violation import Incompatibility, Violation
 
 TableT_co = TypeVar("TableT_co", covariant=True)
 

@@ -7,7 +7,6 @@ numbers over one denominator (J. Edmonds, 1967).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -20,37 +19,25 @@ from purtensor.feasibility.targets import ExactTargets
 _MOST_ENTRIES = 20_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answer:
-    """Weights that refute a solution or empty profiles, or else the shares of a positive solution; one is None.
+def exact_answer(system: System, targets: ExactTargets) -> IntArray | tuple[Fraction, ...] | None:
+    """Return what whole numbers say of the rows, of independent ones where targets are floats; None if too many.
 
-    Attributes
-    ----------
-    weights
-        Shape (D,): whole numbers t with C^T t >= 0, and b.t < 0, or b.t = 0 and C^T t > 0 at all empty profiles.
-    shares
-        Shape (M,): positive fractions of the total mass.
+    Either weights, shape (D,): t with C^T t >= 0, and b.t < 0, or b.t = 0 and C^T t > 0 at all empty profiles; or the
+    shares of a positive solution, fractions of the total mass.
     """
-
-    weights: IntArray | None
-    shares: tuple[Fraction, ...] | None
-
-
-def exact_answer(system: System, targets: ExactTargets) -> Answer | None:
-    """Return what whole numbers say of the rows, of independent ones where targets are floats; None if too many."""
     if system.rows * (system.rows + system.profiles + 1) > _MOST_ENTRIES or not system.profiles:
         return None
     # dependent float targets contradict each other by rounding, which whole numbers would take at its word
     rows = np.arange(system.rows) if targets.exact else independent_rows(system).rows
     tableau = _Tableau(_dense(system)[rows], targets.numerators[rows])
-    found = tableau.refutation()
-    empty, shares = (None, None) if found is not None else tableau.emptied(targets.denominator)
-    weights = found if found is not None else empty
-    if weights is None:
-        return Answer(None, shares)
-    whole = np.zeros(system.rows, dtype=object)
-    whole[rows] = weights
-    return Answer(whole, None)
+    found: IntArray | tuple[Fraction, ...] | None = tableau.refutation()
+    if found is None:
+        found = tableau.empty_or_solve(targets.denominator)
+    if isinstance(found, tuple):
+        return found
+    weights = np.zeros(system.rows, dtype=object)
+    weights[rows] = found
+    return weights
 
 
 def _dense(system: System) -> IntArray:
@@ -90,7 +77,7 @@ class _Tableau:
                 self._pivot(int(row), column)
         return None
 
-    def emptied(self, total: int) -> tuple[IntArray | None, tuple[Fraction, ...] | None]:
+    def empty_or_solve(self, total: int) -> IntArray | tuple[Fraction, ...]:
         """Give mass to as many columns as can have it; return weights that empty the others, or a positive solution.
 
         The solution is the mean of all corners that were met.
@@ -103,12 +90,12 @@ class _Tableau:
             undecided[list(corner)] = False
             if not undecided.any():
                 sums = [sum((c.get(j, Fraction(0)) for c in corners), Fraction(0)) for j in range(self.columns)]
-                return None, tuple(value / len(corners) for value in sums)
+                return tuple(value / len(corners) for value in sums)
             self._price(undecided)
             self._descend()
             # no undecided column can have mass: the prices are weights that empty them all
             if self.entries[-1, -1] == 0:
-                return self.entries[-1, self.columns : -1].copy(), None
+                return self.entries[-1, self.columns : -1].copy()
 
     def _corner(self, total: int) -> dict[int, Fraction]:
         values = self.entries[:-1, -1].tolist()

@@ -65,10 +65,10 @@ class Proof:
 def prove(system: System, targets: ExactTargets, weights: IntArray) -> Proof:
     """Return what weights prove once they are repaired: raised until C^T t >= 0, where that costs least of b.t."""
     # sums over the constraints of a profile must not overflow, or the proof would be false
-    weights = fitted(weights, len(system.scopes))
+    weights = fit_type(weights, len(system.scopes))
     costs = spread_whole(system.index, system.offsets, weights)
     if len(costs) and costs.min() < 0:
-        weights = repaired(system, weights, costs)
+        weights = repair(system, weights, costs)
         costs = spread_whole(system.index, system.offsets, weights)
     rounding = targets.rounding(weights)
     if not targets.exact and not costs.any():  # a relation among rows: these agree within a share of the total
@@ -76,7 +76,7 @@ def prove(system: System, targets: ExactTargets, weights: IntArray) -> Proof:
     return Proof(weights, costs, targets.dot(weights), rounding)
 
 
-def repaired(system: System, weights: IntArray, costs: IntArray) -> IntArray:
+def repair(system: System, weights: IntArray, costs: IntArray) -> IntArray:
     """Return weights with the rows of one constraint raised by what their profiles lack; the cheapest constraint."""
     best: tuple[float, int, IntArray] | None = None
     for k in range(len(system.scopes)):
@@ -92,7 +92,7 @@ def repaired(system: System, weights: IntArray, costs: IntArray) -> IntArray:
     weights = weights.copy()
     if best is not None:
         weights[system.block(best[1])] += best[2]
-    return fitted(weights, len(system.scopes))
+    return fit_type(weights, len(system.scopes))
 
 
 def spread_whole(index: IntArray, offsets: IntArray, weights: IntArray) -> IntArray:
@@ -110,7 +110,7 @@ def exact_terms(targets: FloatArray, weights: IntArray) -> list[Fraction]:
     return [Fraction(target) * weight for target, weight in pairs]
 
 
-def fitted(weights: IntArray, terms: int) -> IntArray:
+def fit_type(weights: IntArray, terms: int) -> IntArray:
     """Return weights as int64 where sums of so many of them cannot overflow, else as Python's own numbers."""
     if len(weights) == 0:
         return weights.astype(np.int64)
@@ -118,7 +118,7 @@ def fitted(weights: IntArray, terms: int) -> IntArray:
     return weights.astype(np.int64 if largest < _LARGEST // (2 * terms + 2) else object)
 
 
-def extended(system: System, proof: IntArray, earlier: IntArray | None) -> IntArray:
+def extend_proof(system: System, proof: IntArray, earlier: IntArray | None) -> IntArray:
     """Return weights that hold on all profiles, from weights that hold where `earlier` has cost 0.
 
     So much of the earlier weights is added as makes every cost on their zeros not negative; their b.t is 0.
@@ -133,7 +133,7 @@ def extended(system: System, proof: IntArray, earlier: IntArray | None) -> IntAr
     factor = max((-(int(costs[i]) // int(base[i])) for i in lacking), default=0)
     # one more, so that costs on the earlier zeros are positive, not 0: the zeros stay proved
     factor = max(factor, 1) + 1
-    return fitted(proof.astype(object) + factor * earlier.astype(object), len(system.scopes))
+    return fit_type(proof.astype(object) + factor * earlier.astype(object), len(system.scopes))
 
 
 def tidy(system: System, weights: IntArray) -> IntArray:
@@ -153,7 +153,7 @@ def tidy(system: System, weights: IntArray) -> IntArray:
     return weights // factor if factor > 1 else weights
 
 
-def rounded(weights: FloatArray, scale: float) -> IntArray | None:
+def round_to_whole(weights: FloatArray, scale: float) -> IntArray | None:
     """Return the nearest whole numbers to weights * scale; None where they are not numbers, or beyond 2^53."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.rint(weights * scale)

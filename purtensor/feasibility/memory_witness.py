@@ -14,9 +14,14 @@ from purtensor.constraints.system import System
 from purtensor.feasibility import check_witness
 from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
 from purtensor.feasibility.explanation import Explanation, explain
-from purtensor.feasibility.incompatibility import Incompatibility, incompatibility
 from purtensor.feasibility.verdict import Decision, Verdict
-from purtensor.feasibility.violation import Violation, smallest_miss, smallest_violation
+from purtensor.feasibility.violation import (
+    Incompatibility,
+    Violation,
+    incompatibility,
+    smallest_miss,
+    smallest_violation,
+)
 from purtensor.tables.coded import CodedTable, sparse_table
 
 

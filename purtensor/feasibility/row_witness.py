@@ -14,10 +14,9 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness
 from purtensor.feasibility.explanation import Explanation
-from purtensor.feasibility.row_explanation import explain_conflict, say_reach
 from purtensor.feasibility.row_programs import SmallestMiss, implied_bounds, smallest_miss
 from purtensor.feasibility.row_proofs import excess_of, refuted
-from purtensor.feasibility.row_reach import out_of_reach
+from purtensor.feasibility.row_reach import explain_conflict, out_of_reach, say_reach
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.dual.question import Question

@@ -13,11 +13,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.tables.grouping import group_profiles
 
@@ -113,7 +113,7 @@ def _as_given(system: System) -> ExactTargets | None:
     if whole[system.block(0)].sum() > _MOST_UNITS:  # not few units: last digits of some computation
         return None
     numerators = whole.astype(np.int64).astype(object)
-    kinds = [_Whole(whole[system.block(k)]) for k in range(len(system.scopes))]
+    kinds = [_Kind(whole[system.block(k)]) for k in range(len(system.scopes))]
     if not _agree(system, kinds):
         return None
     return ExactTargets(numerators, int(numerators[system.block(0)].sum()), True)
@@ -146,61 +146,43 @@ def _multiples(system: System, shares: FloatArray, unit: float) -> ExactTargets 
     whole = np.rint(shares * count)
     # relative to the value, so that a small target has to be as exact as a large one
     near = np.abs(whole - shares * count) <= _CLOSE * whole
-    if not _mostly(near, system):
-        return None
-    kinds: list[_Whole | _Product | None] = [
-        _Whole(whole[system.block(k)]) if near[system.block(k)].all() else None for k in range(len(system.scopes))
+    kinds: list[_Kind | None] = [
+        _Kind(whole[system.block(k)]) if near[system.block(k)].all() else None for k in range(len(system.scopes))
     ]
+    if not any(kinds):  # products are of marginals that whole constraints determine
+        return None
     for k, kind in enumerate(kinds):
         if kind is None:
             kinds[k] = _as_product(system, kinds, k, shares[system.block(k)], count)
     found = [kind for kind in kinds if kind is not None]
     if len(found) < len(kinds) or not _agree(system, found):
         return None
-    squared = any(isinstance(kind, _Product) for kind in found)
+    squared = any(kind.times is not None for kind in found)
     numerators = np.concatenate([kind.numerators(count if squared else 1) for kind in found])
     return ExactTargets(numerators, count * count if squared else count, True)
 
 
-def _mostly(near: BoolArray, system: System) -> bool:
-    """Return whether some constraint consists of multiples alone."""
-    return any(near[system.block(k)].all() for k in range(len(system.scopes)))
+class _Kind(NamedTuple):
+    """Targets that are whole numbers of units, held exactly in float64, or products of two such numbers.
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Whole:
-    """Targets that are whole numbers of units, held exactly in float64."""
+    Products are over the square of the total.
+    """
 
     values: FloatArray
+    times: FloatArray | None = None
 
     def numerators(self, factor: int) -> IntArray:
-        whole: IntArray = self.values.astype(np.int64).astype(object)
-        scaled: IntArray = whole * factor
-        return scaled
+        """Return the numbers as Python has them; a factor makes whole numbers comparable with products."""
+        own: IntArray = self.values.astype(np.int64).astype(object)
+        return own * (factor if self.times is None else self.times.astype(np.int64).astype(object))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Product:
-    """Targets that are products of two marginals, each in whole numbers of units; over the square of the total."""
-
-    first: FloatArray
-    second: FloatArray
-
-    def numerators(self, factor: int) -> IntArray:
-        first: IntArray = self.first.astype(np.int64).astype(object)
-        second: IntArray = self.second.astype(np.int64).astype(object)
-        product: IntArray = first * second
-        return product
-
-
-def _as_product(
-    system: System, kinds: Sequence[_Whole | _Product | None], k: int, shares: FloatArray, count: int
-) -> _Product | None:
+def _as_product(system: System, kinds: Sequence[_Kind | None], k: int, shares: FloatArray, count: int) -> _Kind | None:
     """Return constraint k as a product of marginals that integer constraints determine, or None if it is not one."""
     scope = system.scopes[k]
     if len(scope) > _LONGEST_PRODUCT:
         return None
-    whole = {j: kind for j, kind in enumerate(kinds) if isinstance(kind, _Whole)}
+    whole = {j: kind for j, kind in enumerate(kinds) if kind is not None and kind.times is None}
     for size in range(1, len(scope)):
         for names in itertools.combinations(scope, size):
             # each split in two is tried once, the first attribute being in the first part
@@ -213,12 +195,12 @@ def _as_product(
             # f(y) f(s): both factors are shares of the same total
             product = factors[0] / count * (factors[1] / count)
             if np.all(np.abs(product - shares) <= _CLOSE * shares):
-                return _Product(factors[0], factors[1])
+                return _Kind(factors[0], factors[1])
     return None
 
 
 def _marginal_at_rows(
-    system: System, whole: dict[int, _Whole], k: int, names: tuple[str, ...], own: FloatArray
+    system: System, whole: dict[int, _Kind], k: int, names: tuple[str, ...], own: FloatArray
 ) -> FloatArray | None:
     """Return the marginal over `names` at the rows of constraint k, in whole numbers of units.
 
@@ -247,20 +229,19 @@ def joint_groups(system: System, pair: tuple[int, int], names: Sequence[str]) ->
     return group_profiles(columns, [int(column.max(initial=0)) + 1 for column in columns])[0], sizes
 
 
-def _agree(system: System, kinds: Sequence[_Whole | _Product]) -> bool:
+def _agree(system: System, kinds: Sequence[_Kind]) -> bool:
     """Return whether all constraints agree exactly on every marginal that two of them share, and on the total."""
-    squared = any(isinstance(kind, _Product) for kind in kinds)
-    factor = int(next(kind.values.sum() for kind in kinds if isinstance(kind, _Whole))) if squared else 1
+    squared = any(kind.times is not None for kind in kinds)
+    factor = int(next(kind.values.sum() for kind in kinds if kind.times is None)) if squared else 1
     for one, two in itertools.combinations(range(len(kinds)), 2):
         names = [name for name in system.scopes[one] if name in system.scopes[two]]
         group, sizes = joint_groups(system, (one, two), names)
         parts = np.split(group, sizes[:1])
         pair = (kinds[one], kinds[two])
-        if all(isinstance(kind, _Whole) for kind in pair):
+        if all(kind.times is None for kind in pair):
             sums = [
                 np.bincount(part, weights=kind.values, minlength=int(group.max()) + 1)
                 for kind, part in zip(pair, parts, strict=True)
-                if isinstance(kind, _Whole)
             ]
         else:
             sums = [_exact_sums(kind.numerators(factor), part) for kind, part in zip(pair, parts, strict=True)]

@@ -14,7 +14,7 @@ from purtensor.constraints.system import submatrix
 from purtensor.errors import TooLargeError
 from purtensor.feasibility.exact_simplex import exact_answer
 from purtensor.feasibility.exact_solution import ExactPoint, exact_point, explicit_point
-from purtensor.feasibility.farkas import Proof, extended, prove, rounded
+from purtensor.feasibility.farkas import Proof, extend_proof, prove, round_to_whole
 from purtensor.feasibility.flows import minimum_cut, triangle_of
 from purtensor.feasibility.linear_programs import emptying_weights, refuting_weights
 from purtensor.feasibility.search import SWEEPS, Signs, search_evidence
@@ -109,7 +109,14 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
     weights: IntArray | None = None
     current = problem
     while True:
-        found = _bare_row(current, targets) or _examine(current, targets)
+        # the cheapest evidence first; whole numbers last, which always decide but only small problems
+        found = (
+            _bare_row(current, targets)
+            or _refuting_cut(current, targets)
+            or _search(current, targets)
+            or _by_programs(current, targets)
+            or _by_whole_numbers(current, targets)
+        )
         zeros = np.ones(problem.system.profiles, dtype=bool)
         zeros[kept] = False
         # a proof of nothing would repeat the loop without end
@@ -122,10 +129,10 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
                     return Decision(Verdict.OPEN, targets, zeros, nothing, weights)
                 return Decision(Verdict.INFEASIBLE, targets, nothing, nothing, refuting)
             # later proofs hold on the face only: enough of the earlier weights makes them hold everywhere
-            weights = extended(problem.system, found.weights, weights)
+            weights = extend_proof(problem.system, found.weights, weights)
             kept = kept[~found.zeros]
             # the rows stay, so the weights of all steps are of the same rows and can be added up
-            current = restricted(current, ~found.zeros)
+            current = restrict_to(current, ~found.zeros)
             continue
         solution = np.zeros(problem.system.profiles)
         solution[kept] = found.masses
@@ -133,7 +140,7 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
         return Decision(verdict, targets, zeros, nothing, weights, solution, found.point, kept)
 
 
-def restricted(problem: Problem, keep: BoolArray) -> Problem:
+def restrict_to(problem: Problem, keep: BoolArray) -> Problem:
     """Return the problem on fewer profiles, all rows kept; the order of the profiles stays."""
     system = submatrix(problem.system, np.flatnonzero(keep))
     slabs = None if problem.slabs is None or not keep.any() else arrange(system, problem.slabs.key)[1]
@@ -151,7 +158,7 @@ def _on_all_profiles(
     """
     if earlier is None:
         return found.weights
-    for weights in (found.weights, extended(problem.system, found.weights, earlier)):
+    for weights in (found.weights, extend_proof(problem.system, found.weights, earlier)):
         # first without the earlier weights, whose rounding may bury the contradiction
         proof = prove(problem.system, targets, weights)
         if proof.infeasible:
@@ -178,16 +185,6 @@ def _bare_row(problem: Problem, targets: ExactTargets) -> Proof | None:
     # no profile lies in the row, so C^T t is 0, and b.t is minus its target
     weights[bare[0]] = -1
     return prove(problem.system, targets, weights)
-
-
-def _examine(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
-    # the cheapest evidence first; whole numbers last, which always decide but only small problems
-    return (
-        _refuting_cut(problem, targets)
-        or _search(problem, targets)
-        or _by_programs(problem, targets)
-        or _by_whole_numbers(problem, targets)
-    )
 
 
 def _search(problem: Problem, targets: ExactTargets) -> Proof | _Solved | None:
@@ -230,15 +227,25 @@ class ArrayEvidence(ArraySpace):
     def weigh(self, point: Iterate, direction: Direction, scale: float) -> Proof | None:
         """Return what whole weights prove exactly."""
         # minus: the dual rises along d, and t = -d has b.t < 0
-        weights = rounded(-direction.potentials, scale)
+        weights = round_to_whole(-direction.potentials, scale)
         if weights is None or not weights.any():
             return None
         proof = prove(self.problem.system, self.targets, weights)
         return proof if proof.infeasible or proof.zeros.any() else None
 
     def broken_relation(self) -> Proof | None:
-        """Return the proof by a row that others contradict."""
-        return _broken_relation(self.problem, self.targets)
+        """Return the proof by a row that follows from others on this support, but has another target than they say."""
+        for row in redundant(self.problem.system):
+            weights = np.zeros(self.problem.system.rows, dtype=np.int64)
+            weights[row.row] = row.multiplier
+            weights[row.rows] -= row.weights
+            value = self.targets.dot(weights)
+            # C^T t is 0 for such a relation, so any b.t but 0 is a contradiction
+            if value:
+                proof = prove(self.problem.system, self.targets, weights if value < 0 else -weights)
+                if proof.infeasible:
+                    return proof
+        return None
 
 
 def _by_programs(problem: Problem, targets: ExactTargets) -> Proof | None:
@@ -249,7 +256,7 @@ def _by_programs(problem: Problem, targets: ExactTargets) -> Proof | None:
         found = program(problem.system)
         # vertices of such programs are often small fractions, of a denominator that divides 60
         for scale in () if found is None else (1.0, 2.0, 6.0, 60.0, _FINE):
-            candidate = None if found is None else rounded(found, scale)
+            candidate = None if found is None else round_to_whole(found, scale)
             if candidate is None:
                 continue
             proof = prove(problem.system, targets, candidate)
@@ -263,14 +270,12 @@ def _by_whole_numbers(problem: Problem, targets: ExactTargets) -> Proof | _Solve
     answer = exact_answer(problem.system, targets)
     if answer is None:
         return None
-    if answer.shares is not None:
-        point = explicit_point(problem.system, targets, answer.shares)
+    if isinstance(answer, tuple):
+        point = explicit_point(problem.system, targets, answer)
         # for display; the proof is the exact shares
-        masses = np.array([float(share) for share in answer.shares]) * problem.total
+        masses = np.array([float(share) for share in answer]) * problem.total
         return None if point is None else _Solved(masses, point)
-    if answer.weights is None:
-        return None
-    proof = prove(problem.system, targets, answer.weights)
+    proof = prove(problem.system, targets, answer)
     return proof if proof.infeasible or proof.zeros.any() else None
 
 
@@ -282,18 +287,3 @@ def _refuting_cut(problem: Problem, targets: ExactTargets) -> Proof | None:
         return None
     proof = prove(problem.system, targets, cut.weights)
     return proof if proof.infeasible else None
-
-
-def _broken_relation(problem: Problem, targets: ExactTargets) -> Proof | None:
-    """Return the proof by a row that follows from others on this support, but has another target than they say."""
-    for row in redundant(problem.system):
-        weights = np.zeros(problem.system.rows, dtype=np.int64)
-        weights[row.row] = row.multiplier
-        weights[row.rows] -= row.weights
-        value = targets.dot(weights)
-        # C^T t is 0 for such a relation, so any b.t but 0 is a contradiction
-        if value:
-            proof = prove(problem.system, targets, weights if value < 0 else -weights)
-            if proof.infeasible:
-                return proof
-    return None

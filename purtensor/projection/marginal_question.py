@@ -15,7 +15,7 @@ from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.face_rounding import face_rounding
 from purtensor.feasibility.memory_witness import memory_witness_of
-from purtensor.feasibility.verdict import restricted
+from purtensor.feasibility.verdict import restrict_to
 from purtensor.projection.labelled_answer import empty_projection, make_projection
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
@@ -176,7 +176,7 @@ class _MarginalVerdict(FaceVerdict[Table]):
         weights = (
             np.zeros_like(self.labelled.rows) if decision.weights is None else decision.weights[self.labelled.rows]
         )
-        arrays = replace(restricted(whole, keep), face_rounding=face_rounding(whole, zeros, weights))
+        arrays = replace(restrict_to(whole, keep), face_rounding=face_rounding(whole, zeros, weights))
         # the face is begun at its reference: the potentials so far have begun to diverge
         self.labelled = replace(self.labelled, profiles=self.labelled.profiles[keep], arrays=arrays)
         return _stage(self.labelled, self.solver, self.stop_on)

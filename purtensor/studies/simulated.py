@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InfeasibleError
-from purtensor.feasibility.verdict import Decision, Verdict, decide, restricted
+from purtensor.feasibility.verdict import Decision, Verdict, decide, restrict_to
 from purtensor.sampling.draw import multinomial
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.loop import Run, run
@@ -130,7 +130,7 @@ class Simulation:
                 # these zeros are proved, and on the other profiles there is a positive solution for Newton's method
                 kept = ~doubt.decided.zeros
                 cells = cells[kept]
-                outcome, certificate = _solve(restricted(problem, kept))
+                outcome, certificate = _solve(restrict_to(problem, kept))
         q = np.zeros(reference.size)
         q[cells] = outcome.iterate.masses
         table = q.reshape(reference.shape)

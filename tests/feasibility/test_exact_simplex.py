@@ -37,16 +37,16 @@ def test_exact_answer__gives_weights_or_shares():
     rows, columns = pt.Marginal(table([1, 2], r=[0, 1])), pt.Marginal(table([2, 1], c=[0, 1]))
     full = diagnose_table(table([[1, 1], [1, 1]], r=[0, 1], c=[0, 1]), [rows, columns]).evidence
     found = exact_answer(full.system, full.decision.targets)
-    assert found.weights is None
-    assert min(found.shares) > 0
+    assert isinstance(found, tuple)
+    assert min(found) > 0
     for k, index in enumerate(full.system.index):
-        sums = [sum((share for share, own in zip(found.shares, index) if own == row), Fraction(0)) for row in range(2)]
+        sums = [sum((share for share, own in zip(found, index) if own == row), Fraction(0)) for row in range(2)]
         assert sums == [[Fraction(1, 3), Fraction(2, 3)], [Fraction(2, 3), Fraction(1, 3)]][k]
     stair = diagnose_table(table([[1, 1], [0, 1]], r=[0, 1], c=[0, 1]), [rows, columns]).evidence
     found = exact_answer(stair.system, stair.decision.targets)
-    assert found.shares is None
-    assert spread_whole(stair.system, found.weights).min() >= 0
-    assert stair.decision.targets.dot(found.weights) < 0
+    assert isinstance(found, np.ndarray)
+    assert spread_whole(stair.system.index, stair.system.offsets, found).min() >= 0
+    assert stair.decision.targets.dot(found) < 0
 
 
 def test_exact_answer__large_questions_are_left_to_others():

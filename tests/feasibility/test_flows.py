@@ -75,7 +75,7 @@ def test_minimum_cut__is_short_of_what_augmenting_paths_cannot_send(seed):
     demand = {("s", s): Fraction(n) for (own, s), n in parity.items() if own == y}
     short = (sum(supply.values()) - sent(supply, room, demand)) / finding.decision.targets.denominator
     assert cut.deficit == short
-    assert spread_whole(finding.system, cut.weights).min() >= 0
+    assert spread_whole(finding.system.index, finding.system.offsets, cut.weights).min() >= 0
     assert finding.decision.targets.dot(cut.weights) == -short
 
 
@@ -90,8 +90,8 @@ def test_violation__is_four_times_the_deficit_by_the_linear_program_too(seed):
     of_flow = smallest_violation(finding.system, finding.decision.targets, [0])
     assert of_flow.proved == 4 * cut.deficit
     assert (
-        spread_whole(finding.system, of_flow.weights).tolist()
-        == (4 * spread_whole(finding.system, cut.weights)).tolist()
+        spread_whole(finding.system.index, finding.system.offsets, of_flow.weights).tolist()
+        == (4 * spread_whole(finding.system.index, finding.system.offsets, cut.weights)).tolist()
     )
     assert set(of_flow.weights[finding.system.block(0)]) <= {-1, 1}
 
@@ -103,7 +103,7 @@ def test_violation__holding_others_costs_no_less_than_missing_any(seed):
     miss = smallest_miss(finding.system, finding.decision.targets)
     assert miss.value <= violation.value + 1e-10
     for least in (violation, miss):
-        assert spread_whole(finding.system, least.weights).min() >= 0
+        assert spread_whole(finding.system.index, finding.system.offsets, least.weights).min() >= 0
         assert -finding.decision.targets.dot(least.weights) / least.unit == least.proved
         assert float(least.proved) == pytest.approx(least.value, abs=1e-9)
 

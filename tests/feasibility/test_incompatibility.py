@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 import purtensor as pt
-from purtensor.feasibility import incompatibility as module
+from purtensor.feasibility import violation as module
 from purtensor.feasibility.farkas import spread_whole
 from purtensor.feasibility.memory_witness import memory_witness_of
 from tests.constraints.exact import dense_matrix
@@ -65,7 +65,7 @@ def test_incompatibility__weights_prove_it(name):
     found = diagnosis.incompatibility()
     finding = memory_witness_of(diagnosis)
     assert found.weights.min() >= 0
-    assert spread_whole(finding.system, found.weights).min() >= found.unit
+    assert spread_whole(finding.system.index, finding.system.offsets, found.weights).min() >= found.unit
     assert found.proved == 1 - finding.decision.targets.dot(found.weights) / found.unit
     assert 0 < found.proved <= Fraction(found.value) + Fraction(1, 10**9)
     assert float(found.proved) == pytest.approx(found.value, abs=1e-8)

@@ -116,7 +116,7 @@ def test_violation__weights_prove_the_bound(name: str, which: str) -> None:
     least = diagnosis.smallest_miss() if which == "miss" else diagnosis.smallest_violation(0)
     assert least is not None
     counted = least.weights if which == "miss" else least.weights[system.block(0)]
-    assert spread_whole(system, least.weights).min() >= 0
+    assert spread_whole(system.index, system.offsets, least.weights).min() >= 0
     assert np.abs(counted).max() <= least.unit
     assert least.proved == -targets.dot(least.weights) / least.unit > 0
 

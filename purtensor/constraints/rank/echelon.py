@@ -115,11 +115,8 @@ def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] |
     multiplier = 1
     for value in combined:
         # with the denominators so far multiplied in: entries mostly share one
-        found = _fraction(value * multiplier % modulus, modulus, bound)
-        if found is None:
-            return None
-        multiplier *= found[1]
-        if multiplier > bound:
+        multiplier *= _denominator(value * multiplier % modulus, modulus, bound)
+        if not 0 < multiplier <= bound:
             return None
     scaled = [_centre(value * multiplier, modulus) for value in combined]
     return None if any(abs(value) > bound for value in scaled) else [multiplier, *scaled]
@@ -147,16 +144,14 @@ def _centre(value: int, modulus: int) -> int:
     return (value + modulus // 2) % modulus - modulus // 2
 
 
-def _fraction(value: int, modulus: int, bound: int) -> tuple[int, int] | None:
-    """Return numerator and positive denominator, both within the bound, of the fraction with this residue."""
-    # Euclid's extended algorithm, stopped half way
+def _denominator(value: int, modulus: int, bound: int) -> int:
+    """Return the denominator within the bound of the fraction with this residue, 0 where there is none."""
+    # Euclid's extended algorithm, stopped half way: s / u has this residue
     r, s, t, u = modulus, value, 0, 1
     while s > bound:
         q = r // s
         r, s, t, u = s, r - q * s, u, t - q * u
-    if u == 0 or abs(u) > bound:
-        return None
-    return (s, u) if u > 0 else (-s, -u)
+    return abs(u) if abs(u) <= bound else 0
 
 
 def whole(values: Sequence[int]) -> IntArray:

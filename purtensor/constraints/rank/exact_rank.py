@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -223,3 +225,48 @@ def _sample(profiles: IntArray, count: int, rng: np.random.Generator) -> IntArra
     if len(profiles) <= count:
         return profiles
     return profiles[np.unique(rng.integers(0, len(profiles), count))]
+
+
+_PROFILES_AT_ONCE = 1 << 20
+"""What a compiled loop takes on before it comes back to Python, where interrupts are heard."""
+
+
+def blocks(profiles: int) -> Iterator[tuple[int, int]]:
+    """Yield where the blocks of profiles begin and end that one call of a kernel takes on."""
+    for begin in range(0, profiles, _PROFILES_AT_ONCE):
+        yield begin, min(begin + _PROFILES_AT_ONCE, profiles)
+
+
+class Proof(NamedTuple):
+    """Why a row is redundant: `multiplier` times it is the sum of `weights` times `rows`."""
+
+    row: int
+    multiplier: int
+    rows: IntArray
+    weights: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure(ABC):
+    """A structure of the spanning rows that determines their exact rank.
+
+    Attributes
+    ----------
+    method
+        How the rank was found, in a few words.
+    independent
+        A maximal set of independent rows, shape (D,).
+    explained
+        The constraints all of whose supported rows are independent or proved by `proofs`.
+    serves_order
+        Whether constraints were served in order, so that the independent rows of the first ones span theirs.
+    """
+
+    method: str
+    independent: BoolArray
+    explained: tuple[int, ...]
+    serves_order: bool
+
+    @abstractmethod
+    def proofs(self) -> Iterator[Proof]:
+        """Yield why rows are redundant that follow from no shared marginal, or stand in an explained constraint."""

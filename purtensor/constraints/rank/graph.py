@@ -15,8 +15,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.echelon import centred, primes, whole
-from purtensor.constraints.rank.exact_rank import RankProfile, Sampled, rank_profile
-from purtensor.constraints.structure import Proof, blocks
+from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System, rows_of
 from purtensor.kernels.rank.forest import cycle_vectors, forest_edges, mark_broken, rooted_forest, spread_potentials
 
@@ -183,37 +182,21 @@ def couple(system: System, forest: Forest, others: Sequence[int], rows: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class Graph(Structure):
     """The structure of two constraints as a graph, and of the spanning rows of the others on its cycles.
 
     Attributes
     ----------
-    independent
-        Shape (D,): all rows of the graph but one a component, and what the cycles add.
+    node_rows
+        The row of each node; independent are all but one a component, and what the cycles add.
     profile
         Which rows of the coupling are independent; None where no row is left for the cycles.
     """
 
-    independent: BoolArray
     forest: Forest
     node_rows: IntArray
     coupling: Coupling
     profile: RankProfile | None
-
-    @property
-    def method(self) -> str:
-        """How the rank was found."""
-        return "graph" if self.profile is None else "graph and cycles"
-
-    @property
-    def explained(self) -> tuple[int, ...]:
-        """The two constraints of the graph."""
-        return self.forest.constraints
-
-    @property
-    def serves_order(self) -> bool:
-        """Whether constraints were served in order."""
-        return True
 
     def proofs(self) -> Iterator[Proof]:
         """Yield the roots, then the dependent rows of the coupling."""
@@ -258,4 +241,5 @@ def graph_of(system: System, order: Sequence[int], supported: BoolArray, rows: I
     independent[node_rows[forest.roots]] = False
     if profile is not None:
         independent[rows[profile.independent]] = True
-    return Graph(independent, forest, node_rows, coupling, profile)
+    method = "graph" if profile is None else "graph and cycles"
+    return Graph(method, independent, forest.constraints, True, forest, node_rows, coupling, profile)

@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
+from purtensor.constraints.rank.exact_rank import Structure
 from purtensor.constraints.rank.faces import Faces, category_counts, is_full_product, shared_marginals
 from purtensor.constraints.rank.graph import graph_of
 from purtensor.constraints.rank.peeling import peel_system
 from purtensor.constraints.rank.slab_elimination import LargeEntriesError, slab_by_slab, slab_cost
 from purtensor.constraints.slabs import choose_key
-from purtensor.constraints.structure import Structure
 from purtensor.constraints.system import System
 from purtensor.errors import TooLargeError
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.echelon import centred, primes, whole
-from purtensor.constraints.rank.exact_rank import RankProfile, Sampled, rank_profile
-from purtensor.constraints.structure import Proof, blocks
+from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System
 from purtensor.kernels.rank.peeling import count_profiles, extend_weights, list_profiles, peel
 
@@ -64,7 +63,7 @@ class Core(Sampled):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Peeled:
+class Peeled(Structure):
     """The structure of pivots that stand alone, and of the core that they leave.
 
     Attributes
@@ -73,24 +72,12 @@ class Peeled:
         The pivots in order, and whether the row (else the profile) of each stood alone.
     """
 
-    independent: BoolArray
     usable: BoolArray
     pivot_rows: IntArray
     pivot_profiles: IntArray
     by_row: BoolArray
     core: Core
     profile: RankProfile
-    explained: tuple[int, ...] = ()
-
-    @property
-    def method(self) -> str:
-        """How the rank was found."""
-        return "peeled"
-
-    @property
-    def serves_order(self) -> bool:
-        """Whether constraints were served in order: where all spanning rows are pivots."""
-        return self.core.size == 0
 
     def proofs(self) -> Iterator[Proof]:
         """Yield the dependent rows of the core, with what the pivots contribute."""
@@ -149,7 +136,10 @@ def peel_system(system: System, spanning: BoolArray, most: int) -> Peeled | None
     # notes/independence.md, equation 4
     independent[pivot_rows] = True
     independent[rows[profile.independent]] = True
-    return Peeled(independent, spanning, pivot_rows, pivot_profiles, by_row, core, profile)
+    # order is served where all spanning rows are pivots
+    return Peeled(
+        "peeled", independent, (), core.size == 0, spanning, pivot_rows, pivot_profiles, by_row, core, profile
+    )
 
 
 def _pivots(system: System, alive: BoolArray, present: BoolArray) -> tuple[IntArray, IntArray, BoolArray]:

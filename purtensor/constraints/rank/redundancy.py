@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from purtensor._typing import IntArray
+from purtensor.constraints.rank.exact_rank import Proof
 from purtensor.constraints.rank.independence import Analysis, analyse
 from purtensor.constraints.slabs import choose_key
-from purtensor.constraints.structure import Proof
 from purtensor.constraints.system import System
 from purtensor.tables.grouping import group_profiles
 

@@ -14,9 +14,16 @@ import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.echelon import Echelon, primes
-from purtensor.constraints.rank.exact_rank import Explicit, RankProfile, Vectors, exact_product, rank_profile
+from purtensor.constraints.rank.exact_rank import (
+    Explicit,
+    Proof,
+    RankProfile,
+    Structure,
+    Vectors,
+    exact_product,
+    rank_profile,
+)
 from purtensor.constraints.slabs import arrange, slab_of_rows
-from purtensor.constraints.structure import Proof
 from purtensor.constraints.system import System, rows_of
 from purtensor.kernels.rank.slab_elimination import null_vectors, number_rows
 
@@ -108,23 +115,11 @@ class NullVectors(Vectors):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SlabBySlab:
+class SlabBySlab(Structure):
     """The structure of slabs: local rows that are independent in each, and coupling rows on their null vectors."""
 
-    independent: BoolArray
-    explained: tuple[int, ...]
     vectors: NullVectors
     profile: RankProfile
-
-    @property
-    def method(self) -> str:
-        """How the rank was found."""
-        return "slab by slab"
-
-    @property
-    def serves_order(self) -> bool:
-        """Whether constraints were served in order."""
-        return True
 
     def proofs(self) -> Iterator[Proof]:
         """Yield the dependent rows of each slab, then those of the coupling."""
@@ -218,7 +213,7 @@ def slab_by_slab(system: System, key: tuple[str, ...], spanning: BoolArray, supp
     vectors = replace(vectors, count=count)
     profile = rank_profile(vectors)
     independent[rows[profile.independent]] = True
-    return SlabBySlab(independent, tuple(inside[:2]), vectors, profile)
+    return SlabBySlab("slab by slab", independent, tuple(inside[:2]), True, vectors, profile)
 
 
 def slab_cost(system: System, key: tuple[str, ...]) -> float:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from purtensor.constraints.rank.exact_rank import Structure
 from purtensor.constraints.rank.faces import Faces, category_counts, shared_marginals
 from purtensor.constraints.rank.graph import graph_of
 from purtensor.constraints.rank.independence import Analysis, constraint_order, independent_rows
 from purtensor.constraints.rank.peeling import peel_system
 from purtensor.constraints.rank.redundancy import proofs, redundant
 from purtensor.constraints.rank.slab_elimination import slab_by_slab
-from purtensor.constraints.structure import Structure
 from purtensor.constraints.system import System, submatrix
 from tests.constraints.exact import all_pairs, dense_matrix, rational_rank, system_on
 from tests.constraints.rank.test_independence import PUR, doubling_support, inside_rows, random_system
