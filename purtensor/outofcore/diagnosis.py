@@ -24,8 +24,7 @@ from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.proof_steps import Step
 from purtensor.outofcore.search import Solved
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.targets import BareRowError, Constraint
-from purtensor.outofcore.verification_sources import misses_of, source_of
+from purtensor.outofcore.targets import BareRowError, Constraint, misses_of, source_of
 from purtensor.tables.coded import domain_of, sparse_table, stored_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.copy import Piece, replace_table, write_pieces

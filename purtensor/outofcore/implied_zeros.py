@@ -17,7 +17,7 @@ from purtensor.feasibility.farkas import exact_terms
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.outofcore.result import ProvenRows, SlabEvidence
 from purtensor.outofcore.rows_project import RowEvidence
-from purtensor.outofcore.verification_sources import targets_of
+from purtensor.outofcore.targets import targets_of
 from purtensor.projection.result import Projection
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles

@@ -19,12 +19,13 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.diagnose import IN_MEMORY, diagnose_stored
 from purtensor.outofcore.diagnosis import left_open, witness_of
 from purtensor.outofcore.result import ProvenRows
-from purtensor.outofcore.rows_face import face_of_rows, proofs_of
-from purtensor.outofcore.rows_problem import RowProblem, row_problem_of
+from purtensor.outofcore.rows_problem import RowProblem, face_of_rows, proofs_of, row_problem_of
 from purtensor.outofcore.rows_space import RowsPoint, RowsSpace, masses_on
 from purtensor.outofcore.targets import Constraint, refuse_bare_rows
+from purtensor.outofcore.warm_start import take_table
 from purtensor.outofcore.workspace import identity_of, problem_name
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
+from purtensor.projection.options import read_start
 from purtensor.projection.result import Projection
 from purtensor.projection.trace import trace_of
 from purtensor.solving.loop import Callback, Stage, begin
@@ -32,7 +33,7 @@ from purtensor.solving.run_state import State
 from purtensor.solving.solve import solve
 from purtensor.solving.solvers.lbfgs import LBFGS, lbfgs_step
 from purtensor.solving.stopping import Stopping
-from purtensor.tables.coded import domain_of, sparse_table
+from purtensor.tables.coded import sparse_table
 from purtensor.tables.store.copy import Piece as Profiles
 from purtensor.tables.store.copy import write_pieces
 from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
@@ -248,18 +249,11 @@ def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]
 
 
 def _starting_potentials(problem: RowProblem, start: Any) -> FloatArray:
-    given = start.potentials if isinstance(start, Projection) else start
-    if not (isinstance(given, Sequence) and all(isinstance(table, Table) for table in given)):
-        raise InvalidOptionError(
-            f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
-        )
-    tables = list(given)
+    tables = read_start(start)
     found = np.zeros(int(problem.offsets[-1]))
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):
-        table = next((one for one in tables if set(domain_of(one).attributes) == set(scope)), None)
+        table = take_table(tables, scope)
         if table is not None:
-            # two constraints over the same attributes take a table each
-            tables = [one for one in tables if one is not table]
             found[problem.block(k)] = look_up(table, problem.reference.domain.select(scope), codes)
     # -inf of zero targets, whose rows may have targets now
     found[~np.isfinite(found)] = 0.0

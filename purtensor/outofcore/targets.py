@@ -24,9 +24,10 @@ from purtensor.solving.scaling import scaled_targets
 from purtensor.tables.coded import described
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import profile_keys
-from purtensor.tables.store.open_store import StoredTable, store_table, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, read_profiles, store_table, stored_marginal
 from purtensor.tables.store.table import require_mass
 from purtensor.tables.translate import category_map
+from purtensor.verification.stored import Source, misses
 
 Constraint: TypeAlias = "Marginal | StoredMarginal"
 
@@ -186,6 +187,21 @@ def most_rows(constraint: Constraint, reference: StoredTable) -> int:
     if isinstance(constraint, Marginal):
         return len(constraint.coded.values)
     return min(reference.domain.select(constraint.scope).size, constraint.table.profiles)
+
+
+def source_of(table: StoredTable) -> Source:
+    """Return a stored table, read chunk by chunk."""
+    return Source(table.domain, lambda: (read_profiles(table.path, begin, end) for begin, end in table.bounds))
+
+
+def targets_of(constraint: Constraint) -> Source:
+    """Return where a constraint's targets come from."""
+    return Source.of(constraint.target) if isinstance(constraint, Marginal) else source_of(constraint.table)
+
+
+def misses_of(table: StoredTable, constraint: Constraint) -> tuple[float, float]:
+    """Return the largest miss of a constraint by a stored table, and the sum of its misses, total mass 1."""
+    return misses(source_of(table), targets_of(constraint), constraint.scope)
 
 
 def outer_rows(

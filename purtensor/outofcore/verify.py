@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from purtensor._typing import BoolArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.outofcore.implied_zeros import ProvedZeros, without
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.rows_project import RowEvidence
-from purtensor.outofcore.verification_sources import gather_from, misses_of, source_of
+from purtensor.outofcore.targets import misses_of, source_of, targets_of
 from purtensor.projection.result import Projection
+from purtensor.tables.domain import Domain
+from purtensor.tables.grouping import group_profiles
 from purtensor.tables.memory import available_memory
 from purtensor.tables.store.table import StoredTable
+from purtensor.tables.translate import category_map
 from purtensor.verification.bounds import prove_with
+from purtensor.verification.evidence import Block, Evidence
 from purtensor.verification.exact import Figures
 from purtensor.verification.implied_zeros import Emptied
-from purtensor.verification.stored_sums import Sums, add_piece, divergence_of, fingerprint, joined
+from purtensor.verification.stored import Source
+from purtensor.verification.stored_sums import Piece, Sums, add_piece, divergence_of, fingerprint, joined
 from purtensor.verification.verify import Verification, unconfirmed
 
 _BYTES_OF_A_PROFILE, _BYTES_OF_A_ROW = 1000, 64
@@ -92,7 +98,7 @@ def _bounds(
     need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.scopes))
     if not profiles or need > available_memory():
         return float("inf"), 1.0
-    gathered, witness = gather_from(list(evidence.pieces(result.table)), result, evidence.scopes)
+    gathered, witness = _gather(list(evidence.pieces(result.table)), result, evidence.scopes)
     # the run kept none
     if all(np.isnan(own).all() for own in witness):
         return float("inf"), 1.0
@@ -117,3 +123,54 @@ def _check_support(result: Projection[StoredTable], sums: Sums) -> list[str]:
     if sums.lost:
         failures.append(f"the table is empty on {sums.lost} profiles that are not proved to be implied zeros")
     return failures
+
+
+def _gather(
+    pieces: Sequence[Piece], result: Projection[StoredTable], scopes: Sequence[tuple[str, ...]]
+) -> tuple[Evidence, list[FloatArray]]:
+    """Return the evidence of a projection on disk, in memory, and the witness of its bound, one array per constraint.
+
+    Rows are matched by label; those without a witness have NaN.
+    """
+    domain = result.reference.domain
+    codes = [
+        np.concatenate([np.asarray(piece.codes[k], dtype=np.int64) for piece in pieces])
+        for k in range(len(domain.attributes))
+    ]
+    blocks, witness = [], []
+    for k, (scope, constraint) in enumerate(zip(scopes, result.constraints, strict=True)):
+        own = domain.select(scope)
+        target_codes, values = _read_targets(targets_of(constraint), own)
+        rows = [piece.rows[k] for piece in pieces]
+        row_codes = [
+            np.concatenate([np.asarray(one.codes[n], dtype=np.int64) for one in rows]) for n in range(len(scope))
+        ]
+        columns = [codes[domain.position(name)] for name in scope]
+        joint = [np.concatenate(parts) for parts in zip(columns, target_codes, row_codes, strict=True)]
+        group = group_profiles(joint, own.sizes)[0]
+        profiles, listed, count = len(columns[0]), len(values), int(group.max(initial=-1)) + 1
+        targets, potentials, made = np.zeros(count), np.full(count, np.nan), np.full(count, np.nan)
+        np.add.at(targets, group[profiles : profiles + listed], values)  # of a table, they are its marginal
+        potentials[group[profiles + listed :]] = np.concatenate([one.potentials for one in rows])
+        made[group[profiles + listed :]] = np.concatenate([one.witness for one in rows])
+        blocks.append(Block(group[:profiles], targets, potentials))
+        witness.append(made)
+    reference, masses = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("reference", "masses"))
+    return Evidence(reference, masses, tuple(blocks), ""), witness
+
+
+def _read_targets(targets: Source, domain: Domain) -> tuple[list[IntArray], FloatArray]:
+    """Return the codes of targets in a domain's categories, and their values; a target beyond them counts nowhere."""
+    order = [targets.domain.position(name) for name in domain.attributes]
+    maps = [
+        category_map(targets.domain.categories[n], labels) for n, labels in zip(order, domain.categories, strict=True)
+    ]
+    columns: list[list[IntArray]] = [[] for _ in order]
+    values = []
+    for codes, masses in targets.profiles():
+        moved = [m[np.asarray(codes[n], dtype=np.int64)] for n, m in zip(order, maps, strict=True)]
+        listed = np.all([column >= 0 for column in moved], axis=0)
+        for column, own in zip(columns, moved, strict=True):
+            column.append(own[listed])
+        values.append(np.asarray(masses, dtype=np.float64)[listed])
+    return [np.concatenate(column) for column in columns], np.concatenate(values)

@@ -21,14 +21,15 @@ from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.slab_store import SlabStore
+from purtensor.projection.options import read_start
 from purtensor.projection.result import Projection, stored_form
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
-from purtensor.tables.coded import domain_of, is_sparse, stored_codes
+from purtensor.tables.coded import domain_of
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
-from purtensor.tables.values_at import look_up
+from purtensor.tables.values_at import known_rows, look_up
 
 
 def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoint]:
@@ -53,9 +54,9 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
     shutil.rmtree(folder, ignore_errors=True)
     try:
         # inside rows are scattered to parts on disk like targets: the earlier run may have been cut otherwise
-        outer, brought = _bring(store, domain, start, folder)
+        outer = _bring(store, domain, start, folder)
         # a first pass with shift 0 measures the mass; where the shift belongs to inside rows it is written again
-        mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, brought, outer, 0.0, token)
+        mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, folder, outer, 0.0, token)
         if not 0.0 < mass < np.inf:
             raise InvalidOptionError(
                 f"the potentials in start give a total mass of {mass}; start from the reference instead"
@@ -65,8 +66,12 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
         if 0 in store.outside:
             outer[store.outer_blocks[0]] += shift
         else:
-            map_each(start_pass, store.parts, store, domain, brought, outer, shift, token)
-        return _state(space, domain, token, outer)
+            map_each(start_pass, store.parts, store, domain, folder, outer, shift, token)
+        point = space.at(token, outer)
+        space.refuse_bare_rows(point, domain)
+        state = begin(space, point, at_reference=False)
+        space.keep(state)
+        return state
     except BaseException:
         # half-written states of a start must not be found by a later run
         shutil.rmtree(store.state(token, 0).parent, ignore_errors=True)
@@ -75,66 +80,34 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> tuple[FloatArray, list[Path | None]]:
-    """Return the potentials of the rows that couple the parts, and the folders that have those of the others."""
+def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> FloatArray:
+    """Return the potentials of the rows that couple the parts; those of the others are scattered into folders."""
     begun = stored_form(start).evidence if isinstance(start, Projection) else None
     slabs = begun if isinstance(begun, SlabEvidence) else None
-    tables = _tables(start) if slabs is None else list(slabs.coupling_potentials)
+    tables = read_start(start) if slabs is None else list(slabs.coupling_potentials)
     outer = np.zeros(len(store.outer_targets))
-    brought: list[Path | None] = [None] * len(store.scopes)
     part_of = read_packed(store.folder / "cut").arrays["part_of"]
     for k, scope in enumerate(store.scopes):
-        table = _of_scope(tables, scope)
+        table = take_table(tables, scope)
         if k in store.outside and table is not None:
             codes = store.outer_codes[store.outside.index(k)]
             outer[store.outer_blocks[k]] = look_up(table, domain.select(scope), codes)
-        elif k in store.inside:
-            brought[k] = folder / f"{k}"
-            if table is not None:
-                _scatter_rows(store, domain, k, *_rows(table, domain.select(scope)), folder / f"{k}" / "given", part_of)
-            elif slabs is not None:
-                _scatter_parts(store, domain, k, slabs, folder / f"{k}", part_of)
+        elif k in store.inside and table is not None:
+            rows = known_rows(table, domain.select(scope))
+            _scatter_rows(store, domain, k, *rows, folder / f"{k}" / "given", part_of)
+        elif k in store.inside and slabs is not None:
+            _scatter_parts(store, domain, k, slabs, folder / f"{k}", part_of)
     # -inf of zero targets, whose rows may have targets now
     outer[~np.isfinite(outer)] = 0.0
-    return outer, brought
+    return outer
 
 
-def _state(space: PartsSpace, domain: Domain, token: str, outer: FloatArray) -> State[PartsPoint]:
-    point = space.at(token, outer)
-    space.refuse_bare_rows(point, domain)
-    state = begin(space, point, at_reference=False)
-    space.keep(state)
-    return state
-
-
-def _tables(start: Any) -> list[Table]:
-    """Return the potentials that are in memory."""
-    tables = start.potentials if isinstance(start, Projection) else start
-    if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
-        raise InvalidOptionError(
-            f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
-        )
-    return list(tables)
-
-
-def _of_scope(tables: list[Table], scope: Sequence[str]) -> Table | None:
+def take_table(tables: list[Table], scope: Sequence[str]) -> Table | None:
     """Return the first table over these attributes, which then serves no other constraint."""
     for position, table in enumerate(tables):
         if set(domain_of(table).attributes) == set(scope):
             return tables.pop(position)
     return None
-
-
-def _rows(table: Table, onto: Domain) -> tuple[list[IntArray], FloatArray]:
-    """Return the codes in the categories of `onto`, -1 where unknown, and the values of a table of potentials."""
-    own = domain_of(table)
-    values = np.asarray(table.values, dtype=np.float64).reshape(-1)
-    stored = stored_codes(table, own) if is_sparse(table) else np.unravel_index(np.arange(values.size), table.shape)
-    columns = []
-    for name, categories in zip(onto.attributes, onto.categories, strict=True):
-        position = own.position(name)
-        columns.append(category_map(own.categories[position], categories)[stored[position]])
-    return columns, values
 
 
 def _scatter_rows(
@@ -146,14 +119,12 @@ def _scatter_rows(
     path: Path,
     part_of: IntArray,
 ) -> None:
-    """Bring potentials of an inside constraint to the parts whose slabs they belong to; unknown rows are left out."""
-    known = np.all([column >= 0 for column in columns], axis=0)
-    columns = [np.asarray(column[known], dtype=np.int64) for column in columns]
+    """Bring potentials of an inside constraint to the parts whose slabs they belong to."""
     scope = store.scopes[k]
     sizes = domain.select(store.key).sizes
     # an inside scope contains the key, so each row knows its part
     part = part_of[bucket_of([columns[scope.index(name)] for name in store.key], sizes)]
-    write_scattered(path, columns, values[known], part, int(part_of[-1]) + 1)
+    write_scattered(path, columns, values, part, int(part_of[-1]) + 1)
 
 
 def _scatter_parts(
@@ -198,15 +169,17 @@ def move_potentials(
     for name in store.scopes[k]:
         categories = [onto.categories[onto.position(name)] for onto in (old_domain, domain)]
         columns.append(category_map(*categories)[codes[old.scopes[old_k].index(name)]])
-    values = potentials[part.block(old_k)]
-    _scatter_rows(store, domain, k, columns, values, folder / f"{number:06d}", part_of)
+    # rows of categories that this problem lacks are left out
+    known = np.all([column >= 0 for column in columns], axis=0)
+    values = potentials[part.block(old_k)][known]
+    _scatter_rows(store, domain, k, [column[known] for column in columns], values, folder / f"{number:06d}", part_of)
 
 
 def start_pass(
     number: int,
     store: SlabStore,
     domain: Domain,
-    brought: Sequence[Path | None],
+    brought: Path,
     outer: FloatArray,
     shift: float,
     token: str,
@@ -216,8 +189,8 @@ def start_pass(
     potentials = np.zeros_like(part.targets)
     codes, _, _ = read_labels(store, number)
     for k in store.inside:
-        folder = brought[k]
-        if folder is not None and any(folder.glob("*.where")):
+        folder = brought / f"{k}"
+        if any(folder.glob("*.where")):
             wanted = codes_of_rows(store, domain, part, codes, k)
             potentials[part.block(k)] = _match(wanted, *gather(folder, number), domain.select(store.scopes[k]).sizes)
         if k == 0:

@@ -20,6 +20,7 @@ from purtensor.projection.labelled_answer import empty_projection, make_projecti
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.log_reference import IN_MASS, support_of_logarithms, with_logarithms
+from purtensor.projection.options import read_start
 from purtensor.projection.product_answer import WITHOUT_PROOF, answer_product
 from purtensor.projection.product_question import order_of, product_of
 from purtensor.projection.result import Projection
@@ -183,11 +184,7 @@ class _MarginalVerdict(FaceVerdict[Table]):
 
 
 def _warm_start(labelled: LabelledProblem, start: Projection[Any] | Sequence[Table]) -> FloatArray:
-    tables = start.potentials if isinstance(start, Projection) else start
-    if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
-        raise InvalidOptionError(
-            f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
-        )
+    tables = read_start(start)
     if not isinstance(start, Projection):
         _check_scopes(tables, labelled.full.scopes)
         _check_potentials(tables)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from purtensor._options import check_choice, check_flag, is_count, is_number
+from purtensor._typing import Table
 from purtensor.errors import InvalidOptionError
+from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.by_name import solver_named
@@ -37,6 +42,22 @@ def refuse_log_ratio(stop_on: str, what: str) -> None:
     """Refuse to stop on a bound of log ratios where none is proved."""
     if stop_on == "log_ratio":
         raise InvalidOptionError(f"{what} have no bound of log ratios: stop_on must be 'residual' or 'tv_bound'")
+
+
+def read_start(start: Any) -> list[Table]:
+    """Return the tables of potentials of a warm start: those of a projection, or those given.
+
+    Raises
+    ------
+    InvalidOptionError
+        Something else.
+    """
+    tables = start.potentials if isinstance(start, Projection) else start
+    if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
+        raise InvalidOptionError(
+            f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
+        )
+    return list(tables)
 
 
 def iterations_of(limit: object) -> int:

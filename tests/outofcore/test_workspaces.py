@@ -11,7 +11,7 @@ import pytest
 import purtensor as pt
 from purtensor.errors import StoreError
 from purtensor.feasibility.verdict import Verdict
-from purtensor.outofcore import rows_face as row_face
+from purtensor.outofcore import rows_problem as row_face
 from purtensor.outofcore import rows_problem as rows
 from purtensor.outofcore.workspace import make_once
 from purtensor.tables.store.copy import write_pieces
