@@ -14,9 +14,8 @@ from purtensor._typing import FloatArray, Table
 from purtensor.constraints.labelled import Labelled, read_labelled, require_numbers
 from purtensor.constraints.linear import Linear
 from purtensor.constraints.marginals import Marginal
-from purtensor.constraints.on_rows import numbers_on_rows
 from purtensor.constraints.ratios import Ratio, rates_within
-from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, several_constraints
+from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, numbers_on_rows, several_constraints
 from purtensor.constraints.soft import Soft
 from purtensor.errors import InvalidOptionError
 
@@ -155,7 +154,7 @@ def _ratio_between(constraint: Ratio, absolute: Any, relative: Any, rate: float 
     read = read_labelled(width, ends.attributes, f"the width of {constraint.name}")
     if isinstance(read, Labelled):
         raise InvalidOptionError(f"the width of {constraint.name} must be one number; create one constraint per group")
-    return constraint.widened(read if relative is None else np.abs(ends.lower) * read)
+    return constraint.widen(read if relative is None else np.abs(ends.lower) * read)
 
 
 def _within_rate(block: RowBlock, base: sparse.csr_array, rate: float) -> RowBlock:

@@ -17,7 +17,7 @@ from purtensor.constraints.rank.independence import Independence, independent_ro
 from purtensor.constraints.rank.redundancy import RedundantRow, redundant
 from purtensor.constraints.system import System, align, reduce_system
 from purtensor.kernels.engine import engine_for
-from purtensor.tables.coded import encode
+from purtensor.tables.coded import encode, index_of_codes
 from purtensor.tables.domain import PROFILE, listed
 from purtensor.tables.memory import readable, require_memory
 
@@ -102,10 +102,7 @@ class Coefficients:
     @cached_property
     def profiles(self) -> pd.MultiIndex:
         """Labels of the columns: one level an attribute, as in the index of a sparse table."""
-        domain = self.system.domain
-        levels: list[Any] = list(domain.categories)
-        codes: list[Any] = list(self.codes)
-        return pd.MultiIndex(levels=levels, codes=codes, names=list(domain.attributes), verify_integrity=False)
+        return index_of_codes(self.system.domain, self.codes)
 
     @cached_property
     def independence(self) -> Independence:

@@ -12,10 +12,10 @@ from scipy import sparse
 
 from purtensor._options import check_name
 from purtensor._typing import Attributes, BoolArray, FloatArray, IntArray
-from purtensor.constraints.labelled import Labelled, joined, read_labelled
+from purtensor.constraints.labelled import Labelled, join_profiles, read_labelled
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import described
+from purtensor.tables.coded import described, index_of_codes
 from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.profile_lookup import lookup
@@ -90,11 +90,7 @@ class RowsOnMembers:
     @property
     def index(self) -> pd.MultiIndex | None:
         """The rows as an index with a level an attribute; None for the only row of no attribute."""
-        if not self.codes:
-            return None
-        levels: list[Any] = list(self.domain.categories)
-        codes: list[Any] = list(self.codes)
-        return pd.MultiIndex(levels=levels, codes=codes, names=list(self.domain.attributes), verify_integrity=False)
+        return index_of_codes(self.domain, self.codes) if self.codes else None
 
 
 def read_ends(
@@ -159,7 +155,7 @@ def _of_parts(
     # a target, which was read once and is both ends
     if low is high:
         return Ends(tables[0].domain.attributes, tables[0], tables[0].values, tables[0].values)
-    domain, codes, places = joined(tables)
+    domain, codes, places = join_profiles(tables)
     found = []
     for part, default in ((low, unlisted[0]), (high, unlisted[1])):
         values = np.full(len(codes[0]), part if isinstance(part, float) else default)

@@ -156,7 +156,7 @@ def _of_mapping(mapping: Mapping[Any, Any], attributes: tuple[str, ...], what: s
     return Labelled(Domain(attributes, categories), codes, np.array([float(value) for value in mapping.values()]))
 
 
-def joined(parts: Sequence[Labelled]) -> tuple[Domain, tuple[IntArray, ...], list[IntArray]]:
+def join_profiles(parts: Sequence[Labelled]) -> tuple[Domain, tuple[IntArray, ...], list[IntArray]]:
     """Return the union of the profiles of several parts, and where each part's profiles are in it."""
     first = parts[0].domain
     categories = []

@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from purtensor._typing import IntArray, Table
 from purtensor.constraints.ends import Ends, read_ends
-from purtensor.constraints.labelled import Labelled, joined, labelled_of_table
+from purtensor.constraints.labelled import Labelled, join_profiles, labelled_of_table
 from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import described
+from purtensor.tables.coded import described, index_of_codes
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.profile_lookup import lookup
@@ -93,13 +92,14 @@ class Linear:
 
     def rows(self, cells: Cells) -> RowBlock:
         """Return the rows over cells, aligned by label."""
+        rows = self.ends.listed
         return RowBlock(
             name=self.name,
             labels=self._labels(),
             coefficients=self.matrix_of(self._entries, cells),
             lower=self.ends.lower,
             upper=self.ends.upper,
-            index=_index_of(self.ends),
+            index=None if rows is None else index_of_codes(rows.domain, rows.codes),
         )
 
     def base_on(self, cells: Cells) -> sparse.csr_array | None:
@@ -145,7 +145,7 @@ class Linear:
         if self.ends.listed is None:
             return np.zeros(len(entries.values), dtype=np.int64)
         own = entries.in_order(self.ends.attributes)
-        _, _, (of_rows, of_entries) = joined([self.ends.listed, own])
+        _, _, (of_rows, of_entries) = join_profiles([self.ends.listed, own])
         place = np.full(int(max(of_rows.max(), of_entries.max())) + 1, -1)
         place[of_rows] = np.arange(len(of_rows))
         found: IntArray = place[of_entries]
@@ -181,11 +181,3 @@ class Linear:
     def __repr__(self) -> str:
         count = len(self.ends.lower)
         return f"<{self.name}: {count} row{'s' if count > 1 else ''}>"
-
-
-def _index_of(ends: Ends) -> Any:
-    if ends.listed is None:
-        return None
-    levels: list[Any] = list(ends.listed.domain.categories)
-    codes: list[Any] = list(ends.listed.codes)
-    return pd.MultiIndex(levels=levels, codes=codes, names=list(ends.attributes), verify_integrity=False)

@@ -256,13 +256,13 @@ def as_constraints(constraints: Any) -> tuple[Marginal, ...]:
     InvalidTableError
         A target that is negative, or without mass.
     """
-    flat: tuple[Marginal, ...] = flattened(constraints, Marginal)
+    flat: tuple[Marginal, ...] = flatten(constraints, Marginal)
     for constraint in flat:
         _ = constraint.coded  # refuses ends without a target, and targets that are not masses
     return flat
 
 
-def flattened(constraints: Any, kinds: Any) -> tuple[Any, ...]:
+def flatten(constraints: Any, kinds: Any) -> tuple[Any, ...]:
     """Return constraints of these kinds as a tuple, flattened one level; errors as for `as_constraints`."""
     if isinstance(constraints, kinds):
         return (constraints,)

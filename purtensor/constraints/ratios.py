@@ -12,9 +12,8 @@ from scipy import sparse
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.constraints.ends import Ends, RowsOnMembers, group_names, incidence, place_rows, read_ends
 from purtensor.constraints.rows import Cells, RowBlock
-from purtensor.constraints.selections import Selection, read_selection
-from purtensor.constraints.totals import worded
-from purtensor.constraints.values import Values, read_values
+from purtensor.constraints.totals import word_constraint
+from purtensor.constraints.values import Selection, Values, read_selection, read_values
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.tables.grouping import group_profiles
 
@@ -53,7 +52,7 @@ class Ratio:
         chosen = [name for part in (self.counted, self.base) if part is not None for name in part.attributes]
         return tuple(dict.fromkeys([*self.by, *self.values.attributes, *chosen]))
 
-    def widened(self, by: FloatArray | float) -> Ratio:
+    def widen(self, by: FloatArray | float) -> Ratio:
         """Return the same ratio within so much of its target."""
         return replace(self, ends=replace(self.ends, lower=self.ends.lower - by, upper=self.ends.upper + by))
 
@@ -171,7 +170,7 @@ def mean(values: Any, *, by: Attributes = (), target: Any = None, of: Any = None
         )
     names = group_names(by)
     read, base = read_values(values, "mean"), read_selection(of, "of")
-    what = worded("mean", read, names, base) if not read.counts else "mean of 1"
+    what = word_constraint("mean", read, names, base) if not read.counts else "mean of 1"
     return Ratio(what, read, None, base, names, names, read_ends(names, what, target=target))
 
 

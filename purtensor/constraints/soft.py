@@ -12,8 +12,7 @@ from purtensor._options import check_choice, is_number
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.labelled import require_numbers
 from purtensor.constraints.marginals import Marginal
-from purtensor.constraints.on_rows import numbers_on_rows
-from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, Softness, several_constraints
+from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, Softness, numbers_on_rows, several_constraints
 from purtensor.errors import InvalidOptionError, InvalidTableError
 
 PENALTIES = ("kl", "l1", "quadratic", "huber")

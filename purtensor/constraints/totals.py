@@ -10,8 +10,7 @@ import numpy as np
 from purtensor._typing import Attributes, Table
 from purtensor.constraints.ends import Ends, group_names, incidence, place_rows, read_ends
 from purtensor.constraints.rows import Cells, RowBlock
-from purtensor.constraints.selections import Selection, read_selection
-from purtensor.constraints.values import Values, read_values
+from purtensor.constraints.values import Selection, Values, read_selection, read_values
 from purtensor.errors import InvalidTableError
 
 
@@ -27,7 +26,7 @@ class Total:
     @property
     def name(self) -> str:
         """The constraint in words, such as 'total of income by region'."""
-        return worded("total", self.values, self.by, self.selection)
+        return word_constraint("total", self.values, self.by, self.selection)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -57,7 +56,7 @@ class Total:
         )
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {_worded_ends(self.ends)}>"
+        return f"<{self.name}: {_word_ends(self.ends)}>"
 
 
 def total(
@@ -112,11 +111,11 @@ def total(
         )
     read = read_values(values, "total")
     selection = read_selection(of, "of")
-    what = worded("total", read, names, selection)
+    what = word_constraint("total", read, names, selection)
     return Total(read, names, selection, read_ends(names, what, target=target, lower=lower, upper=upper))
 
 
-def worded(kind: str, values: Values, by: tuple[str, ...], selection: Selection | None) -> str:
+def word_constraint(kind: str, values: Values, by: tuple[str, ...], selection: Selection | None) -> str:
     """Return a constraint in words, such as 'total of income by region where sex=f'."""
     groups = f" by {', '.join(by)}" if by else ""
     if values.counts:
@@ -124,7 +123,7 @@ def worded(kind: str, values: Values, by: tuple[str, ...], selection: Selection 
     return f"{kind} of {values}{groups}{'' if selection is None else f' where {selection}'}"
 
 
-def _worded_ends(ends: Ends) -> str:
+def _word_ends(ends: Ends) -> str:
     if ends.listed is not None:
         return f"{len(ends.lower)} {'targets' if ends.is_target else 'intervals'}"
     low, high = float(ends.lower[0]), float(ends.upper[0])

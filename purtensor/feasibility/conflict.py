@@ -56,7 +56,7 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     remains; in what is left that of the fewest rows for its size is taken.
     """
     # constraints that the proof does not use are left out first, which costs nothing
-    question, weights = _used_alone(question, tidy(question.system, weights))
+    question, weights = _leave_out_unused(question, tidy(question.system, weights))
     sizes = dict(zip(question.system.domain.attributes, question.system.domain.sizes, strict=True))
     # attributes of many categories first: without them the later questions are small
     for name in sorted(question.attributes, key=lambda name: (-sizes[name], name)):
@@ -78,7 +78,7 @@ def simplest_conflict(question: Question, weights: IntArray) -> Conflict:
     return _fewest_rows(question, weights, certain)
 
 
-def _used_alone(question: Question, weights: IntArray) -> tuple[Question, IntArray]:
+def _leave_out_unused(question: Question, weights: IntArray) -> tuple[Question, IntArray]:
     """Return the question of the constraints that have a weight, without the attributes of the others alone."""
     system = question.system
     used = [k for k in range(len(question.origin)) if weights[system.block(k)].any()]

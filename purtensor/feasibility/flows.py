@@ -139,7 +139,7 @@ def minimum_cut(system: System, targets: ExactTargets, triangle: Triangle) -> Cu
     return Cut(-targets.dot(weights), weights)
 
 
-def balanced(system: System, triangle: Triangle, cut: Cut) -> IntArray | None:
+def balance(system: System, triangle: Triangle, cut: Cut) -> IntArray | None:
     """Return weights of -1 and 1 on all rows of parity with the same C^T t and b.t as four times the cut's weights.
 
     They prove that parity is violated by four times the deficit: no row of it can give more than its own miss.

@@ -13,7 +13,7 @@ from purtensor._typing import FloatArray, IntArray
 _DENOMINATORS = (1, 2, 6, 60, 5040, 10**6, 10**9, None)
 
 
-def refuted(
+def refute(
     c: sparse.csr_array,
     lower: FloatArray,
     upper: FloatArray,

@@ -15,7 +15,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.row_programs import SmallestMiss, implied_bounds, smallest_miss
-from purtensor.feasibility.row_proofs import excess_of, refuted
+from purtensor.feasibility.row_proofs import excess_of, refute
 from purtensor.feasibility.row_reach import explain_conflict, out_of_reach, say_reach
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.dual.labelled import LabelledQuestion
@@ -215,7 +215,7 @@ def _spread(question: Question, rows: IntArray, weights: FloatArray) -> FloatArr
 
 def _refute(question: Question, weights: FloatArray) -> tuple[Fraction, ...] | None:
     q = question
-    return refuted(q.coefficients, q.row_lower, q.row_upper, q.lower, q.upper, weights)
+    return refute(q.coefficients, q.row_lower, q.row_upper, q.lower, q.upper, weights)
 
 
 def _excess(question: Question, ray: tuple[Fraction, ...]) -> Fraction:

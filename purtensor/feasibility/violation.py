@@ -16,7 +16,7 @@ import numpy as np
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.feasibility.farkas import prove, round_to_whole, spread_whole
-from purtensor.feasibility.flows import balanced, minimum_cut, triangle_of
+from purtensor.feasibility.flows import balance, minimum_cut, triangle_of
 from purtensor.feasibility.linear_programs import covering_weights, refuting_weights
 from purtensor.feasibility.targets import ExactTargets
 
@@ -58,7 +58,7 @@ def smallest_violation(system: System, targets: ExactTargets, soft: Sequence[int
     triangle = triangle_of(system)
     if triangle is not None and list(soft) == [triangle.parity]:
         cut = minimum_cut(system, targets, triangle)
-        weights = None if cut is None else balanced(system, triangle, cut)
+        weights = None if cut is None else balance(system, triangle, cut)
         if cut is not None and weights is not None:
             return Violation(float(4 * cut.deficit), -targets.dot(weights), weights, 1)
     counted = np.zeros(system.rows, dtype=bool)

@@ -68,7 +68,7 @@ class SpreadVectors(Vectors):
 
     def satisfy(self, weights: IntArray) -> bool:
         """Return, exactly, whether the weighted sum of every vector is 0."""
-        return all(map_each(_satisfied, self.parts, weights))
+        return all(map_each(_check_weights, self.parts, weights))
 
 
 def independent_outer_rows(
@@ -235,5 +235,5 @@ def _basis(path: Path, prime: int) -> IntArray:
     return _structure(path).span(prime).basis
 
 
-def _satisfied(path: Path, weights: IntArray) -> bool:
+def _check_weights(path: Path, weights: IntArray) -> bool:
     return _structure(path).satisfy(weights)

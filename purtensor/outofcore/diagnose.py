@@ -94,7 +94,7 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
         except BareRowError as bare:
             return refuted_by_row(stored, flat, bare)
         except NoSlabsError:
-            found = _without_slabs(stored, flat, in_memory)
+            found = _diagnose_without_slabs(stored, flat, in_memory)
             if found is None:
                 raise
             return found
@@ -120,7 +120,7 @@ def _conclude(
 ) -> Diagnosis[StoredTable]:
     """Return the verdict that a search leads to, or questions that it leaves open."""
     if isinstance(found.end, Solved):
-        return _with_solution(store, reference, constraints, found, found.end)
+        return _conclude_solved(store, reference, constraints, found, found.end)
     outer = {name for k in store.outside for name in store.scopes[k]}
     if not isinstance(found.end, BareRowError):
         # a contradiction of fewer attributes is sought even where whole numbers refute: people can read it
@@ -139,7 +139,7 @@ def _conclude(
     return left_open(reference, constraints)
 
 
-def _without_slabs(
+def _diagnose_without_slabs(
     reference: StoredTable, constraints: tuple[Constraint, ...], in_memory: int
 ) -> Diagnosis[StoredTable] | None:
     """Return what is known of constraints that do not cut a table into slabs; None where nothing is."""
@@ -181,7 +181,7 @@ def _search(store: SlabStore, domain: Domain) -> _Search:
             return _Search(tuple(steps), tuple(stores), bare)
 
 
-def _with_solution(
+def _conclude_solved(
     first: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, end: Solved
 ) -> Diagnosis[StoredTable]:
     zeros = write_pieces(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
@@ -204,7 +204,7 @@ def _with_solution(
 def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
     yield from _zero_targets(first)
     for step in steps:
-        yield from step.emptied()
+        yield from step.list_emptied()
 
 
 def _zero_targets(store: SlabStore) -> Iterator[Piece]:

@@ -132,7 +132,7 @@ class StoredWitness:
             stores.append(self.store)
         for step, store in zip(self.steps, stores, strict=False):
             # hashes instead of the profiles: both sides come part by part, in orders of their own
-            left = hash_profiles(step.left())
+            left = hash_profiles(step.list_left())
             if left != hash_profiles(problem_codes(store)):
                 return False
         return True

@@ -57,7 +57,7 @@ class ProvedZeros:
 
     def of(self, piece: Piece) -> BoolArray:
         """Mark the profiles of a piece that the proofs empty, and take in what their rows add to b.t."""
-        rows = _proven(piece)
+        rows = _list_proven_rows(piece)
         proofs = max((len(one.weights) for one in rows), default=0)
         empty = np.zeros(len(piece.masses), dtype=bool)
         if not proofs:
@@ -110,7 +110,7 @@ class ProvedZeros:
 
         def profiles() -> Iterator[Profiles]:
             for piece in evidence.pieces(result.table):
-                one = _proven(piece)[k]
+                one = _list_proven_rows(piece)[k]
                 if len(one.targets):
                     yield one.codes, one.targets
                     if k in evidence.everywhere:
@@ -121,7 +121,7 @@ class ProvedZeros:
         return misses(given, targets_of(result.constraints[k]), scope)[1] <= float(ROUNDING)
 
 
-def _proven(piece: Piece) -> list[ProvenRows]:
+def _list_proven_rows(piece: Piece) -> list[ProvenRows]:
     return [rows for rows in piece.rows if isinstance(rows, ProvenRows)]
 
 
@@ -131,7 +131,7 @@ def _same(one: ProvenRows, other: ProvenRows) -> bool:
     return all(np.array_equal(left, right) for left, right in pairs)
 
 
-def without(piece: Piece, empty: BoolArray) -> list[Piece]:
+def split_piece(piece: Piece, empty: BoolArray) -> list[Piece]:
     """Return a piece in two: the profiles that may have mass, and those that may not, which have no rows."""
     if not empty.any():
         return [piece]

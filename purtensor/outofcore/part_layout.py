@@ -115,7 +115,7 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
         alive &= found.alive(k)
     for k in inner:
         # after zero targets of all constraints: a row may have profiles that another one empties
-        row = found.bare(k, alive)
+        row = found.find_bare(k, alive)
         if row is not None:
             return Gathered(bare=(k, tuple(int(code[row]) for code in found.codes[k])))
     profiles, extent = np.flatnonzero(alive), Extent.of(values, alive)
@@ -216,7 +216,7 @@ class _Rows:
         # row -1 picks the 0 at the end
         return np.asarray((rows >= 0) & (np.append(self.targets[k], 0.0)[rows] > 0))
 
-    def bare(self, k: int, alive: BoolArray) -> int | None:
+    def find_bare(self, k: int, alive: BoolArray) -> int | None:
         """Return a row of constraint k with a positive target and no profile, None where there is none."""
         has = np.zeros(len(self.targets[k]), dtype=bool)
         has[self.index[k][alive]] = True

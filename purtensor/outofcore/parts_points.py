@@ -20,10 +20,10 @@ from purtensor.outofcore.passes import (
     START,
     Floor,
     Move,
-    measured_pass,
+    measure_pass,
     newton_pass,
     profiles_pass,
-    raised_pass,
+    raise_pass,
     sweep_pass,
 )
 from purtensor.outofcore.slab_store import SlabStore
@@ -122,7 +122,7 @@ class PartsPoints:
         outer = point.outer.copy()
         # a shift of all rows of one constraint scales all masses, and costs no write inside the parts
         outer[next(iter(store.outer_blocks.values()))] += np.log(store.total / mass)
-        return PartsPoint(point.token, outer, self._pass(measured_pass, point.token, outer), point.memory), True
+        return PartsPoint(point.token, outer, self._pass(measure_pass, point.token, outer), point.memory), True
 
     # --- moves
     def sweep(self, point: PartsPoint, order: tuple[int, ...] | None, budget: Budget) -> Step[PartsPoint]:
@@ -188,7 +188,7 @@ class PartsPoints:
         # right-hand sides stay those of the true masses: raising changes the direction, not the answer
         raised, system = self._floor(floor), point.tally
         if raised is not None:
-            system = self._pass(raised_pass, point.token, point.outer, raised)
+            system = self._pass(raise_pass, point.token, point.outer, raised)
         store = self.store
         rhs = (store.outer_targets - point.tally.sums["outer"])[store.kept]
         with np.errstate(all="ignore"):

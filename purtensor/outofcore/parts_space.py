@@ -68,28 +68,28 @@ class PartsSpace(PartsPoints):
     # --- what is proved of a point
     def first_change(self, point: PartsPoint, floor: float) -> PartsChange | None:
         raised, scale = self._floor(floor), self.total / self.mass(point)
-        first = self._certified(point, raised, scale, None, 0)
+        first = self._pass_certificate(point, raised, scale, None, 0)
         # this pass has summed the divergence on its way: kept, it saves another
         self._first = (point, first)
-        return self._changed(point, raised, scale, factorize(first.sums["matrix"]), first, 0)
+        return self._make_change(point, raised, scale, factorize(first.sums["matrix"]), first, 0)
 
     def refine(self, change: PartsChange) -> PartsChange:
-        return self._changed(change.point, change.floor, change.scale, change.factor, change.tally, change.number)
+        return self._make_change(change.point, change.floor, change.scale, change.factor, change.tally, change.number)
 
-    def _changed(
+    def _make_change(
         self, point: PartsPoint, raised: Floor | None, scale: float, factor: Factor, before: Tally, number: int
     ) -> PartsChange:
         store = self.store
         # dependent rows follow from the kept ones, and would make the system singular
         rhs = (store.outer_targets - before.sums["outer"])[store.kept]
-        tally = self._certified(point, raised, scale, factor.solve(rhs + before.sums["vector"]), number + 1)
+        tally = self._pass_certificate(point, raised, scale, factor.solve(rhs + before.sums["vector"]), number + 1)
         l1 = np.array(tally.sums["l1"])
         for k, rows in store.outer_blocks.items():
             l1[k] = np.abs(tally.sums["outer"][rows] - store.outer_targets[rows]).sum()
         uneven = tally.sums["uneven"] + unevenness(store.outer_targets - tally.sums["outer"], store.outer_targets)
         return PartsChange(point, raised, scale, factor, tally, number + 1, float(l1.max()), math.sqrt(uneven))
 
-    def _certified(
+    def _pass_certificate(
         self, point: PartsPoint, raised: Floor | None, scale: float, solved: FloatArray | None, number: int
     ) -> Tally:
         tokens = (f"change.{number - 1}", f"change.{number}")

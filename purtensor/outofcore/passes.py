@@ -52,7 +52,7 @@ class Floor:
     share: float
     profiles: IntArray
 
-    def raised(self, part: Part, masses: FloatArray) -> FloatArray:
+    def raise_masses(self, part: Part, masses: FloatArray) -> FloatArray:
         """Return the masses of a part, raised."""
         return masses + self.share * part.even_shares(self.profiles)
 
@@ -78,7 +78,7 @@ def sweep_pass(
 ) -> Tally:
     """Do the steps of inside constraints on a part, after those that `outer` holds already; write the potentials."""
     part, potentials = open_part(store, number, token, outer)
-    make = _swept_in_logarithms if store.spans_the_range else _sweep
+    make = _sweep_in_logarithms if store.spans_the_range else _sweep
     gained, masses = make(part, potentials, steps)
     store.write_state(new_token, number, {"potentials": potentials})
     if assemble:
@@ -109,7 +109,7 @@ def _sweep(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[fl
     return gained, masses
 
 
-def _swept_in_logarithms(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[float, FloatArray]:
+def _sweep_in_logarithms(part: Part, potentials: FloatArray, steps: Sequence[int]) -> tuple[float, FloatArray]:
     """Do as `_sweep` where factors and sums may leave the range of float64."""
     profiles, rows = len(part.reference), len(potentials)
     with np.errstate(divide="ignore"):  # targets of 0, of rows that couple the parts
@@ -142,7 +142,7 @@ def newton_pass(
     if move is not None:
         masses = part.masses(potentials)
         rhs = part.inner_miss(part.sums(masses))
-        weights = masses if move.floor is None else move.floor.raised(part, masses)
+        weights = masses if move.floor is None else move.floor.raise_masses(part, masses)
         # back-substitution needs the masses before the step, so they are made anew instead of being stored
         direction = extend_from(part, store.kept, weights, rhs, move.solved)
         change = np.empty_like(masses)
@@ -161,7 +161,7 @@ def newton_pass(
     return found
 
 
-def measured_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -> Tally:
+def measure_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -> Tally:
     """Return the marginals, misses and mass of a part at the current iterate."""
     part, potentials = open_part(store, number, token, outer)
     found = _measure(store, part, potentials, part.masses(potentials))
@@ -176,12 +176,12 @@ def profiles_pass(number: int, store: SlabStore) -> Tally:
     return Tally({"profiles": np.concatenate(counts) if counts else np.empty(0, dtype=np.int64)})
 
 
-def raised_pass(number: int, store: SlabStore, token: str, outer: FloatArray, floor: Floor) -> Tally:
+def raise_pass(number: int, store: SlabStore, token: str, outer: FloatArray, floor: Floor) -> Tally:
     """Return the sums of a part for a Newton step with increased masses."""
     part, potentials = open_part(store, number, token, outer)
     masses = part.masses(potentials)
     rhs = part.inner_miss(part.sums(masses))
-    matrix, vector = reduce_to(part, store.kept, floor.raised(part, masses), rhs)
+    matrix, vector = reduce_to(part, store.kept, floor.raise_masses(part, masses), rhs)
     return Tally({"matrix": matrix, "vector": vector})
 
 
@@ -204,7 +204,7 @@ def certificate_pass(
     mass = float(masses.sum())
     # the rounding of the masses grows with their potentials (notes/certificate.md)
     weight = weigh(masses, part.index, part.offsets, np.abs(potentials))
-    raised = None if floor is None else scale * floor.raised(part, masses)
+    raised = None if floor is None else scale * floor.raise_masses(part, masses)
     masses *= scale
     weights = masses if raised is None else raised
     made = np.zeros_like(potentials)

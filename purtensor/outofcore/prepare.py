@@ -39,12 +39,12 @@ from purtensor.outofcore.targets import (
     Constraint,
     align_target,
     check_stored_consistency,
+    list_uncompared,
     most_rows,
     outer_rows,
     scatter_target,
-    uncompared,
 )
-from purtensor.outofcore.workspace import problem_name, removed_on_error
+from purtensor.outofcore.workspace import problem_name, remove_on_error
 from purtensor.solving.hessian.choice import LARGEST_DENSE
 from purtensor.tables.coded import described
 from purtensor.tables.domain import Domain
@@ -111,7 +111,7 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     inside = [k for k, scope in enumerate(scopes) if set(key) <= set(scope)]
     settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
     check_stored_consistency(settled)
-    with removed_on_error(folder):
+    with remove_on_error(folder):
         make_folder(folder)
         sources = tuple(_keep_target(folder, k, constraint) for k, constraint in enumerate(constraints))
         store = _cut(reference, settled, folder, key, inside, most, sources)
@@ -215,7 +215,7 @@ def _cut(
         math.frexp(census.mass)[1],
         target_exponent,
         next(primes()),
-        uncompared(constraints, inside, domain),
+        list_uncompared(constraints, inside, domain),
         math.ldexp(total, -target_exponent),
     )
     made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)

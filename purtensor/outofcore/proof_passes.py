@@ -107,7 +107,7 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
         found[profiles] += own
         # no mass becomes negative; what this takes shows in the misses, and is met by the next round
         moves = np.maximum(before["moves"] + found, -masses)
-    high, low, unsure = _missed(part, masses, moves)
+    high, low, unsure = _sum_misses(part, masses, moves)
     # rows that lost profiles to a face may owe those this mass (notes/certificate.md, equation 11)
     if at.store.face_mass > 0.0:
         unsure[touched_rows(at.store, number, part)] += at.store.face_mass
@@ -125,7 +125,7 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
     return Met(l1, high, low, unsure, following, reached, float(moves.sum()), float(masses.sum()))
 
 
-def _missed(part: Part, masses: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _sum_misses(part: Part, masses: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return targets - C (masses + moves) in twice the digits and by how much it can be off; outside for targets 0."""
     high, rows = part.targets.copy(), len(part.targets)
     # their targets belong to all parts together, and are taken in once, by the driver

@@ -69,7 +69,7 @@ class Step:
                 )
             yield tuple(tables)
 
-    def emptied(self) -> Iterator[Piece]:
+    def list_emptied(self) -> Iterator[Piece]:
         """Yield the profiles that the weights empty, with the reference's values, part by part."""
         for part, codes, weights in self.parts():
             chosen = spread_whole(part.index, part.offsets, weights) > 0
@@ -77,7 +77,7 @@ class Step:
                 values = np.ldexp(part.reference[chosen], self.store.reference_exponent)
                 yield [code[chosen] for code in codes], values
 
-    def left(self) -> Iterator[list[IntArray]]:
+    def list_left(self) -> Iterator[list[IntArray]]:
         """Yield the codes of the profiles that the weights do not empty, part by part."""
         for part, codes, weights in self.parts():
             stays = spread_whole(part.index, part.offsets, weights) == 0

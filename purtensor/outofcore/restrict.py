@@ -26,7 +26,7 @@ from purtensor.outofcore.partition import nats_left_out
 from purtensor.outofcore.slab_layout import Laid, describe_parts, lay_out
 from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
 from purtensor.outofcore.targets import BareRowError
-from purtensor.outofcore.workspace import removed_on_error
+from purtensor.outofcore.workspace import remove_on_error
 from purtensor.solving.basis import UPWARD
 from purtensor.tables.domain import Domain
 
@@ -79,7 +79,7 @@ def restrict_to_face(store: SlabStore, domain: Domain, proof: Path, checksums: S
     # `problem` is written last: where it is, the face is whole
     if (folder / "problem").exists():
         return read_store(folder)
-    with removed_on_error(folder):
+    with remove_on_error(folder):
         face = _make(store, domain, proof, folder)
         write_store(face)
     return face

@@ -159,7 +159,9 @@ def project_by_rows(
     found_there = space.sums(potentials)
     bare = ~(found_there.sums["rows"] > 0)
     refuse_bare_rows(bare, range(len(problem.scopes)), problem.codes, problem.scopes, reference.domain)
-    point = space.measured(potentials, found_there) if start is None else space.at(_starting_potentials(problem, start))
+    point = (
+        space.make_point(potentials, found_there) if start is None else space.at(_starting_potentials(problem, start))
+    )
     verdict = RowsVerdict(LazyVerdict(lambda: _diagnose(reference, constraints)), solver, space)
     outcome = solve(verdict.stage(begin(space, point, at_reference=start is None)), stopping, verdict, callback)
     point, problem, found = outcome.iterate, verdict.space.problem, verdict.lazily.diagnosis

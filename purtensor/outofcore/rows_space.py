@@ -47,7 +47,7 @@ class RowsTrial(NamedTuple):
 
     def point(self) -> RowsPoint:
         """Return the point."""
-        return self.space.measured(self.reached, self.found)
+        return self.space.make_point(self.reached, self.found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,13 +76,13 @@ class RowsSpace:
         return self.at(np.zeros(len(self.targets)))
 
     def at(self, potentials: FloatArray) -> RowsPoint:
-        return self.measured(potentials, self.sums(potentials))
+        return self.make_point(potentials, self.sums(potentials))
 
     def sums(self, potentials: FloatArray) -> Tally:
         """Return the sums of the rows at these potentials, and the mass; of the reference, as scaled, at zeros."""
         return self._pass(sums_pass, potentials)
 
-    def measured(self, potentials: FloatArray, found: Tally) -> RowsPoint:
+    def make_point(self, potentials: FloatArray, found: Tally) -> RowsPoint:
         """Return the point at these potentials, as `at` does, where the sums there are known."""
         ratio = self.total / found.sums["mass"]
         moved = potentials.copy()

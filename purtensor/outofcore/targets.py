@@ -16,7 +16,7 @@ import pandas as pd
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.consistency import check_consistency
-from purtensor.constraints.marginals import Marginal, StoredMarginal, flattened
+from purtensor.constraints.marginals import Marginal, StoredMarginal, flatten
 from purtensor.errors import InfeasibleError, NoSlabsError, UnknownCategoryError
 from purtensor.outofcore.engine import map_each, require_dask
 from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
@@ -51,7 +51,7 @@ def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTab
         A table on disk, or of chunks of dask, without mass.
     """
     require_dask()
-    flat = flattened(constraints, (Marginal, StoredMarginal))
+    flat = flatten(constraints, (Marginal, StoredMarginal))
     for table in (reference, *(constraint.table for constraint in flat if isinstance(constraint, StoredMarginal))):
         if isinstance(table, StoredTable):
             require_mass(table)
@@ -96,7 +96,9 @@ def check_stored_consistency(constraints: Sequence[Constraint]) -> None:
         check_consistency(alike)
 
 
-def uncompared(constraints: Sequence[Constraint], inside: Sequence[int], domain: Domain) -> tuple[tuple[int, int], ...]:
+def list_uncompared(
+    constraints: Sequence[Constraint], inside: Sequence[int], domain: Domain
+) -> tuple[tuple[int, int], ...]:
     """Return the pairs of inside constraints that share more than is compared before the table is cut."""
     found = []
     for one, two in itertools.combinations(inside, 2):
@@ -114,7 +116,7 @@ def align_target(constraint: Marginal, reference: StoredTable) -> tuple[list[Int
     coded = constraint.coded
     for name, known, own in zip(constraint.scope, coded.domain.categories, coded.codes, strict=True):
         categories = reference.domain.categories[reference.domain.position(name)]
-        columns.append(_checked_map(name, known, categories, reference)[own])
+        columns.append(_map_categories(name, known, categories, reference)[own])
         lost = columns[-1] < 0
         if lost.any():
             raise UnknownCategoryError.with_mass(
@@ -123,7 +125,7 @@ def align_target(constraint: Marginal, reference: StoredTable) -> tuple[list[Int
     return columns, coded.values
 
 
-def _checked_map(name: str, known: pd.Index[Any], categories: pd.Index[Any], reference: StoredTable) -> IntArray:
+def _map_categories(name: str, known: pd.Index[Any], categories: pd.Index[Any], reference: StoredTable) -> IntArray:
     """Return the codes of a target's categories in the reference; refuse those of the reference that it lacks."""
     mapping = category_map(known, categories)
     reached = np.zeros(len(categories), dtype=bool)
@@ -235,7 +237,7 @@ def scatter_target(
     maps = []
     for name, position in zip(constraint.scope, positions, strict=True):
         known, categories = table.domain.categories[position], reference.domain.select([name]).categories[0]
-        mapping = _checked_map(name, known, categories, reference)
+        mapping = _map_categories(name, known, categories, reference)
         if (mapping < 0).any():
             lost = known[int(np.argmin(mapping))]
             raise UnknownCategoryError.with_mass(lost, name, categories, of="the target", lacks="the reference")

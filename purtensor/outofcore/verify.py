@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
-from purtensor.outofcore.implied_zeros import ProvedZeros, without
+from purtensor.outofcore.implied_zeros import ProvedZeros, split_piece
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.rows_project import RowEvidence
 from purtensor.outofcore.targets import misses_of, source_of, targets_of
@@ -57,7 +57,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     for piece in evidence.pieces(result.table):
         empty = proved.of(piece)
         emptied.append(empty)
-        for one in without(piece, empty):
+        for one in split_piece(piece, empty):
             add_piece(sums, one, domain, scopes)
     by_proofs = np.concatenate(emptied)
     holds = proved.hold()

@@ -100,7 +100,7 @@ def lock_question(reference: StoredTable, constraints: Sequence[Constraint]) -> 
 
 
 @contextmanager
-def removed_on_error(folder: Path) -> Iterator[None]:
+def remove_on_error(folder: Path) -> Iterator[None]:
     """Remove a folder before the block, where something broke off before, and where the block ends with an error."""
     shutil.rmtree(folder, ignore_errors=True)
     try:

@@ -254,6 +254,14 @@ def stored_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
     return codes
 
 
+def index_of_codes(domain: Domain, codes: Sequence[IntArray]) -> pd.MultiIndex:
+    """Return an index with a level for each attribute, from codes."""
+    levels: list[Any] = list(domain.categories)
+    columns: list[Any] = list(codes)
+    # verifying would cost a pass over all codes, which the callers have checked
+    return pd.MultiIndex(levels=levels, codes=columns, names=list(domain.attributes), verify_integrity=False)
+
+
 def sparse_table(
     domain: Domain,
     codes: Sequence[IntArray],
@@ -263,11 +271,7 @@ def sparse_table(
     attrs: dict[str, Any] | None = None,
 ) -> Table:
     """Return a sparse table from codes; the profiles are taken as distinct and valid."""
-    levels: list[Any] = list(domain.categories)
-    columns: list[Any] = list(codes)
-    # verifying would cost a pass over all codes, which the callers have checked
-    index = pd.MultiIndex(levels=levels, codes=columns, names=list(domain.attributes), verify_integrity=False)
-    coords = xr.Coordinates.from_pandas_multiindex(index, PROFILE)
+    coords = xr.Coordinates.from_pandas_multiindex(index_of_codes(domain, codes), PROFILE)
     return _assemble((PROFILE,), values, dict(coords.variables), coords.xindexes, name, attrs)
 
 

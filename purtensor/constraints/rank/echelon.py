@@ -109,7 +109,7 @@ def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] |
     if len(moduli) == 1 and (simple := _small(residues[0], moduli[0])) is not None:
         return simple
     modulus = math.prod(moduli)
-    combined = [centred(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
+    combined = [centre(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
     # up to here a fraction is determined by its residue (Wang 1981)
     bound = math.isqrt(modulus // 2)
     multiplier = 1
@@ -130,7 +130,7 @@ def _small(residues: IntArray, modulus: int) -> list[int] | None:
     return None
 
 
-def centred(residues: Sequence[int], moduli: Sequence[int]) -> int:
+def centre(residues: Sequence[int], moduli: Sequence[int]) -> int:
     """Return the whole number of smallest size with the given residues modulo distinct primes."""
     combined, modulus = 0, 1
     for value, prime in zip(residues, moduli, strict=True):
@@ -154,7 +154,7 @@ def _denominator(value: int, modulus: int, bound: int) -> int:
     return abs(u) if abs(u) <= bound else 0
 
 
-def whole(values: Sequence[int]) -> IntArray:
+def as_whole(values: Sequence[int]) -> IntArray:
     """Return whole numbers as int64, or as Python's own where they are beyond it."""
     fits = max(map(abs, values), default=0) < 2**62
     return np.array(values, dtype=np.int64 if fits else object)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.rank.echelon import Echelon, primes, relation, whole
+from purtensor.constraints.rank.echelon import Echelon, as_whole, primes, relation
 
 _CHUNK = 256
 
@@ -102,7 +102,7 @@ def _prove(
         found = relation([r[number] for r in residues], moduli)
         if found is None:
             return None
-        values = whole(found)
+        values = as_whole(found)
         weights = np.zeros(vectors.size, dtype=values.dtype)
         weights[place] = values[0]
         weights[leads] = -values[1:]
@@ -182,7 +182,7 @@ class Sampled(Vectors):
         # more than the rank can be, as vectors of a sample repeat each other
         self._insert(echelon, _sample(closing, 4 * self.size + 64, rng))
         while echelon.rank < self.highest:
-            missed = self._missed(echelon, rng)
+            missed = self._find_missed(echelon, rng)
             if not len(missed):
                 break
             self._insert(echelon, _sample(missed, self.size + 64, rng))
@@ -194,7 +194,7 @@ class Sampled(Vectors):
                 return
             echelon.insert(self.of(profiles[begin : begin + _CHUNK]))
 
-    def _missed(self, echelon: Echelon, rng: np.random.Generator) -> IntArray:
+    def _find_missed(self, echelon: Echelon, rng: np.random.Generator) -> IntArray:
         """Return profiles whose vectors lie outside of the span: where random relations of the span do not hold."""
         dependent = echelon.dependent()
         implied = echelon.coefficients(dependent)

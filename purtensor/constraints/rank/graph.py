@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.rank.echelon import centred, primes, whole
+from purtensor.constraints.rank.echelon import as_whole, centre, primes
 from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System, rows_of
 from purtensor.kernels.rank.forest import cycle_vectors, forest_edges, mark_broken, rooted_forest, spread_potentials
@@ -170,7 +170,7 @@ class Coupling(Sampled):
             # twice: the residues then tell the sign, too
             if math.prod(moduli) > 2 * self.bound(weights):
                 break
-        return whole([centred(residues, moduli) for residues in zip(*found, strict=True)])
+        return as_whole([centre(residues, moduli) for residues in zip(*found, strict=True)])
 
 
 def couple(system: System, forest: Forest, others: Sequence[int], rows: IntArray) -> Coupling:

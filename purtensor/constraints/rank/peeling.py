@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.rank.echelon import centred, primes, whole
+from purtensor.constraints.rank.echelon import as_whole, centre, primes
 from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System
 from purtensor.kernels.rank.peeling import count_profiles, extend_weights, list_profiles, peel
@@ -86,13 +86,13 @@ class Peeled(Structure):
             profile = rank_profile(self.core, explain=True)
         for place, weights in zip(profile.dependent.tolist(), profile.relations or [], strict=True):
             row = int(self.core.rows[place])
-            terms = self._extended(weights)
+            terms = self._extend(weights)
             multiplier = int(terms[row])
             terms[row] = 0
             used = np.flatnonzero(terms)
             yield Proof(row, multiplier, used, -terms[used])
 
-    def _extended(self, weights: IntArray) -> IntArray:
+    def _extend(self, weights: IntArray) -> IntArray:
         """Return weights on all rows that sum to 0 on every profile, from those on the core."""
         core = self.core
         moduli: list[int] = []
@@ -118,7 +118,7 @@ def _centre(residues: list[IntArray], moduli: list[int]) -> IntArray:
         half = moduli[0] // 2
         found: IntArray = (residues[0] + half) % moduli[0] - half
         return found
-    return whole([centred(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)])
+    return as_whole([centre(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)])
 
 
 def peel_system(system: System, spanning: BoolArray, most: int) -> Peeled | None:

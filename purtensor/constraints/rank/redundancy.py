@@ -72,10 +72,10 @@ def proofs(system: System, analysis: Analysis) -> Iterator[Proof]:
         yield from analysis.structure.proofs()
     for k in analysis.order:
         if k not in explained:
-            yield from _shared(system, analysis, k)
+            yield from _explain_shared(system, analysis, k)
 
 
-def _shared(system: System, analysis: Analysis, k: int) -> Iterator[Proof]:
+def _explain_shared(system: System, analysis: Analysis, k: int) -> Iterator[Proof]:
     """Yield the rows of constraint k that follow from a marginal which it shares with an earlier constraint."""
     block = system.block(k)
     implied_by = analysis.faces.implied_by[block]

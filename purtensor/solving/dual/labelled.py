@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from scipy import sparse
 
@@ -21,7 +20,7 @@ from purtensor.errors import InconsistentTargetsError, InvalidOptionError, Inval
 from purtensor.solving.dual.options import Bound, GeneralOptions
 from purtensor.solving.dual.question import Question
 from purtensor.solving.scaling import scaled_to
-from purtensor.tables.coded import CodedTable, domain_of, encode
+from purtensor.tables.coded import CodedTable, domain_of, encode, index_of_codes
 from purtensor.tables.values_at import look_up
 
 
@@ -156,10 +155,7 @@ def marginal_block(constraint: Marginal, coded: CodedTable) -> RowBlock:
     index = system.index[0].astype(np.int64)
     coefficients = sparse.csr_array((np.ones(cells), (index, np.arange(cells))), shape=(count, cells))
     labels = tuple(system.row_label(row) for row in range(count))
-    domain = system.domain.select(constraint.scope)
-    levels: list[Any] = list(domain.categories)
-    codes: list[Any] = list(system.row_codes[0])
-    rows = pd.MultiIndex(levels=levels, codes=codes, names=list(domain.attributes), verify_integrity=False)
+    rows = index_of_codes(system.domain.select(constraint.scope), system.row_codes[0])
     name = " x ".join(constraint.scope)
     return RowBlock(name, labels, coefficients, system.targets, system.targets, index=rows, is_marginal=True)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from purtensor._options import check_choice, check_flag, is_number
 from purtensor._typing import Table
-from purtensor.constraints.marginals import Marginal, flattened
+from purtensor.constraints.marginals import Marginal, flatten
 from purtensor.constraints.rows import RowConstraint
 from purtensor.errors import InvalidOptionError
 from purtensor.solving.dual.question import DISTANCES
@@ -88,7 +88,7 @@ def bounds_in_words(pair: tuple[Any, Any], unit: str, on: str) -> str:
 
 def general_constraints(constraints: Any) -> tuple[Any, ...]:
     """Return constraints of any kind as a tuple, flattened one level."""
-    return flattened(constraints, (Marginal, RowConstraint))
+    return flatten(constraints, (Marginal, RowConstraint))
 
 
 def is_plain(constraints: Sequence[Any], options: GeneralOptions) -> bool:
