@@ -13,7 +13,7 @@ from purtensor._options import is_number
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import described, domain_of, is_sparse, stored_codes
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain, is_boolean, listed
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.masses import as_float64
@@ -158,18 +158,28 @@ def _of_mapping(mapping: Mapping[Any, Any], attributes: tuple[str, ...], what: s
 
 def join_profiles(parts: Sequence[Labelled]) -> tuple[Domain, tuple[IntArray, ...], list[IntArray]]:
     """Return the union of the profiles of several parts, and where each part's profiles are in it."""
-    first = parts[0].domain
-    categories = []
-    for k in range(len(first.attributes)):
-        known = first.categories[k]
-        for part in parts[1:]:
-            other = part.domain.categories[k]
-            fresh = other[category_map(other, known) < 0]
-            known = known if not len(fresh) else plain_index([*known, *fresh])
-        categories.append(known)
-    domain = Domain(first.attributes, tuple(categories))
-    columns = [part.onto(domain) for part in parts]
-    together = [np.concatenate([own[k] for own in columns]) for k in range(len(categories))]
+    attributes = parts[0].domain.attributes
+    categories, together = [], []
+    for k in range(len(attributes)):
+        labels, maps = _unite([part.domain.categories[k] for part in parts])
+        categories.append(labels)
+        own = [part.codes[k] for part in parts]
+        together.append(np.concatenate([code if m is None else m[code] for code, m in zip(own, maps, strict=True)]))
+    domain = Domain(attributes, tuple(categories))
     group, codes = group_profiles(together, domain.sizes)
     ends = np.cumsum([len(part.values) for part in parts])[:-1]
     return domain, codes, np.split(group, ends)
+
+
+def _unite(indices: Sequence[pd.Index[Any]]) -> tuple[pd.Index[Any], list[IntArray | None]]:
+    """Return the union of the categories, the first index's first, and each index's map into it (None: the same)."""
+    first = indices[0]
+    if all(index is first or (index.dtype == first.dtype != object and index.equals(first)) for index in indices[1:]):
+        return first, [None] * len(indices)
+    # 1 == True in Python; as categories they differ
+    known: dict[tuple[bool, Any], int] = {}
+    maps: list[IntArray | None] = [
+        np.array([known.setdefault((is_boolean(label), label), len(known)) for label in index], dtype=np.int64)
+        for index in indices
+    ]
+    return plain_index(label for _, label in known), maps

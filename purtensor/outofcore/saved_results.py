@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from purtensor._typing import FloatArray
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError, StoreError
-from purtensor.outofcore.array_file import Packed, make_folder, read_own, write_packed
+from purtensor.outofcore.array_file import make_folder, read_own, write_packed
 from purtensor.outofcore.face import face_named
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.result import SlabEvidence, table_place
@@ -57,36 +56,24 @@ def load_stored(path: str | os.PathLike[str]) -> Projection[StoredTable]:
     packed = read_own(folder / "result")
     store = face_named(root, packed.facts["face"])
     reference, constraints = open_table(root.table, workspace=folder.parent), constraints_of(root)
+    arrays, facts = packed.arrays, packed.facts
     try:
+        data = {name: ("record", arrays[f"trace_{name}"], attrs) for name, attrs in facts["trace"].items()}
+        trace = xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])})
+        numbers: dict[str, Any] = dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True))
         return Projection(
+            **numbers,
             reference=reference,
             constraints=constraints,
             diagnosis=None,
-            evidence=SlabEvidence(reference, folder, store, *_numbers(packed)),
-            **_facts(packed),
+            evidence=SlabEvidence(reference, folder, store, facts["token"], arrays["outer"], trace),
+            termination=Termination[facts["termination"]],
+            certified=facts["certified"],
+            iterations=facts["iterations"],
+            notes=tuple(facts["notes"]),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{folder / 'result'} has no valid ending of a run: {error}") from error
-
-
-def _numbers(packed: Packed) -> tuple[str, FloatArray, xr.Dataset]:
-    """Return the state that a result is, the potentials that couple its parts, and its trace."""
-    arrays, facts = packed.arrays, packed.facts
-    data = {name: ("record", arrays[f"trace_{name}"], attrs) for name, attrs in facts["trace"].items()}
-    trace = xr.Dataset(data, coords={"iteration": ("record", arrays["iteration"])})
-    return facts["token"], arrays["outer"], trace
-
-
-def _facts(packed: Packed) -> dict[str, Any]:
-    """Return how the run ended."""
-    arrays, facts = packed.arrays, packed.facts
-    return {
-        **dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True)),
-        "termination": Termination[facts["termination"]],
-        "certified": facts["certified"],
-        "iterations": facts["iterations"],
-        "notes": tuple(facts["notes"]),
-    }
 
 
 def constraints_of(store: SlabStore) -> tuple[Marginal | StoredMarginal, ...]:
