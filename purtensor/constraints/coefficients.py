@@ -15,7 +15,7 @@ from purtensor.constraints.decomposable import Clique, decomposable
 from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.constraints.rank.independence import Independence, independent_rows
 from purtensor.constraints.rank.redundancy import RedundantRow, redundant
-from purtensor.constraints.system import System, align, reduce_system
+from purtensor.constraints.system import System, align, columns_of, reduce_system
 from purtensor.kernels.engine import engine_for
 from purtensor.tables.coded import encode, index_of_codes
 from purtensor.tables.domain import PROFILE, listed
@@ -58,20 +58,9 @@ class Coefficients:
         TooLargeError
             Its bytes are not there; `system.index` holds the same in much less.
         """
-        system = self.system
-        rows, profiles = self.shape
-        count = len(system.scopes)
-        # 32 bits halve the index arrays wherever all positions fit
-        kind = np.dtype(np.int32 if count * profiles < 2**31 and rows < 2**31 else np.int64)
         # twice: the matrix by columns stays until that by rows is made
         require_memory(2 * self.nbytes, "the matrix of these coefficients")
-        places = np.empty((profiles, count), dtype=kind)
-        for k in range(count):
-            np.add(system.index[k], system.offsets[k], out=places[:, k], casting="unsafe")
-        begins = np.arange(profiles + 1, dtype=kind) * kind.type(count)
-        # by columns, which all have one 1 a constraint: nothing to sort
-        columns = sparse.csc_array((np.ones(places.size), places.reshape(-1), begins), shape=self.shape)
-        return columns.tocsr()
+        return columns_of(self.system).tocsr()
 
     @property
     def nbytes(self) -> int:

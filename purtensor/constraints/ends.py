@@ -115,30 +115,20 @@ def read_ends(
         if lower is not None or upper is not None:
             raise InvalidTableError(f"{what} has both a target and lower or upper; give only one of them")
         read = read_labelled(target, attributes, f"the target of {what}")
-        _refuse_infinite(read, what)
+        values = np.array([read]) if isinstance(read, float) else read.values
+        if not np.isfinite(values).all():
+            raise InvalidTableError(f"the target of {what} must be finite, got {values[~np.isfinite(values)][0]}")
         return _of_parts(attributes, what, read, read, unlisted)
     low = -np.inf if lower is None else read_labelled(lower, attributes, f"the lower end of {what}")
     high = np.inf if upper is None else read_labelled(upper, attributes, f"the upper end of {what}")
     if isinstance(low, Labelled) and isinstance(high, Labelled) and attributes is None:
-        high = high.in_order(low.domain.attributes) if _same(low, high) else _refuse_attributes(low, high, what)
+        if set(low.domain.attributes) != set(high.domain.attributes):
+            raise InvalidTableError(
+                f"the lower limit of {what} is over {listed(low.domain.attributes)}, the upper limit over "
+                f"{listed(high.domain.attributes)}; both must have the same attributes"
+            )
+        high = high.in_order(low.domain.attributes)
     return _of_parts(attributes, what, low, high, unlisted)
-
-
-def _same(one: Labelled, other: Labelled) -> bool:
-    return set(one.domain.attributes) == set(other.domain.attributes)
-
-
-def _refuse_attributes(one: Labelled, other: Labelled, what: str) -> Labelled:
-    raise InvalidTableError(
-        f"the lower limit of {what} is over {listed(one.domain.attributes)}, the upper limit over "
-        f"{listed(other.domain.attributes)}; both must have the same attributes"
-    )
-
-
-def _refuse_infinite(read: float | Labelled, what: str) -> None:
-    values = np.array([read]) if isinstance(read, float) else read.values
-    if not np.isfinite(values).all():
-        raise InvalidTableError(f"the target of {what} must be finite, got {values[~np.isfinite(values)][0]}")
 
 
 def _of_parts(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.indexing import append_codes, mark, take
@@ -235,6 +236,19 @@ def reduce_system(system: System) -> Reduction:
         ),
     )
     return Reduction(reduced, profiles, places(system.rows)[~zero])
+
+
+def columns_of(system: System) -> sparse.csc_array:
+    """Return C by columns, shape (D, M)."""
+    count, profiles = system.index.shape
+    # 32 bits halve the index arrays wherever all positions fit
+    kind = np.dtype(np.int32 if count * profiles < 2**31 and system.rows < 2**31 else np.int64)
+    places = np.empty((profiles, count), dtype=kind)
+    for k in range(count):
+        np.add(system.index[k], system.offsets[k], out=places[:, k], casting="unsafe")
+    begins = np.arange(profiles + 1, dtype=kind) * kind.type(count)
+    # all columns have one 1 a constraint: nothing to sort
+    return sparse.csc_array((np.ones(places.size), places.reshape(-1), begins), shape=(system.rows, profiles))
 
 
 def submatrix(system: System, profiles: IntArray) -> System:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -41,22 +40,6 @@ class Triangle:
     realism: int
     response: tuple[str, ...]
     protected: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cut:
-    """A minimum cut: what it is short of, and the weights that prove it.
-
-    Attributes
-    ----------
-    deficit
-        The share of the mass that cannot be sent; exact where the cut is minimal, a lower bound in any case.
-    weights
-        Shape (D,): -1, 0 and 1; b.t is minus the deficit.
-    """
-
-    deficit: Fraction
-    weights: IntArray
 
 
 def triangle_of(system: System) -> Triangle | None:
@@ -109,8 +92,10 @@ def _responses(system: System, triangle: Triangle) -> tuple[BoolArray, BoolArray
     return chosen[:rows], chosen[rows:]
 
 
-def minimum_cut(system: System, targets: ExactTargets, triangle: Triangle) -> Cut | None:
+def minimum_cut(system: System, targets: ExactTargets, triangle: Triangle) -> IntArray | None:
     """Return the cut that the maximum flow leaves; None where the response is not binary, or has profiles of its own.
+
+    It is given by its weights -1, 0 and 1 on all rows: b.t is minus the share of the mass that cannot be sent.
 
     Capacities are the targets' whole numbers, rounded to 61 bits where they are larger; the cut is judged exactly.
     """
@@ -136,10 +121,10 @@ def minimum_cut(system: System, targets: ExactTargets, triangle: Triangle) -> Cu
     weights[system.block(triangle.utility)][from_x] = -1
     weights[system.block(triangle.parity)][to_s] = 1
     weights[system.block(triangle.realism)][arcs[from_x[tails[arcs]] & ~to_s[heads[arcs]]]] = 1
-    return Cut(-targets.dot(weights), weights)
+    return weights
 
 
-def balance(system: System, triangle: Triangle, cut: Cut) -> IntArray | None:
+def balance(system: System, triangle: Triangle, cut: IntArray) -> IntArray | None:
     """Return weights of -1 and 1 on all rows of parity with the same C^T t and b.t as four times the cut's weights.
 
     They prove that parity is violated by four times the deficit: no row of it can give more than its own miss.
@@ -150,8 +135,8 @@ def balance(system: System, triangle: Triangle, cut: Cut) -> IntArray | None:
     parity, utility, realism = (system.block(k) for k in (triangle.parity, triangle.utility, triangle.realism))
     group, (rows, _) = joint_groups(system, (triangle.parity, triangle.realism), triangle.protected)
     full = np.zeros(int(group.max()) + 1, dtype=bool)
-    full[group[:rows][cut.weights[parity] > 0]] = True
-    weights = 4 * cut.weights
+    full[group[:rows][cut[parity] > 0]] = True
+    weights = 4 * cut
     weights[parity] -= 2 * full[group[:rows]] + np.where(masks[0], 1, -1)
     weights[realism] += 2 * full[group[rows:]]
     weights[utility] += np.where(masks[1], 1, -1)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, hstack
 
 from purtensor._interrupts import apart
 from purtensor._typing import BoolArray, FloatArray
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, columns_of
 
 _LONGEST = 20.0
 """Time limit in seconds of a linear program: a candidate must not take arbitrarily long."""
@@ -29,14 +29,6 @@ def _solve(costs: FloatArray, **program: Any) -> Any:
     return apart(lambda: linprog(costs, method="highs", options=_TOLERANCES, **program))
 
 
-def coefficient_matrix(system: System) -> csr_array:
-    """Return C as a sparse matrix, rows by profiles."""
-    constraints, profiles = system.index.shape
-    rows = (system.index.astype(np.int64) + system.offsets[:-1, None]).reshape(-1)
-    columns = np.tile(np.arange(profiles), constraints)
-    return csr_array((np.ones(rows.size), (rows, columns)), shape=(system.rows, profiles))
-
-
 def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatArray | None:
     """Return weights with C^T t >= 0 that make b.t as small as it gets; None where the program fails.
 
@@ -45,7 +37,7 @@ def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatA
     the smallest, or None.
     """
     scaled = system.targets / _unit(system.targets[system.targets > 0])
-    matrix = coefficient_matrix(system).T.tocsr()
+    matrix = columns_of(system).T
     # rows that are not counted are met exactly, so their weight is free
     lowest = np.full(system.rows, -1.0) if counted is None else np.where(counted, -1.0, -np.inf)
     found = _solve(scaled, A_ub=-matrix, b_ub=np.zeros(system.profiles), bounds=np.stack([lowest, -lowest], axis=1))
@@ -60,7 +52,7 @@ def covering_weights(system: System) -> FloatArray | None:
     The smallest b.y is the largest mass of a table on the support whose marginals exceed no target.
     """
     scaled = system.targets / _unit(system.targets[system.targets > 0])
-    matrix = coefficient_matrix(system).T.tocsr()
+    matrix = columns_of(system).T
     found = _solve(scaled, A_ub=-matrix, b_ub=-np.ones(system.profiles), bounds=(0.0, 1.0))
     return np.asarray(found.x) if found.x is not None and found.status == 0 else None
 
@@ -87,7 +79,7 @@ def sparse_emptying_weights(system: System, profile: int) -> FloatArray | None:
 
 def _sparse(system: System, value: float, least: FloatArray) -> FloatArray | None:
     shares = system.targets / system.targets[system.block(0)].sum()
-    matrix = coefficient_matrix(system).T.tocsr()
+    matrix = columns_of(system).T
     found = _solve(
         # t as a difference of two positive parts, whose sum is the absolute value
         np.ones(2 * system.rows),
@@ -108,7 +100,7 @@ def emptying_weights(system: System) -> FloatArray | None:
     """Return weights with C^T t >= 0 and b.t = 0 that are positive at as many profiles as any; None on failure."""
     scaled = system.targets / _unit(system.targets)
     rows, profiles = system.rows, system.profiles
-    matrix = coefficient_matrix(system).T.tocsr()
+    matrix = columns_of(system).T
     # a flag in [0, 1] below each (C^T t)_i: scaling t up makes as many flags 1 as can be positive
     flags = csr_array((np.ones(profiles), (np.arange(profiles), np.arange(profiles))), shape=(profiles, profiles))
     above = hstack([-matrix, flags]).tocsr()

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
-from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray
+from purtensor.solving.dual.question import Question
 
 # simple fractions first, for the sake of whoever reads the proof; None takes the floats as they are
 _DENOMINATORS = (1, 2, 6, 60, 5040, 10**6, 10**9, None)
 
 
-def refute(
-    c: sparse.csr_array,
-    lower: FloatArray,
-    upper: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    weights: FloatArray,
-) -> tuple[Fraction, ...] | None:
+def refute(question: Question, weights: FloatArray) -> tuple[Fraction, ...] | None:
     """Return fractions y near the weights for which y's rows ask for more than the bounds allow; None without any.
 
     It is a proof in exact arithmetic of the floats as they are (notes/one_dual.md, 16): the sum of lower y+ - upper y-
@@ -29,88 +24,65 @@ def refute(
     size = np.abs(weights).max(initial=0.0)
     if not size > 0.0:
         return None
-    # smaller ones are the tolerance of the program that proposed the weights
-    used = np.flatnonzero(np.abs(weights) > 1e-9 * size)
-    columns = c[used].tocsc()
-    unbounded = np.flatnonzero(np.isinf(high))
+    # smaller ones are the tolerance of the program that proposed the weights; and an infinite end asks for nothing
+    asking = np.where(weights > 0, question.row_lower, question.row_upper)
+    used = np.flatnonzero((np.abs(weights) > 1e-9 * size) & np.isfinite(asking))
     for denominator in _DENOMINATORS:
-        ray = [_near(float(weights[r] / size), denominator) for r in used]
-        ray = [
-            # an end that is infinite asks for nothing: such a weight is rounding
-            Fraction(0) if (y > 0 and lower[r] == -np.inf) or (y < 0 and upper[r] == np.inf) else y
-            for y, r in zip(ray, used, strict=True)
-        ]
-        for lifted in _lift(c, used, ray, upper, unbounded):
-            if excess_of(columns, used, lifted, lower, upper, low, high) > 0:
-                full = [Fraction(0)] * c.shape[0]
-                for r, y in zip(used, lifted, strict=True):
-                    full[int(r)] = y
-                return tuple(full)
+        ray = [Fraction(0)] * question.rows
+        for row in used.tolist():
+            exact = Fraction(float(weights[row] / size))
+            ray[row] = exact if denominator is None else exact.limit_denominator(denominator)
+        for lifted in _lift(question, used, ray):
+            if excess_of(question, lifted) > 0:
+                return tuple(lifted)
     return None
 
 
-def _near(value: float, denominator: int | None) -> Fraction:
-    exact = Fraction(value)
-    return exact if denominator is None else exact.limit_denominator(denominator)
-
-
-def _lift(
-    c: sparse.csr_array, used: IntArray, ray: list[Fraction], upper: FloatArray, unbounded: IntArray
-) -> list[list[Fraction]]:
-    """Return the ray, and those lowered by a row that is positive on all unbounded cells, until none rises there."""
-    tried = [ray]
-    if not len(unbounded):
-        return tried
-    columns = c[used].tocsc()
-    over = max((_combine(columns, int(i), ray) for i in unbounded), default=Fraction(0))
+def _lift(question: Question, used: IntArray, ray: list[Fraction]) -> Iterator[list[Fraction]]:
+    """Yield the ray, and those lowered by a row that is positive on all unbounded cells, until none rises there."""
+    yield ray
+    unbounded = np.flatnonzero(np.isinf(question.upper))
+    pulls = combine(question, ray) if len(unbounded) else []
+    over = max((pulls[cell] for cell in unbounded), default=Fraction(0))
     if over <= 0:
-        return tried
-    dense = c[used][:, unbounded]
-    for k, r in enumerate(used):
-        own = dense[[k]].toarray().reshape(-1)
-        if np.isfinite(upper[r]) and (own > 0.0).all():
+        return
+    for row in used[np.isfinite(question.row_upper[used])].tolist():
+        own = question.coefficients[[row]].toarray().reshape(-1)[unbounded]
+        if (own > 0.0).all():
             lower = list(ray)
             # by what brings the largest z on unbounded cells to 0: with z > 0 there the bound would be infinite
-            lower[k] -= over / Fraction(float(own.min()))
-            tried.append(lower)
-    return tried
+            lower[row] -= over / Fraction(float(own.min()))
+            yield lower
 
 
-def _combine(columns: sparse.csc_array, cell: int, ray: list[Fraction]) -> Fraction:
-    own = slice(columns.indptr[cell], columns.indptr[cell + 1])
-    pairs = zip(columns.indices[own], columns.data[own], strict=True)
-    return sum((ray[int(k)] * Fraction(float(value)) for k, value in pairs), Fraction(0))
+def combine(question: Question, ray: Sequence[Fraction]) -> list[Fraction]:
+    """Return C^T y."""
+    pulls = [Fraction(0)] * len(question.reference)
+    c = question.coefficients
+    for row, y in enumerate(ray):
+        if y:
+            own = slice(c.indptr[row], c.indptr[row + 1])
+            for cell, value in zip(c.indices[own].tolist(), c.data[own].tolist(), strict=True):
+                pulls[cell] += y * Fraction(value)
+    return pulls
 
 
-def excess_of(
-    columns: sparse.csc_array,
-    used: IntArray,
-    ray: list[Fraction],
-    lower: FloatArray,
-    upper: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-) -> Fraction:
+def excess_of(question: Question, ray: Sequence[Fraction]) -> Fraction:
     """Return by how much the rows that a ray combines ask for more than the bounds allow.
 
     It is not positive where the ray proves nothing.
     """
     excess = Fraction(0)
-    for y, r in zip(ray, used, strict=True):
-        if y > 0:
-            excess += y * Fraction(float(lower[r]))
-        elif y < 0:
-            if upper[r] == np.inf:
+    for y, lower, upper in zip(ray, question.row_lower.tolist(), question.row_upper.tolist(), strict=True):
+        if y:
+            asked = lower if y > 0 else upper
+            if math.isinf(asked):
                 return Fraction(-1)
-            excess += y * Fraction(float(upper[r]))
-    for cell in range(columns.shape[1]):
-        z = _combine(columns, cell, ray)
-        if z > 0:
-            if high[cell] == np.inf:
+            excess += y * Fraction(asked)
+    for z, low, high in zip(combine(question, ray), question.lower.tolist(), question.upper.tolist(), strict=True):
+        if z:
+            allowed = high if z > 0 else low
+            if math.isinf(allowed):
                 return Fraction(-1)
-            excess -= z * Fraction(float(high[cell]))
-        elif z < 0:
-            if low[cell] == -np.inf:
-                return Fraction(-1)
-            excess -= z * Fraction(float(low[cell]))
+            excess -= z * Fraction(allowed)
     return excess

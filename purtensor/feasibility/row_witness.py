@@ -15,7 +15,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.row_programs import SmallestMiss, implied_bounds, smallest_miss
-from purtensor.feasibility.row_proofs import excess_of, refute
+from purtensor.feasibility.row_proofs import combine, excess_of, refute
 from purtensor.feasibility.row_reach import explain_conflict, out_of_reach, say_reach
 from purtensor.feasibility.verdict import Verdict
 from purtensor.solving.dual.labelled import LabelledQuestion
@@ -104,7 +104,7 @@ class RowWitness:
             return False
         # a soft row may be missed, so it proves nothing
         soft = any(y != 0 and not hard for y, hard in zip(rows, question.hard, strict=True))
-        return not soft and _excess(question, rows) > 0
+        return not soft and excess_of(question, rows) > 0
 
     def in_memory(self, what: str) -> MarginalWitness:
         """Refuse: it is of marginals."""
@@ -129,7 +129,7 @@ def diagnose_rows(labelled: LabelledQuestion, within: str = "") -> Diagnosis:
     alone = out_of_reach(question)
     # asked in any case: it also says which rows would have to give way, and by how much
     found = smallest_miss(question, hard)
-    ray = _refute(question, alone[0].weights) if alone else None
+    ray = refute(question, alone[0].weights) if alone else None
     if ray is not None:
         asked = question.row_lower if alone[0].side > 0 else question.row_upper
         words = [say_reach(question.row_name(one.row), one.reach, float(asked[one.row])) for one in alone[:_NAMED]]
@@ -140,7 +140,7 @@ def diagnose_rows(labelled: LabelledQuestion, within: str = "") -> Diagnosis:
     if found.miss <= _MISSED * question.total:
         return _feasible(labelled, found)
     # the program's dual weights are a candidate; what counts is the proof in fractions
-    ray = _refute(question, _spread(question, hard, found.weights))
+    ray = refute(question, _spread(question, hard, found.weights))
     if ray is None:
         return _diagnosis(Verdict.OPEN, RowWitness(labelled, Explanation((Verdict.OPEN.sentence,), missing=found.miss)))
     ray = _smaller(question, ray)
@@ -184,7 +184,7 @@ def _infeasible(
         relaxations = [(question.row_name(int(hard[k])), float(found.misses[k])) for k in missed]
         if 0 < len(relaxations) <= _FEW:
             text += "; the least that must give way: " + ", ".join(f"{name} ({by:+.6g})" for name, by in relaxations)
-    pulls = _combine(question, ray)
+    pulls = combine(question, ray)
     bounds = tuple(
         _bound_in_words(question, cell, 1 if pull > 0 else -1)
         for cell, pull in enumerate(pulls)
@@ -213,31 +213,6 @@ def _spread(question: Question, rows: IntArray, weights: FloatArray) -> FloatArr
     return whole
 
 
-def _refute(question: Question, weights: FloatArray) -> tuple[Fraction, ...] | None:
-    q = question
-    return refute(q.coefficients, q.row_lower, q.row_upper, q.lower, q.upper, weights)
-
-
-def _excess(question: Question, ray: tuple[Fraction, ...]) -> Fraction:
-    q = question
-    used = np.array([row for row, y in enumerate(ray) if y != 0], dtype=np.int64)
-    columns = q.coefficients[used].tocsc()
-    return excess_of(columns, used, [ray[r] for r in used], q.row_lower, q.row_upper, q.lower, q.upper)
-
-
-def _combine(question: Question, ray: tuple[Fraction, ...]) -> list[Fraction]:
-    """Return C^T y."""
-    pulls = [Fraction(0)] * len(question.reference)
-    c = question.coefficients
-    for row, y in enumerate(ray):
-        if y == 0:
-            continue
-        own = slice(c.indptr[row], c.indptr[row + 1])
-        for cell, value in zip(c.indices[own].tolist(), c.data[own].tolist(), strict=True):
-            pulls[cell] += y * Fraction(value)
-    return pulls
-
-
 def _smaller(question: Question, ray: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     """Return a ray on a set of rows that is minimal as far as the linear programs show."""
     rows = np.array([row for row, y in enumerate(ray) if y != 0], dtype=np.int64)
@@ -251,5 +226,5 @@ def _smaller(question: Question, ray: tuple[Fraction, ...]) -> tuple[Fraction, .
         if found is not None and found.miss > _MISSED * question.total:
             rows, weights = fewer, found.weights
     # programs decided what to leave out, so the smaller set is proved again
-    smaller = None if weights is None else _refute(question, _spread(question, rows, weights))
+    smaller = None if weights is None else refute(question, _spread(question, rows, weights))
     return ray if smaller is None else smaller

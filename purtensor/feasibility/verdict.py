@@ -283,7 +283,7 @@ def _refuting_cut(problem: Problem, targets: ExactTargets) -> Proof | None:
     """Return the proof by the minimum cut, where the constraints are a flow and it falls short."""
     triangle = triangle_of(problem.system)
     cut = None if triangle is None else minimum_cut(problem.system, targets, triangle)
-    if cut is None or cut.deficit <= 0:
+    if cut is None:
         return None
-    proof = prove(problem.system, targets, cut.weights)
+    proof = prove(problem.system, targets, cut)
     return proof if proof.infeasible else None

@@ -60,7 +60,7 @@ def smallest_violation(system: System, targets: ExactTargets, soft: Sequence[int
         cut = minimum_cut(system, targets, triangle)
         weights = None if cut is None else balance(system, triangle, cut)
         if cut is not None and weights is not None:
-            return Violation(float(4 * cut.deficit), -targets.dot(weights), weights, 1)
+            return Violation(float(-4 * targets.dot(cut)), -targets.dot(weights), weights, 1)
     counted = np.zeros(system.rows, dtype=bool)
     for k in soft:
         counted[system.block(k)] = True

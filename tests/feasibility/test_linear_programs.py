@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.constraints.system import columns_of
 from purtensor.feasibility import linear_programs as programs
 from purtensor.feasibility import violation
 from purtensor.feasibility.diagnose import diagnose_table
-from purtensor.feasibility.linear_programs import coefficient_matrix, emptying_weights, refuting_weights, sparse_weights
+from purtensor.feasibility.linear_programs import emptying_weights, refuting_weights, sparse_weights
 
 
 def found(name):
@@ -17,10 +18,10 @@ def found(name):
     return diagnose_table(problem.reference, problem.constraints).evidence
 
 
-def test_coefficient_matrix__sums_to_the_marginals():
+def test_columns_of__sums_to_the_marginals():
     finding = found("proxy")
     masses = np.arange(1.0, finding.system.profiles + 1)
-    sums = coefficient_matrix(finding.system) @ masses
+    sums = columns_of(finding.system) @ masses
     for k, index in enumerate(finding.system.index):
         np.testing.assert_array_equal(sums[finding.system.block(k)], np.bincount(index, masses))
 
@@ -29,7 +30,7 @@ def test_refuting_weights__are_bounded_where_they_count():
     system = found("cut_3x3").system
     weights = refuting_weights(system)
     assert np.abs(weights).max() <= 1
-    assert (coefficient_matrix(system).T @ weights).min() >= -1e-9
+    assert (columns_of(system).T @ weights).min() >= -1e-9
     assert system.targets @ weights == pytest.approx(-2)
     counted = np.arange(system.rows) < 3
     assert np.abs(refuting_weights(system, counted)[:3]).max() <= 1
@@ -44,7 +45,7 @@ def test_sparse_weights__take_few_rows():
 
 def test_emptying_weights__are_positive_where_nothing_fits():
     system = found("staircase").system
-    costs = coefficient_matrix(system).T @ emptying_weights(system)
+    costs = columns_of(system).T @ emptying_weights(system)
     assert (costs > 0.5).tolist() == [True, False, False]
 
 

@@ -109,7 +109,7 @@ def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] |
     if len(moduli) == 1 and (simple := _small(residues[0], moduli[0])) is not None:
         return simple
     modulus = math.prod(moduli)
-    combined = [centre(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
+    combined = centre_all(residues, moduli)
     # up to here a fraction is determined by its residue (Wang 1981)
     bound = math.isqrt(modulus // 2)
     multiplier = 1
@@ -130,8 +130,12 @@ def _small(residues: IntArray, modulus: int) -> list[int] | None:
     return None
 
 
-def centre(residues: Sequence[int], moduli: Sequence[int]) -> int:
-    """Return the whole number of smallest size with the given residues modulo distinct primes."""
+def centre_all(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int]:
+    """Return the whole numbers of smallest size with the given residues, one array for each of distinct primes."""
+    return [_combine(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
+
+
+def _combine(residues: Sequence[int], moduli: Sequence[int]) -> int:
     combined, modulus = 0, 1
     for value, prime in zip(residues, moduli, strict=True):
         # Garner's algorithm: each prime corrects the residue and keeps those before

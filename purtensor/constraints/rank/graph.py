@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.rank.echelon import as_whole, centre, primes
+from purtensor.constraints.rank.echelon import as_whole, centre_all, primes
 from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System, rows_of
 from purtensor.kernels.rank.forest import cycle_vectors, forest_edges, mark_broken, rooted_forest, spread_potentials
@@ -163,14 +163,14 @@ class Coupling(Sampled):
         At every profile the weighted places sum to the potentials of its two nodes; those of the roots are 0.
         """
         moduli: list[int] = []
-        found: list[list[int]] = []
+        found: list[IntArray] = []
         for prime in primes():
             moduli.append(prime)
-            found.append(self._solve((weights % prime).astype(np.int64), prime)[1].tolist())
+            found.append(self._solve((weights % prime).astype(np.int64), prime)[1])
             # twice: the residues then tell the sign, too
             if math.prod(moduli) > 2 * self.bound(weights):
                 break
-        return as_whole([centre(residues, moduli) for residues in zip(*found, strict=True)])
+        return as_whole(centre_all(found, moduli))
 
 
 def couple(system: System, forest: Forest, others: Sequence[int], rows: IntArray) -> Coupling:

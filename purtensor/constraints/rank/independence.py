@@ -115,18 +115,14 @@ def independent_rows(system: System, key: tuple[str, ...] | None = None) -> Inde
     key = choose_key(system) if key is None else key
     known = _KNOWN.setdefault(system, {})
     if key not in known:
-        known[key] = _find(system, key)
+        analysis = analyse(system, key)
+        rows = np.flatnonzero(analysis.independent)
+        serves = analysis.structure is None or analysis.structure.serves_order
+        known[key] = Independence(len(rows), rows, analysis.method, key if serves else None)
     return known[key]
 
 
 _KNOWN: WeakKeyDictionary[System, dict[tuple[str, ...] | None, Independence]] = WeakKeyDictionary()
-
-
-def _find(system: System, key: tuple[str, ...] | None) -> Independence:
-    analysis = analyse(system, key)
-    rows = np.flatnonzero(analysis.independent)
-    serves = analysis.structure is None or analysis.structure.serves_order
-    return Independence(len(rows), rows, analysis.method, key if serves else None)
 
 
 def analyse(system: System, key: tuple[str, ...] | None) -> Analysis:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.rank.echelon import as_whole, centre, primes
+from purtensor.constraints.rank.echelon import as_whole, centre_all, primes
 from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System
 from purtensor.kernels.rank.peeling import count_profiles, extend_weights, list_profiles, peel
@@ -118,7 +118,7 @@ def _centre(residues: list[IntArray], moduli: list[int]) -> IntArray:
         half = moduli[0] // 2
         found: IntArray = (residues[0] + half) % moduli[0] - half
         return found
-    return as_whole([centre(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)])
+    return as_whole(centre_all(residues, moduli))
 
 
 def peel_system(system: System, spanning: BoolArray, most: int) -> Peeled | None:

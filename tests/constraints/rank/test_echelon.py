@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.constraints.rank.echelon import Echelon, centre, primes, relation
+from purtensor.constraints.rank.echelon import Echelon, centre_all, primes, relation
 from tests.constraints.exact import rational_rank
 
 FIRST = list(islice(primes(), 30))
@@ -52,9 +52,9 @@ def test_echelon__one_form_whatever_the_order(pieces: int) -> None:
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=5))
-def test_centred__regains_whole_numbers(values: list[int]) -> None:
+def test_centre_all__regains_whole_numbers(values: list[int]) -> None:
     moduli = FIRST[:4]
-    assert [centre([v % p for p in moduli], moduli) for v in values] == values
+    assert centre_all([np.array([v % p for v in values]) for p in moduli], moduli) == values
 
 
 @given(st.lists(st.fractions(max_denominator=10**4), min_size=1, max_size=4), st.booleans())
