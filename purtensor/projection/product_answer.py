@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
-from purtensor.kernels.ipf.product_slabs import leave_blocks
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.product_question import order_of
 from purtensor.projection.result import Projection
@@ -23,10 +22,11 @@ from purtensor.solving.iterate import Budget, Iterate, Solver, Step, iterate_at
 from purtensor.solving.loop import Progress, Run, Stage, begin, run_stage
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.solve import interrupt
-from purtensor.solving.solvers.automatic import Automatic
-from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, flattened
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product
 from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.spaces.dense import DenseSpace, Factors
 from purtensor.solving.spaces.product import ProductSpace
+from purtensor.solving.spaces.two_way import TwoWaySpace, TwoWayTable
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import relaid
@@ -40,7 +40,7 @@ _ENDINGS = (Termination.CONVERGED, Termination.ITERATION_LIMIT, Termination.TIME
 
 
 def answer_product(
-    product: Product,
+    product: Product | TwoWayTable,
     reference: Table,
     constraints: tuple[Marginal, ...],
     solver: Solver,
@@ -56,10 +56,10 @@ def answer_product(
     NotOfProduct
         A request during the run needs the general form.
     """
-    space, sweeping = ProductSpace(product), cast("IPF | Automatic", solver)
+    space = TwoWaySpace(product) if isinstance(product, TwoWayTable) else ProductSpace(product)
 
     def step(point: Iterate, budget: Budget) -> Step[Iterate]:
-        return space.step(sweeping, point, budget)
+        return space.step(solver, point, budget)
 
     # a verdict needs the codes and ranks of the general form, which starts again from the reference
     def is_hopeless() -> bool:
@@ -92,7 +92,7 @@ def answer_product(
     )
 
 
-def _divergence(space: ProductSpace, found: Run) -> float:
+def _divergence(space: DenseSpace, found: Run) -> float:
     """Return the divergence; refuse endings that need a verdict or Newton's method, and one that needs every digit."""
     divergence = space.divergence()
     # profiles that all but vanished may be zeros that the constraints force: that takes a verdict
@@ -110,37 +110,28 @@ class ProductEvidence(SolverEvidence):
     sweeping: IPF
     found: Run
     exponent: int
-    factors: list[_Factors]
+    factors: list[Factors]
 
     def __init__(
-        self, reference: Table, constraints: tuple[Marginal, ...], space: ProductSpace, found: Run, solver: IPF
+        self, reference: Table, constraints: tuple[Marginal, ...], space: DenseSpace, found: Run, solver: IPF
     ) -> None:
-        product, state, now = space.product, space.sweeps.state, space.sweeps.now
-        rows, columns, key = product.names
-        factors = [
-            _Factors(product.a, (rows, (), key), state.u[now, :, :, None].copy()),
-            _Factors(product.b, ((), columns, key), state.v[now, :, None].copy()),
-        ]
-        # kernels take slabs in blocks of 8 lanes: the factor of a cell is the same in all of them
-        if product.c >= 0:  # one slab in one block
-            factors.append(_Factors(product.c, (rows, columns, ()), np.repeat(state.theta[None, :, :, None], 8, 3)))
         self.__dict__.update(
             reference=reference,
             constraints=constraints,
             sweeping=solver,
             found=replace(found, iterate=Iterate(np.empty(0), np.empty(0))),
             bound=math.inf,
-            exponent=product.exponent,
-            factors=factors,
+            exponent=space.product.exponent,
+            factors=space.factors(),
         )
         out = np.empty(reference.shape)
-        _into(out, reference.dims, product.names, space.write)
+        _into(out, reference.dims, space.product.names, space.write)
         self.__dict__["table"] = relaid(reference, out.reshape(-1), name="projection")
 
-    def proof(self, space: ProductSpace) -> Certificate:
-        """Return what is proved, by linear sweeps or, where these are slow, as in the general form."""
+    def proof(self, space: DenseSpace) -> Certificate:
+        """Return what is proved by passes over the table or, where that is slow, as in the general form."""
         found = space.certificate()
-        # where linear sweeps are slow the equations are solved as everywhere else
+        # the equations are solved as everywhere else
         if not found.certified:
             found = DualCertifier(self.labelled.arrays).certify(self.run.iterate)
         self.__dict__["bound"] = found.bound
@@ -174,19 +165,6 @@ class ProductEvidence(SolverEvidence):
         powers = self.exponent - labelled.target_exponent + labelled.reference_exponent
         found[labelled.full.block(0)] += powers * math.log(2.0)
         return found
-
-
-class _Factors(NamedTuple):
-    """The factors of a constraint in blocks, shape (B, I, J, 8), and the attributes of I, of J and of the slabs."""
-
-    constraint: int
-    names: tuple[tuple[str, ...], ...]
-    blocks: FloatArray
-
-    def write(self, cells: FloatArray) -> None:
-        """Write the factors into an array of shape (I, J, slabs)."""
-        flat, starts = flattened(cells)
-        leave_blocks(self.blocks, 1.0, 0, len(self.blocks), cells.shape[2], starts, flat)
 
 
 def _into(

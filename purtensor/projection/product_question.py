@@ -19,6 +19,9 @@ from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf.product_sweeps import Product
 from purtensor.solving.solvers.ipf.slab_layout import LARGEST_SLAB, turned
 from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.solvers.ipf.two_way_sweeps import SMALLEST as SMALLEST_TWO_WAY
+from purtensor.solving.solvers.ipf.two_way_sweeps import layout_of
+from purtensor.solving.spaces.two_way import TwoWayTable
 from purtensor.tables.coded import domain_of, is_sparse
 from purtensor.tables.domain import Domain
 
@@ -28,11 +31,12 @@ SMALLEST = 1 << 9
 _LOOKED_AT = 1 << 12
 
 
-def product_of(reference: Table, constraints: Sequence[Marginal], solver: Solver) -> Product | None:
+def product_of(reference: Table, constraints: Sequence[Marginal], solver: Solver) -> Product | TwoWayTable | None:
     """Return a dense table and its constraints as arrays of cells by slabs; None where the general form is wanted.
 
     Wanted are float64 masses, two constraints that share what makes the slabs, a third one on the cells of a slab or
-    none, targets with the reference's categories in their order, and plain sweeps or the automatic choice.
+    none, or two that share nothing; targets with the reference's categories in their order, and plain sweeps or the
+    automatic choice.
     """
     order = order_of(solver, len(constraints))
     if order is None or runs_in_numpy() or not isinstance(reference, Table):  # what is no table is refused later
@@ -42,12 +46,14 @@ def product_of(reference: Table, constraints: Sequence[Marginal], solver: Solver
     if reference.dtype != np.float64 or not np.all(reference.values.flat[:: max(1, reference.size // _LOOKED_AT)]):
         return None  # a sample tells of most zeros before anything is copied
     domain = domain_of(reference)
-    inside = _inside(domain, [frozenset(constraint.scope) for constraint in constraints])
+    scopes = [constraint.scope for constraint in constraints]
+    if len(scopes) == 2 and sorted(scopes[0] + scopes[1]) == sorted(domain.attributes):
+        return _two_way(reference, domain, [constraints[k] for k in order], order, isinstance(solver, Automatic))
+    inside = _inside(domain, [frozenset(scope) for scope in scopes])
     found = None if inside is None else turned(order, inside)
     if found is None or not all(_fits(domain, constraint.target) for constraint in constraints):
         return None
     _, (a, b), plan = found
-    scopes = [constraint.scope for constraint in constraints]
     key = [name for name in domain.attributes if name in scopes[a] and name in scopes[b]]
     rows, columns = ([name for name in domain.attributes if name in scopes[k] and name not in key] for k in (a, b))
     shape = tuple(math.prod(domain.select(names).sizes) for names in (rows, columns, key))
@@ -65,6 +71,35 @@ def product_of(reference: Table, constraints: Sequence[Marginal], solver: Solver
     total = math.ldexp(float(constraints[0].target.values.sum()), -exponent)
     sizes = _sizes(domain, scopes, (a, b), shape, total)
     return Product(sizes, (tuple(rows), tuple(columns), tuple(key)), cells, of_a, of_b, scaled, a, b, c, plan, exponent)
+
+
+def _two_way(
+    reference: Table, domain: Domain, ordered: Sequence[Marginal], order: tuple[int, ...], is_accelerated: bool
+) -> TwoWayTable | None:
+    """Return a dense two-way table; the constraints are those of the rows and of the columns."""
+    targets = [constraint.target for constraint in ordered]
+    # smaller ones are not accelerated in the general form, and both must make the same sweeps
+    if reference.size < SMALLEST_TWO_WAY or not all(_fits(domain, one) and one.values.min() > 0 for one in targets):
+        return None
+    rows, columns = ([name for name in domain.attributes if name in one.scope] for one in ordered)
+    shape = [math.prod(domain.select(names).sizes) for names in (rows, columns)]
+    laid = [_laid_out(target, names).reshape(-1) for target, names in zip(targets, (rows, columns), strict=True)]
+    total = float(laid[0].sum())
+    if min(shape) < 2 or not abs(total - float(laid[1].sum())) <= 0.5 * ROUNDING * total < math.inf:
+        return None
+    exponent = math.frexp(total)[1]
+    places = [order.index(k) for k in range(2)]
+    rows_of = [laid[k] for k in places]
+    offsets = np.array([0, len(rows_of[0]), sum(shape)])
+    index = np.broadcast_to(np.uint8(0), (2, math.prod(shape)))
+    scaled = np.ldexp(np.concatenate(rows_of), -exponent)
+    scopes = tuple(ordered[k].scope for k in places)
+    system = System(index, offsets, scaled, domain, scopes, ())
+    sizes = Problem(np.broadcast_to(np.nan, index.shape[1]), system, float(scaled[: offsets[1]].sum()), None)
+    if not layout_of(system, order).is_filled_by(reference.size):
+        return None
+    cells = _laid_out(reference, [*rows, *columns]).reshape(shape)
+    return TwoWayTable(sizes, (tuple(rows), tuple(columns), ()), cells, order[0], order[1], exponent, is_accelerated)
 
 
 def _laid_out(table: Table, names: Sequence[str]) -> FloatArray:

@@ -37,6 +37,19 @@ def row_sums(base: FloatArray, v: FloatArray, begin: int, end: int, out: FloatAr
 
 
 @compiled
+def column_sums(base: FloatArray, u: FloatArray, begin: int, end: int, sums: FloatArray) -> None:
+    """Write what the rows begin .. end - 1 of the base times their factors sum to in the columns."""
+    sums[:] = 0.0
+    fours = begin + (end - begin) // 4 * 4
+    for i in range(begin, fours, 4):
+        _add_four(base[i : i + 4], u[i : i + 4], sums)
+    for i in range(fours, end):
+        factor = eight(u[i])
+        for j in range(0, sums.size, WIDTH):
+            store(sums[j:], loaded(sums[j:]) + loaded(base[i, j:]) * factor)
+
+
+@compiled
 def fit_rows_of_base(
     base: FloatArray,
     targets: FloatArray,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,9 @@ from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.basis import UPWARD
 from purtensor.solving.certificate import UNPROVED, Certificate, proved
-from purtensor.solving.iterate import Budget, Iterate, Residual, Step
-from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step
 from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, ProductSweeps, flattened
-from purtensor.solving.solvers.ipf.solver import IPF
+from purtensor.solving.spaces.dense import DenseSpace, Factors
 from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
 from purtensor.solving.stopping import EMPTIED_SHARE, away_from_total
 
@@ -56,9 +56,22 @@ class Masses:
     lowest: float
 
 
+class BlockFactors(NamedTuple):
+    """The factors of a constraint in blocks, shape (B, I, J, 8), and the attributes of I, of J and of the slabs."""
+
+    constraint: int
+    names: tuple[tuple[str, ...], ...]
+    blocks: FloatArray
+
+    def write(self, cells: FloatArray) -> None:
+        """Write the factors into an array of shape (I, J, slabs)."""
+        flat, starts = flattened(cells)
+        leave_blocks(self.blocks, 1.0, 0, len(self.blocks), cells.shape[2], starts, flat)
+
+
 @dataclass(slots=True, eq=False)
-class ProductSpace:
-    """See `purtensor.solving.spaces.space.Space`; where a run stands is in its sweeps, a point only names it."""
+class ProductSpace(DenseSpace):
+    """Slabs in blocks; at the end of a run the masses take the place of the base, so that it cannot go on."""
 
     product: Product
     sweeps: ProductSweeps = field(init=False)
@@ -67,28 +80,11 @@ class ProductSpace:
     def __post_init__(self) -> None:
         self.sweeps = ProductSweeps.of(self.product)
 
-    @property
-    def total(self) -> float:
-        return self.sweeps.total
-
-    @property
-    def constraints(self) -> int:
-        return 2 if self.product.c < 0 else 3
-
-    def start(self) -> Iterate:
-        return Iterate(np.empty(0), np.empty(0), self.sweeps)
-
-    def step(self, solver: IPF | Automatic, point: Iterate, budget: Budget) -> Step[Iterate]:
+    def step(self, solver: Solver, point: Iterate, budget: Budget) -> Step[Iterate]:
         """Return a step of sweeps; refused where another method is to continue, or masses are in the base's place."""
         if self.found is not None:
             raise NotOfProduct
-        if isinstance(solver, IPF):
-            return solver.step(self.product.sizes, point, budget)
-        step, reason = solver.sweep(self.product.sizes, point, budget)
-        # Newton's method needs rows and an order of profiles: only the general form has them
-        if reason is not None:
-            raise NotOfProduct
-        return step
+        return super(ProductSpace, self).step(solver, point, budget)
 
     def residual(self, point: Iterate) -> Residual:
         if self.found is not None:
@@ -101,16 +97,6 @@ class ProductSpace:
         if self.sweeps.done == 0:
             theta[:] = 1.0
         return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
-
-    @property
-    def _scale(self) -> float:
-        """What brings the reference to the targets' total: no factor has it before the first sweep."""
-        return self.total / self.sweeps.start
-
-    def dual(self, point: Iterate) -> float:
-        if self.sweeps.done == 0:
-            return 0.0
-        return self.sweeps.linear() / self.total - float(np.log(self.mass(point) / self.sweeps.start))
 
     def mass(self, point: Iterate) -> float:
         if self.found is not None:
@@ -130,15 +116,6 @@ class ProductSpace:
 
     def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
         return not self._ended().lowest > EMPTIED_SHARE * self._scale
-
-    def emptying_gain(self) -> float:
-        return 0.0
-
-    def first_chunk(self) -> int:
-        return 1
-
-    def keep(self, state: object) -> None:
-        """Do nothing: a run in memory is not resumed."""
 
     def _written(self) -> Masses:
         sweeps, layout = self.sweeps, self.sweeps.crossing.layout
@@ -171,7 +148,6 @@ class ProductSpace:
         return Masses(state.base, of_a, of_b, table, residual, float(found[:, 4].min()))
 
     def divergence(self) -> float:
-        """Return the divergence from the reference: the sum of the potentials times the row sums of the masses."""
         found, state, now = self._ended(), self.sweeps.state, self.sweeps.now
         # the row sums of the masses in the place of the targets, for the kernel that sums targets times potentials
         weights = self.sweeps.crossing.layout._replace(targets_a=found.of_a, targets_b=found.of_b)
@@ -186,12 +162,23 @@ class ProductSpace:
         return self.found
 
     def write(self, cells: FloatArray) -> None:
-        """Write the masses, in the units of the targets as given, into an array of shape (I, J, slabs)."""
         masses, scale, (flat, starts) = self._ended().cells, 2.0**self.product.exponent, flattened(cells)
         for_each_chunk(
             lambda _, begin, end: leave_blocks(masses, scale, begin, end, cells.shape[2], starts, flat),
             self.sweeps.crossing.chunks,
         )
+
+    def factors(self) -> list[Factors]:
+        product, state, now = self.product, self.sweeps.state, self.sweeps.now
+        rows, columns, key = product.names
+        found: list[Factors] = [
+            BlockFactors(product.a, (rows, (), key), state.u[now, :, :, None].copy()),
+            BlockFactors(product.b, ((), columns, key), state.v[now, :, None].copy()),
+        ]
+        # kernels take slabs in blocks of 8 lanes: the factor of a cell is the same in all of them
+        if product.c >= 0:  # one slab in one block
+            found.append(BlockFactors(product.c, (rows, columns, ()), np.repeat(state.theta[None, :, :, None], 8, 3)))
+        return found
 
     def certificate(self) -> Certificate:
         """Return what is proved of the masses by linear sweeps: nothing where these, too, are slow."""

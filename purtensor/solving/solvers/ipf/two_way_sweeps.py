@@ -7,7 +7,7 @@ the masses of the reference are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 from weakref import WeakKeyDictionary
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor._typing import FloatArray, IntArray
+from purtensor.constraints.system import System
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.ipf.two_way_sweeps import fit_rows_of_base, row_sums
 from purtensor.kernels.lanes import inner_product
@@ -36,6 +37,7 @@ _SECONDS_PER_CELL = 3e-10
 LARGEST_FACTOR = 2.0**300
 """The base takes factors in beyond this, or below its inverse."""
 
+_NOWHERE: IntArray = np.empty(0, dtype=np.int64)
 _LOWEST_COLUMN = 2.0**-300
 """If all cells of a column are smaller than this, relative to the largest of their rows, logarithms are needed."""
 
@@ -61,6 +63,10 @@ class TwoWay:
     shape: tuple[int, int]
     place: IntArray
     chunks: tuple[Chunk, ...]
+
+    def is_filled_by(self, profiles: int) -> bool:
+        """Return whether so many profiles pay: cells without one cost as much as others."""
+        return profiles >= _LOWEST_FILL * self.shape[0] * self.shape[1]
 
     @property
     def sweep_arithmetic(self) -> float:
@@ -89,12 +95,17 @@ def forget_two_way(problem: Problem) -> None:
     _KNOWN.pop(problem, None)
 
 
-def _build(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
-    rows, columns = (problem.system.block(k) for k in order)
+def layout_of(system: System, order: tuple[int, ...]) -> TwoWay:
+    """Return the layout of a table of all pairs of rows of two constraints."""
+    rows, columns = (system.block(k) for k in order)
     count, width = rows.stop - rows.start, -(-(columns.stop - columns.start) // WIDTH) * WIDTH
-    profiles = len(problem.reference)
-    # cells without a profile cost as much as others
-    if profiles < _LOWEST_FILL * count * width:
+    return TwoWay(rows, columns, (count, width), _NOWHERE, chunks_of(count, max(1, CELLS_PER_CHUNK // width)))
+
+
+def _build(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
+    layout = layout_of(problem.system, order)
+    (count, width), profiles = layout.shape, len(problem.reference)
+    if not layout.is_filled_by(profiles):
         return None
     place = problem.index[order[0]].astype(np.int64) * width + problem.index[order[1]]
     taken = np.zeros(count * width, dtype=bool)
@@ -102,7 +113,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
     # two profiles would share a cell
     if np.count_nonzero(taken) < profiles:
         return None
-    return TwoWay(rows, columns, (count, width), place, chunks_of(count, max(1, CELLS_PER_CHUNK // width)))
+    return replace(layout, place=place)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,128 @@
+"""What the spaces of dense tables with mass in every cell have in common: their runs are in their sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.solving.certificate import Certificate
+from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.automatic import Automatic
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct
+
+
+class Factors(Protocol):
+    """The factors of a constraint, and the attributes of the three axes on which it writes them."""
+
+    @property
+    def constraint(self) -> int:
+        """Its number."""
+        ...
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each axis."""
+        ...
+
+    def write(self, cells: FloatArray) -> None:
+        """Write the factors into an array of these axes."""
+        ...
+
+
+class DenseTable(Protocol):
+    """A dense table and its constraints in arrays."""
+
+    @property
+    def sizes(self) -> Problem:
+        """A problem of the same sizes without masses, for rules that count operations."""
+        ...
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of the three axes of its cells."""
+        ...
+
+    @property
+    def exponent(self) -> int:
+        """All targets were divided by two to this power."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class DenseSpace:
+    """See `purtensor.solving.spaces.space.Space`; where a run stands is in its sweeps, a point only names it."""
+
+    product: Any
+    sweeps: Any = field(init=False)
+
+    @property
+    def total(self) -> float:
+        return float(self.sweeps.total)
+
+    @property
+    def constraints(self) -> int:
+        return len(self.product.sizes.index)
+
+    def start(self) -> Iterate:
+        return Iterate(np.empty(0), np.empty(0), self.sweeps)
+
+    def step(self, solver: Solver, point: Iterate, budget: Budget) -> Step[Iterate]:
+        """Return a step of sweeps; refused where another method is to continue."""
+        if not isinstance(solver, Automatic):
+            return solver.step(self.product.sizes, point, budget)
+        step, reason = solver.sweep(self.product.sizes, point, budget)
+        # Newton's method needs rows and an order of profiles: only the general form has them
+        if reason is not None:
+            raise NotOfProduct
+        return step
+
+    def dual(self, point: Iterate) -> float:
+        if self.sweeps.done == 0:
+            return 0.0
+        return float(self.sweeps.linear() / self.total - np.log(self.mass(point) / self.sweeps.start))
+
+    @property
+    def _scale(self) -> float:
+        """What brings the reference to the targets' total: no factor has it before the first sweep."""
+        return float(self.total / self.sweeps.start)
+
+    def emptying_gain(self) -> float:
+        return 0.0
+
+    def first_chunk(self) -> int:
+        return 1
+
+    def keep(self, state: object) -> None:
+        """Do nothing: a run in memory is not resumed."""
+
+    def residual(self, point: Iterate) -> Residual:
+        raise NotImplementedError
+
+    def mass(self, point: Iterate) -> float:
+        raise NotImplementedError
+
+    def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
+        raise NotImplementedError
+
+    def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
+        raise NotImplementedError
+
+    def divergence(self) -> float:
+        """Return the divergence from the reference: the sum of the potentials times the row sums of the masses."""
+        raise NotImplementedError
+
+    def write(self, cells: FloatArray) -> None:
+        """Write the masses, in the units of the targets as given, into an array of the table's three axes."""
+        raise NotImplementedError
+
+    def certificate(self) -> Certificate:
+        """Return what is proved of the masses."""
+        raise NotImplementedError
+
+    def factors(self) -> list[Factors]:
+        """Return the factors that make the masses of the reference."""
+        raise NotImplementedError

@@ -1,0 +1,372 @@
+"""The space of dense two-way tables with mass in every cell: sweeps, and a proof that takes a few passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from purtensor._threads import added_up, for_each_chunk
+from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.ipf.product_slabs import SERIES
+from purtensor.kernels.ipf.two_way_proof import heaviest_tree, prove_line, prove_rows, route, sum_exactly
+from purtensor.kernels.ipf.two_way_sweeps import column_sums, row_sums
+from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.newton.proof import UNIT
+from purtensor.kernels.simd import WIDTH
+from purtensor.solving.basis import UPWARD
+from purtensor.solving.certificate import Certificate, certify
+from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step, log_factors
+from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct
+from purtensor.solving.solvers.ipf.two_way_acceleration import AcceleratedTwoWay
+from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, layout_of
+from purtensor.solving.spaces.dense import DenseSpace, Factors
+from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
+from purtensor.solving.stopping import away_from_total
+
+_TINIEST, _LARGEST = 2.0**-1000, 2.0**300
+"""Masses in between, and their products with factors, keep all their digits."""
+
+_REDUCTION = 1e-20
+"""Conjugate gradients end at so small a share of the squared miss: what is left is refined, if it matters."""
+
+_MORE_STEPS = 16
+"""So many more steps than sweeps may conjugate gradients take: they converge as accelerated sweeps do."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoWayTable:
+    """A dense two-way table and its constraints as arrays.
+
+    Attributes
+    ----------
+    sizes
+        A problem with the sizes and the targets of this one, and no masses: these are NaN.
+    names
+        The attributes of the rows and of the columns, and none.
+    cells
+        Shape (I, J): the reference, a view of the caller's array.
+    a, b
+        The numbers of the constraints on the rows, which come first in a sweep, and on the columns.
+    exponent
+        All targets were divided by two to this power.
+    is_accelerated
+        Whether sweeps are to be accelerated.
+    """
+
+    sizes: Problem
+    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    cells: FloatArray
+    a: int
+    b: int
+    exponent: int
+    is_accelerated: bool
+
+
+class LineFactors(NamedTuple):
+    """The factors of the rows or of the columns."""
+
+    constraint: int
+    names: tuple[tuple[str, ...], ...]
+    values: FloatArray
+
+    def write(self, cells: FloatArray) -> None:
+        """Write the factors into an array of shape (I, 1, 1)."""
+        cells[:, 0, 0] = self.values
+
+
+@dataclass(slots=True, eq=False)
+class _Masses:
+    """The masses at the end of a run, shape (I, padded J), what they sum to, and the basis, once it was requested."""
+
+    cells: FloatArray
+    of_a: FloatArray
+    of_b: FloatArray
+    residual: Residual
+    tree: tuple[IntArray, IntArray] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoWayChange:
+    """Potentials m of rows and columns: the masses are moved by c = p (m_i + m_j).
+
+    Attributes
+    ----------
+    tilts
+        m, for all rows and then all columns.
+    gaps, blur
+        What p + c misses of the targets, and by how much that may be wrong.
+    left, uneven
+        See `purtensor.solving.spaces.space.Change`.
+    """
+
+    tilts: FloatArray
+    gaps: FloatArray
+    blur: FloatArray
+    left: float
+    uneven: float
+
+
+@dataclass(slots=True, eq=False)
+class TwoWaySpace(DenseSpace):
+    """Masses are base u v; only they are written at the end, so that a run can go on."""
+
+    product: TwoWayTable
+    sweeps: TwoWaySweeps = field(init=False)
+    found: _Masses | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.sweeps = _sweeps(self.product)
+
+    @property
+    def _targets(self) -> tuple[FloatArray, FloatArray]:
+        layout, targets = self.sweeps.layout, self.product.sizes.targets
+        return targets[layout.rows], targets[layout.columns]
+
+    def step(self, solver: Solver, point: Iterate, budget: Budget) -> Step[Iterate]:
+        """Return a step of sweeps; refused where another method is to continue."""
+        self.found = None
+        return super(TwoWaySpace, self).step(solver, point, budget)
+
+    def residual(self, point: Iterate) -> Residual:
+        if self.found is not None:
+            return self.found.residual
+        sweeps = self.sweeps
+        if sweeps.done == 0:
+            return self._missed(*(self._scale * one for one in self._sums(sweeps.base)))
+        measured = sweeps.measured(False)
+        return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
+
+    def mass(self, point: Iterate) -> float:
+        if self.found is not None:
+            return float(self.found.of_b.sum())
+        return self.sweeps.measured(False).mass if self.sweeps.done else self.total
+
+    def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
+        """Write the masses beside the base."""
+        sweeps = self.sweeps
+        cells = sweeps.base * sweeps.u[:, None]
+        least = float(cells[:, : len(self._targets[1])].min())
+        cells *= sweeps.v
+        # products that leave the range of float64 are for the logarithms of the general form
+        if not min(least, float(cells[:, : len(self._targets[1])].min())) > _TINIEST:
+            raise NotOfProduct
+        of_a, of_b = self._sums(cells)
+        if away_from_total(float(of_b.sum()), self.total):
+            raise NotOfProduct
+        self.found = _Masses(cells, of_a, of_b, self._missed(of_a, of_b))
+        return point, False
+
+    def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
+        return False  # the product of the targets has mass in every cell: nothing is forced to be zero
+
+    def _sums(self, cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._times(cells, np.ones(cells.shape[1])), self._times_rows(cells, np.ones(len(cells)))
+
+    def _times(self, cells: FloatArray, of_b: FloatArray) -> FloatArray:
+        """Return the cells times a vector of the columns, which may lack those that pad the table."""
+        found, padded = np.empty(len(cells)), np.zeros(cells.shape[1])
+        padded[: len(of_b)] = of_b
+        for_each_chunk(lambda _, begin, end: row_sums(cells, padded, begin, end, found), self.sweeps.layout.chunks)
+        return found
+
+    def _times_rows(self, cells: FloatArray, of_a: FloatArray) -> FloatArray:
+        """Return the transposed cells times a vector of the rows."""
+        chunks = self.sweeps.layout.chunks
+        parts = np.empty((len(chunks), cells.shape[1]))
+        for_each_chunk(lambda n, begin, end: column_sums(cells, of_a, begin, end, parts[n]), chunks)
+        return np.asarray(added_up(parts)[: len(self._targets[1])])
+
+    def _missed(self, of_a: FloatArray, of_b: FloatArray) -> Residual:
+        gaps = [np.abs(sums - targets) for sums, targets in zip((of_a, of_b), self._targets, strict=True)]
+        largest, l1 = max(one.max() for one in gaps), max(one.sum() for one in gaps)
+        return Residual(float(largest / self.total), float(l1 / self.total))
+
+    def _ended(self) -> _Masses:
+        assert self.found is not None, "a run has ended, and its masses are written"
+        return self.found
+
+    def divergence(self) -> float:
+        found, sweeps = self._ended(), self.sweeps
+        columns = len(found.of_b)
+        linear = inner_product(found.of_a, log_factors(sweeps.u))
+        linear += inner_product(found.of_b, log_factors(sweeps.v[:columns]))
+        mass = float(found.of_b.sum())
+        return float(linear / mass - np.log(mass / sweeps.start))
+
+    def write(self, cells: FloatArray) -> None:
+        found = self._ended().cells[:, : cells.shape[1]]
+        np.multiply(found, 2.0**self.product.exponent, out=cells[:, :, 0])
+
+    def factors(self) -> list[Factors]:
+        product, (rows, columns, _) = self.product, self.product.names
+        return [
+            LineFactors(product.a, (rows, (), ()), self.sweeps.u.copy()),
+            LineFactors(product.b, (columns, (), ()), self.sweeps.v[: len(self._targets[1])].copy()),
+        ]
+
+    def certificate(self) -> Certificate:
+        return certify(self, self.start(), floors=())
+
+    def first_change(self, point: Iterate, floor: float) -> TwoWayChange | None:
+        """Return the change that conjugate gradients give."""
+        return self.refine(self._changed(np.zeros(len(np.concatenate(self._targets)))))
+
+    def refine(self, change: TwoWayChange) -> TwoWayChange:
+        """Return the change after another solution, for what this one misses."""
+        return self._changed(change.tilts + self._solve(change.gaps))
+
+    def _solve(self, gaps: FloatArray) -> FloatArray:
+        """Return m with (C diag(p) C^T) m = gaps: the rows eliminated, the columns by conjugate gradients."""
+        found, rows = self._ended(), len(self._targets[0])
+        masses, of_a, of_b = found.cells, found.of_a, found.of_b
+
+        def remaining(of_columns: FloatArray) -> FloatArray:
+            return of_b * of_columns - self._times_rows(masses, self._times(masses, of_columns) / of_a)
+
+        shares = of_b / of_b.sum()
+        left = gaps[rows:] - self._times_rows(masses, gaps[:rows] / of_a)
+        # a constant is free, for the totals of both constraints are the same: what rounding makes of it cannot be met
+        left -= shares * left.sum()
+        tilts, scaled = np.zeros_like(left), left / of_b
+        direction, size = scaled.copy(), inner_product(left, scaled)
+        enough = _REDUCTION * size
+        for _ in range(self.sweeps.done + _MORE_STEPS):
+            if not size > enough:
+                break
+            image = remaining(direction)
+            step = size / inner_product(direction, image)
+            tilts += step * direction
+            left -= step * image
+            left -= shares * left.sum()
+            scaled = left / of_b
+            before, size = size, inner_product(left, scaled)
+            direction = scaled + (size / before) * direction
+        return np.concatenate([(gaps[:rows] - self._times(masses, tilts)) / of_a, tilts])
+
+    def _changed(self, tilts: FloatArray) -> TwoWayChange:
+        """Return a change with what it misses, to twice the digits."""
+        found, chunks, (of_rows, of_columns) = self._ended(), self.sweeps.layout.chunks, self._targets
+        rows, columns, width = len(of_rows), len(of_columns), found.cells.shape[1]
+        tilts_b = np.zeros(width)
+        tilts_b[:columns] = tilts[rows:]
+        sums_a, parts = np.empty((rows, 2)), np.empty((len(chunks), 2, width))
+        for_each_chunk(
+            lambda n, begin, end: sum_exactly(found.cells, tilts[:rows], tilts_b, begin, end, sums_a, parts[n]), chunks
+        )
+        sums = np.concatenate([sums_a, _added_exactly(parts)[:, :columns].T])
+        targets = np.concatenate(self._targets)
+        # targets - sums is exact where the two are close; what was lost was added up in float64 (Ogita, Rump, Oishi)
+        gaps = (targets - sums[:, 0]) - sums[:, 1]
+        additions = 2.0 * (max(rows, width) + len(chunks) + WIDTH)
+        blur = 4.0 * UNIT * np.abs(gaps) + (2.0 * additions * UNIT) ** 2 * (targets + np.abs(sums[:, 0]))
+        left = max(float(np.abs(gaps[:rows]).sum()), float(np.abs(gaps[rows:]).sum()))
+        uneven = float(np.sqrt(np.sum(gaps * gaps / np.maximum(targets, np.abs(gaps)))))
+        return TwoWayChange(tilts, gaps, blur, left, uneven)
+
+    def sums(self, point: Iterate, change: TwoWayChange) -> Sums:
+        """Return what a change proves: what it misses is routed along a heaviest spanning tree of the cells."""
+        found, (of_rows, of_columns) = self._ended(), self._targets
+        rows, columns = len(of_rows), len(of_columns)
+        order, parent = self._tree()
+        loads = np.abs(change.gaps) + change.blur
+        route(order, parent, loads)
+        nodes = order[1:]
+        # as many additions as there are nodes behind an edge, at most
+        rests = loads[nodes] * (1.0 + 2.0 * UNIT * len(order))
+        ends = np.minimum(nodes, parent[nodes]), np.maximum(nodes, parent[nodes]) - rows
+        tilts_b = np.zeros(found.cells.shape[1])
+        tilts_b[:columns] = change.tilts[rows:]
+        edges = _padded(found.cells[ends], change.tilts[ends[0]], tilts_b[ends[1]], rests)
+        largest, upper, gap, size, moved = self._proved(change.tilts[:rows], tilts_b, edges)
+        rest = float(rests.sum()) / self.total * UPWARD
+        return Sums(
+            divergence=upper * UPWARD,
+            gap=gap * UPWARD,
+            distance=0.5 * UPWARD * (size + abs(moved) + 1e-8 * size + 2.0 * rest),
+            rest=rest,
+            rounding=_ROUNDING,
+            feasible=largest < SERIES and change.left <= NEGLIGIBLE * self.total,
+            full=True,
+        )
+
+    def _tree(self) -> tuple[IntArray, IntArray]:
+        found = self._ended()
+        if found.tree is None:
+            nodes = len(found.of_a) + len(found.of_b)
+            found.tree = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+            heaviest_tree(found.cells, len(found.of_b), int(found.of_a.argmax()), *found.tree)
+        return found.tree
+
+    def _proved(
+        self, tilts_a: FloatArray, tilts_b: FloatArray, edges: tuple[FloatArray, ...]
+    ) -> tuple[float, float, float, float, float]:
+        """Return the largest |w|, and the sums of `prove_line` for a total of 1."""
+        cells, chunks = self._ended().cells, self.sweeps.layout.chunks
+        parts = np.zeros((len(chunks) + 2, 5, WIDTH))
+        for_each_chunk(
+            lambda n, begin, end: prove_rows(cells, tilts_a, tilts_b, _ROUNDING, begin, end, parts[n]), chunks
+        )
+        masses, ones, others, rests = edges
+        # the cells of the tree once more, with what they take and, to be taken off, without
+        prove_line(masses, ones, others, rests, _ROUNDING, parts[-2])
+        prove_line(masses, ones, others, np.zeros_like(rests), _ROUNDING, parts[-1])
+        sums = parts.sum(axis=2)
+        upper, gap = ((added_up(sums[:-1]) - sums[-1]) / self.total)[1:3]
+        size, moved = (added_up(sums[:-2]) / self.total)[3:]
+        return float(parts[:, 0].max()), float(upper), float(gap), float(size), float(moved)
+
+
+_ROUNDING = 5.0 * UNIT
+"""The relative error of a mass, a product of three numbers, with room for what its own factors are said to be."""
+
+
+def _sweeps(table: TwoWayTable) -> TwoWaySweeps:
+    """Return the sweeps that start at the reference."""
+    layout = layout_of(table.sizes.system, (table.a, table.b))
+    base = np.zeros(layout.shape)
+    base[:, : table.cells.shape[1]] = table.cells
+    own = base[:, : table.cells.shape[1]]
+    with np.errstate(all="ignore"):
+        start = float(np.einsum("ij->", own))
+    if not (_TINIEST * max(1.0, start) < own.min() and start < _LARGEST):  # also where one is not a number
+        raise NotOfProduct
+    v = np.zeros(layout.shape[1])
+    v[: table.cells.shape[1]] = 1.0
+    kind = _AcceleratedOnly if table.is_accelerated else _PlainOnly
+    # the reference scaled to the targets' total, from where the dual is counted
+    u = np.full(len(base), table.sizes.total / start)
+    return kind(table.sizes, layout, np.zeros(table.sizes.system.rows), base, u, v, start)
+
+
+class _PlainOnly(TwoWaySweeps):
+    __slots__ = ()
+
+    def _fold(self) -> None:
+        raise NotOfProduct  # factors so large are for the logarithms of the general form
+
+
+class _AcceleratedOnly(AcceleratedTwoWay):
+    __slots__ = ()
+
+    def _fold(self) -> None:
+        raise NotOfProduct
+
+
+def _added_exactly(parts: FloatArray) -> FloatArray:
+    """Return sums of two numbers each, shape (2, n), added up over the first axis without what rounding loses."""
+    total, lost = parts[0, 0].copy(), parts[0, 1].copy()
+    for part in parts[1:]:
+        after = total + part[0]
+        taken = after - total
+        lost += part[1] + ((total - (after - taken)) + (part[0] - taken))
+        total = after
+    return np.array([total, lost])
+
+
+def _padded(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+    """Return arrays with zeros up to whole octets."""
+    size = -(-len(arrays[0]) // WIDTH) * WIDTH
+    return tuple(np.concatenate([one, np.zeros(size - len(one))]) for one in arrays)
