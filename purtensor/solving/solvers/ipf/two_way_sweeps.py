@@ -79,7 +79,7 @@ def two_way_of(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
 
     Needed are two constraints of which most pairs of rows have a profile, and none has two.
     """
-    if len(order) != 2 or len(problem.reference) < SMALLEST:
+    if len(problem.index) != 2 or len(problem.reference) < SMALLEST:
         return None
     known = _KNOWN.setdefault(problem, {})
     if order not in known:

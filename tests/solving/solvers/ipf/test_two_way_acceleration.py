@@ -123,3 +123,11 @@ def test_accelerated__what_is_not_finite_ends_the_run():
     step = ACCELERATED.step(problem, iterate, Budget(5, 1e-9, 1e-7))
     assert step.iterations == 1
     assert np.isnan(step.records[-1].residual)
+
+
+@pytest.mark.parametrize("scopes", [[("i",)], [("i", "j")], [("i",), ("j",), ("i", "j")]], ids=len)
+def test_project__other_numbers_of_constraints_are_swept_as_ever(scopes):
+    reference, _ = transport(20, 16, 0.2)
+    found = pt.project(reference, pt.marginals_of(reference**2, scopes))
+    assert found.converged
+    assert float(np.abs(found.table - pt.project(reference, found.constraints, solver=pt.IPF()).table).sum()) < 1e-9
