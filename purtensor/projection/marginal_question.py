@@ -97,7 +97,6 @@ class MarginalQuestion:
         verdict = _MarginalVerdict(self.lazily, labelled, self.solver, self.stopping.stop_on)
         stopping = replace(self.stopping, dual_later=True)  # the trace repeats sweeps if it is read
         outcome = solve(_stage(labelled, self.solver, self.stopping.stop_on, warm), stopping, verdict, report)
-        forget_layouts(verdict.labelled.arrays)
         proof = None
         if certificate and not outcome.hurried:
             try:
@@ -105,6 +104,7 @@ class MarginalQuestion:
                 proof = _proof(verdict.labelled, outcome)
             except KeyboardInterrupt:
                 outcome = interrupt(outcome, WITHOUT_PROOF)
+        forget_layouts(verdict.labelled.arrays)
         if note:
             outcome = replace(outcome, notes=[note, *outcome.notes])
         return self._labelled(verdict.labelled, outcome, proof, self.lazily.diagnosis)

@@ -102,6 +102,11 @@ def factorized_hessian_of(problem: Problem, solves: int, most_seconds: float) ->
     return _factorize(problem, cost, most_seconds / solves)
 
 
+def has_form(problem: Problem) -> bool:
+    """Return whether a form has been built for a problem."""
+    return problem in _KNOWN
+
+
 def share_form(problem: Problem, like: Problem) -> None:
     """Let a problem use the form of another one that differs from it in the reference only."""
     _KNOWN[problem] = hessian_of(like)

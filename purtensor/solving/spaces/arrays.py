@@ -27,6 +27,7 @@ from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.array_points import ArrayPoints
 from purtensor.solving.spaces.array_proof import exact_misses, moves_of, proof_sums
 from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
+from purtensor.solving.spaces.swept_change import FactoredLater, potentials_by_sweeps
 
 _MOST_ROUTED = 4
 
@@ -90,8 +91,11 @@ class ArraySpace(ArrayPoints):
 
     def first_change(self, point: Iterate, floor: float) -> ArrayChange | None:
         problem = self.problem
-        miss = problem.targets - self._measured(point)[0]
-        found, factored = hessian_of(problem).factor_and_solve(self._weights(point, floor), miss)
+        sums, residual = self._measured(point)
+        swept = potentials_by_sweeps(problem, point.masses, residual.l1) if floor == 0.0 else None
+        if swept is not None:
+            return self._changed(point.masses, swept, FactoredLater(problem, point.masses))
+        found, factored = hessian_of(problem).factor_and_solve(self._weights(point, floor), problem.targets - sums)
         return self._changed(point.masses, found, factored)
 
     def refine(self, change: ArrayChange) -> ArrayChange:

@@ -9,6 +9,7 @@ import numpy as np
 
 from purtensor._threads import Chunk, chunks_of
 from purtensor._typing import IntArray
+from purtensor.constraints.system import System
 from purtensor.kernels.ipf.grouped_sweeps import Groups, find_pattern, join_codes, replace_joint
 from purtensor.kernels.ipf.steps import COPIES, FEW_ROWS, is_crowded
 from purtensor.kernels.simd import WIDTH
@@ -73,18 +74,18 @@ class Merged:
 
 def merged_of(problem: Problem, order: tuple[int, ...]) -> Merged | None:
     """Return the groups for sweeps in this order, None where merging gains nothing; kept while the problem lives."""
-    known = _KNOWN.setdefault(problem, {})
+    known = _KNOWN.setdefault(problem.system, {})  # whatever the reference is
     if order not in known:
         known[order] = _build(problem, order)
     return known[order]
 
 
-_KNOWN: WeakKeyDictionary[Problem, dict[tuple[int, ...], Merged | None]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[System, dict[tuple[int, ...], Merged | None]] = WeakKeyDictionary()
 
 
 def forget_groups(problem: Problem) -> None:
     """Drop the layouts that are kept for a problem."""
-    _KNOWN.pop(problem, None)
+    _KNOWN.pop(problem.system, None)
 
 
 def _build(problem: Problem, order: tuple[int, ...]) -> Merged | None:
