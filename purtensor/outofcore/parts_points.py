@@ -29,7 +29,7 @@ from purtensor.outofcore.passes import (
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import refuse_bare_rows
 from purtensor.solving.hessian.cholesky import factorize
-from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding, log_factors
+from purtensor.solving.iterate import Budget, Record, Residual, Step, log_factors
 from purtensor.solving.stopping import EMPTIED, away_from_total
 from purtensor.tables.domain import Domain
 
@@ -130,7 +130,7 @@ class PartsPoints:
         gain /= self.total
         residual = self.residual(moved)
         record = Record(1, residual.largest, residual.l1, gain, self.dual(moved))
-        return Step(moved, 1, (record,), stalled=is_rounding(gain, self.constraints))
+        return Step(moved, 1, (record,), judged=True)
 
     def warm_up(self, point: PartsPoint, order: tuple[int, ...] | None, sweeps: int) -> tuple[PartsPoint, int]:
         return self._sweep_in_order(point, order, assemble=sweeps == 1)[0], 1

@@ -246,7 +246,8 @@ class Step(Generic[PointT]):
         Whether the solver knows that rounding leaves no better step.
     judged
         Whether the solver has compared every iteration with the residual of the budget: what it has not recorded
-        does not meet it, and the loop need not measure.
+        does not meet it, and the loop need not measure. Its records then also say when rounding leaves no better
+        step: an iteration that gains no more than rounding ends the run at the next stop (`run_state.next_stop`).
     doubtful
         Whether the progress looks like that of a problem on the boundary, or without a solution. It is a hint only.
     touches

@@ -13,9 +13,9 @@ from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.compiling import wall_clock
 from purtensor.solving.certificate import Certificate, Certifier
-from purtensor.solving.iterate import Budget, Iterate, PointT, Record, Residual, Solver, Step, iterate_at
+from purtensor.solving.iterate import Budget, Iterate, PointT, Record, Residual, Solver, Step, is_rounding, iterate_at
 from purtensor.solving.problem import Problem
-from purtensor.solving.run_state import State
+from purtensor.solving.run_state import LARGEST_CHUNK, State, next_stop
 from purtensor.solving.solvers.newton import Newton, newton_step
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.space import P, Space
@@ -25,9 +25,6 @@ from purtensor.solving.trace_lines import Lines, TraceLine
 
 _SECONDS_PER_STEP = 0.04
 """No step computes much longer before it comes back to Python, where Ctrl-C is heard."""
-
-_LARGEST_CHUNK = 200
-"""Iterations of a step at most: two windows of a standstill and a step are 1,000 iterations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +166,11 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
     left = stopping.max_iterations - state.iterations
     if left <= 0:
         return Termination.ITERATION_LIMIT
-    before = wall_clock()
     # many sweeps a call: on small tables a call from Python costs more than a sweep
-    step = stage.step(state.point, judge.budget(min(state.chunk, left)))
+    stop = next_stop(state.iterations, space.first_chunk())
+    room = min(state.chunk, left, stop - state.iterations)
+    before = wall_clock()
+    step = stage.step(state.point, judge.budget(room))
     after = wall_clock()
     if step.iterations == 0:  # a part of the next iteration: no line, no callback
         state.point, state.seconds = step.iterate, after - started
@@ -180,7 +179,7 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
     begun = state.iterations
     _absorb(space, state, step, before, after, started)
     space.keep(state)
-    state.chunk = _next_chunk(state.chunk, step.iterations, after - before)
+    state.chunk = _next_chunk(state.chunk, step.iterations == room, after - before)
     last = state.lines.last
     residual = Residual(last.record.residual, last.record.residual_l1)
     # the order of these endings matters: a run that meets its targets and stalls in one step has converged
@@ -189,7 +188,10 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
     # a solver may record few of its sweeps: the line of an earlier one says nothing of this point
     if last.iteration == state.iterations and judge.is_met(state.point, last):
         return Termination.CONVERGED
-    if step.stalled or _stands_still(state, step, begun):
+    _watch(state, step, begun)
+    # how far a step goes depends on the clock, so what a run says of itself on the way is heard at stops only
+    is_stop = state.iterations >= min(stop, stopping.max_iterations)
+    if step.stalled or (is_stop and _stands_still(state, step.judged, space.constraints)):
         return Termination.STALLED
     if callback is not None and callback(
         Progress(state.iterations, after - started, residual.largest, residual.l1, state.point)
@@ -198,17 +200,21 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
     return Termination.TIME_LIMIT if after - started > stopping.max_seconds else None
 
 
-def _stands_still(state: State[P], step: Step[P], begun: int) -> bool:
-    """Return whether the residuals of a window of iterations were no better than those before, and note it."""
+def _watch(state: State[P], step: Step[P], begun: int) -> None:
+    """Show the residuals of a step, each by its iteration, to the watch for standstills."""
     if not step.records and state.lines.last.iteration < state.iterations:  # judged, but not measured
-        return False
-    records = step.records or [state.lines.last.record._replace(iteration=state.iterations - begun)]
-    watch = state.standstill.reached
-    # watched by iteration, not by step, so that the ending does not depend on how long steps are
-    stands = any(watch(begun + record.iteration, record.residual_l1, record.dual) for record in records)
-    if stands:
-        state.notes.append(f"the residual in L1 stagnates near {state.standstill.before:.1e} because of rounding")
-    return stands
+        return
+    for record in step.records or [state.lines.last.record._replace(iteration=state.iterations - begun)]:
+        state.standstill.watch(begun + record.iteration, record.residual_l1, record.dual)
+
+
+def _stands_still(state: State[P], judged: bool, constraints: int) -> bool:
+    """Return whether the last gain is rounding, or a window of iterations gained nothing, which is noted."""
+    if state.standstill.reached is not None:
+        state.notes.append(f"the residual in L1 stagnates near {state.standstill.reached:.1e} because of rounding")
+        return True
+    # a solver that does not judge its iterations may lose in one and gain in the next
+    return judged and is_rounding(state.lines.last.record.kl_step, constraints)
 
 
 def step_on_arrays(space: ArraySpace, solver: Solver) -> Callable[[Iterate, Budget], Step[Iterate]]:
@@ -265,10 +271,10 @@ def _measure(space: Space[P], point: P, residual: Residual, dual_before: float) 
     return Record(0, residual.largest, residual.l1, dual - dual_before, dual)
 
 
-def _next_chunk(chunk: int, made: int, seconds: float) -> int:
+def _next_chunk(chunk: int, is_used: bool, seconds: float) -> int:
     if seconds > _SECONDS_PER_STEP:
         return max(1, int(chunk * _SECONDS_PER_STEP / seconds))
-    return chunk if made < chunk else min(2 * chunk, _LARGEST_CHUNK)
+    return min(2 * chunk, LARGEST_CHUNK) if is_used else chunk
 
 
 def _finish(stage: Stage[P], judge: Judge[P], started: float, ending: Termination) -> Run[P]:

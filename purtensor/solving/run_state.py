@@ -17,6 +17,9 @@ LITTLE = 0.3
 WINDOW = 400
 """The best residuals of consecutive windows of this many iterations are compared to detect stagnation."""
 
+LARGEST_CHUNK = 200
+"""Iterations of a step at most: two windows of a standstill and a step are 1,000 iterations."""
+
 # eps of float64: the rounding of a dual of size 1
 _UNIT = 2.0**-52
 
@@ -40,6 +43,8 @@ class Standstill:
         The smallest in the window before.
     dual
         Where the window began, NaN at first.
+    reached
+        The best residual of the window in which nothing was gained, None as long as there is none.
     """
 
     begin: int = 0
@@ -47,20 +52,21 @@ class Standstill:
     largest: float = 0.0
     before: float = float("inf")
     dual: float = float("nan")
+    reached: float | None = None
 
-    def reached(self, iteration: int, residual_l1: float, dual: float) -> bool:
-        """Record an iteration; at the end of a window, return whether nothing was gained in it."""
+    def watch(self, iteration: int, residual_l1: float, dual: float) -> None:
+        """Take up an iteration; at the end of a window, note it if nothing was gained in it."""
         self.least, self.largest = min(self.least, residual_l1), max(self.largest, residual_l1)
         if iteration - self.begin < WINDOW:
-            return False
+            return
         # jumps come from rounding, whose least value falls by chance: only a gain of a percent is believed
         worst = _NO_BETTER * self.before if self.largest > _JUMPING * self.least else self.before
         # one rounding an iteration; false where the dual is still NaN, but there `before` is inf and nothing stands
         grows = dual - self.dual > WINDOW * _UNIT * max(1.0, abs(dual))
-        stands = self.least >= worst and not grows
+        if self.least >= worst and not grows and self.reached is None:
+            self.reached = self.least
         self.begin, self.least, self.largest, self.before = iteration, float("inf"), 0.0, self.least
         self.dual = dual
-        return stands
 
 
 @dataclass(slots=True, eq=False)
@@ -116,3 +122,14 @@ class State(Generic[P]):
 def _octave(iterations: int) -> int:
     # 0 below 1,000 iterations, 1 from there, 2 from 2,000, 3 from 4,000
     return (iterations // PATIENCE).bit_length()
+
+
+def next_stop(iteration: int, shortest: int = 1) -> int:
+    """Return the next iteration at which a run may end for what its own records say.
+
+    A step goes as far as the clock allows, so that an ending at the end of whatever step would depend on the speed
+    of the machine. There are eight stops in every octave, but no two nearer than `shortest` iterations, which cost
+    next to nothing, or farther apart than 200; every multiple of 1,000 is one.
+    """
+    distance = min(LARGEST_CHUNK, max(shortest, 1 << max(0, iteration.bit_length() - 4)))
+    return min((iteration // every + 1) * every for every in (distance, PATIENCE))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 import purtensor as pt
+from purtensor.solving import loop
 from purtensor.solving.certificate import DualCertifier
 from purtensor.solving.iterate import iterate_at
 from purtensor.solving.loop import run
-from purtensor.solving.run_state import WINDOW, Standstill
+from purtensor.solving.run_state import LARGEST_CHUNK, WINDOW, Standstill, next_stop
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from tests.laws.test_ill_conditioned import doubling_chain
@@ -108,8 +110,12 @@ def test_run__on_the_bound_asks_for_it_at_recorded_iterations():
 
 def fed(residuals, dual=lambda n: 1.0):
     """After how many iterations residuals are found to stand still; None if they are not."""
-    watch = Standstill()
-    return next((n for n, one in enumerate(residuals, start=1) if watch.reached(n, one, dual(n))), None)
+    standstill = Standstill()
+    for n, residual in enumerate(residuals, start=1):
+        standstill.watch(n, residual, dual(n))
+        if standstill.reached is not None:
+            return n
+    return None
 
 
 def test_standstill__is_no_steady_fall_however_slow():
@@ -150,3 +156,40 @@ def test_run__that_jumps_within_its_own_rounding_ends_stalled_and_says_where():
     result = pt.project(reference, case.constraints, solver=pt.Newton(), tolerance=1e-16, on_failure="return")
     assert result.termination is pt.results.Termination.STALLED
     assert result.iterations <= 6 * WINDOW
+
+
+@pytest.mark.parametrize("name", ["proxy", "haberman_boundary"])
+@pytest.mark.parametrize(
+    "solver",
+    [pt.IPF(), pt.GIS(), pt.IPF(relaxation=1.2), pt.IPF(relaxation="auto"), pt.IPF(acceleration=3), None],
+    ids=repr,
+)
+def test_run__does_not_depend_on_the_speed_of_the_machine(monkeypatch, name, solver):
+    """The clock decides how many sweeps a step makes, but neither where a run ends nor what it returns."""
+    problem = pt.problems.load(name)
+
+    def solve(seconds_per_step):
+        monkeypatch.setattr(loop, "_SECONDS_PER_STEP", seconds_per_step)
+        return pt.project(
+            problem.reference,
+            problem.constraints,
+            solver=solver,
+            tolerance=1e-18,
+            max_iterations=1_100,
+            on_failure="return",
+        )
+
+    slow, fast = solve(0.0), solve(10.0)
+    assert (slow.termination, slow.iterations) == (fast.termination, fast.iterations)
+    assert np.array_equal(slow.table.values, fast.table.values)
+    assert np.array_equal(slow.trace["residual"], fast.trace["residual"])
+
+
+def test_next_stop__is_near_and_at_every_thousand():
+    stops = [0]
+    while stops[-1] < 10_000:
+        stops.append(next_stop(stops[-1]))
+    assert stops[:10] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert set(range(1000, 10_001, 1000)) <= set(stops)
+    assert [next_stop(n, 64) for n in (0, 63, 64, 999, 1000)] == [64, 64, 128, 1000, 1024]
+    assert all(after - before <= max(1, min(LARGEST_CHUNK, before / 8)) for before, after in itertools.pairwise(stops))

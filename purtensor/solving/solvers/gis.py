@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.gis import run_gis
-from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, row_sums
+from purtensor.solving.iterate import Budget, Iterate, Step, row_sums
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
 from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
@@ -64,6 +64,5 @@ class GIS:
         )
         kept = records_of(problem, records[:written], state.done)
         state.done += made
-        stalled = bool(kept) and is_rounding(kept[-1].kl_step, len(problem.index))
         # t is copied, as the kernel changes it in place at the next call
-        return Step(Iterate(state.t.copy(), state.masses, state), made, kept, stalled=stalled)
+        return Step(Iterate(state.t.copy(), state.masses, state), made, kept, judged=True)

@@ -18,7 +18,7 @@ import scipy.sparse
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.basis import heaviest_basis
-from purtensor.solving.iterate import Budget, Record, Residual, Step, is_rounding
+from purtensor.solving.iterate import Budget, Record, Residual, Step
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
 from purtensor.solving.stopping import away_from_total, has_emptied
@@ -172,8 +172,7 @@ class PlainSpace:
             records.append(Record(len(records) + 1, residual.largest, residual.l1, gain, self.dual(point)))
             if residual.largest <= budget.residual and residual.l1 <= budget.residual_l1:
                 break
-        stalled = is_rounding(records[-1].kl_step, self.constraints)
-        return Step(point, len(records), records, stalled=stalled, judged=True)
+        return Step(point, len(records), records, judged=True)
 
     def warm_up(self, point: PlainPoint, order: tuple[int, ...] | None, sweeps: int) -> tuple[PlainPoint, int]:
         return self._sweep_once(point.potentials, order), 1

@@ -107,7 +107,7 @@ def accelerated_step(
             gain += more / problem.total
     residual = space.residual(point)
     record = Record(1, residual.largest, residual.l1, gain, space.dual(point))
-    return Step(Iterate(point.potentials, point.masses, memory), 1, (record,), stalled=swept.stalled)
+    return Step(Iterate(point.potentials, point.masses, memory), 1, (record,), judged=True)
 
 
 def _extrapolate(space: ArrayRowSpace, point: Iterate, move: FloatArray) -> tuple[Iterate, float] | None:

@@ -18,7 +18,7 @@ from purtensor.constraints.system import System
 from purtensor.solving.chunked import rebuilt
 from purtensor.solving.convergence.friedrichs import pair_spectrum
 from purtensor.solving.hessian.choice import hessian_of, share_form
-from purtensor.solving.iterate import Iterate, Record, Step, dual_at, is_rounding, residual_of
+from purtensor.solving.iterate import Iterate, Record, Step, dual_at, residual_of
 from purtensor.solving.problem import Problem
 
 _CLOSE = 0.5
@@ -134,7 +134,7 @@ def block_step(problem: Problem, iterate: Iterate, state: BlockState) -> Step:
     gained /= problem.total
     record = Record(1, residual.largest, residual.l1, gained, dual_at(problem, moved))
     note = state.note if state.outer == 1 else ""
-    return Step(moved, 1, (record,), note, stalled=is_rounding(gained, len(problem.index)), touches=touches)
+    return Step(moved, 1, (record,), note, judged=True, touches=touches)
 
 
 def _scaling(targets: FloatArray, sums: FloatArray) -> tuple[FloatArray, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
@@ -85,7 +85,7 @@ class SelfTuning:
         self._residuals += [(self.done + record.iteration, record.residual) for record in made.records]
         self.done += made.iterations
         moved = made.at(made.iterate.with_memory(self))
-        return moved if not self._note else _noted(moved, self._note)
+        return moved if moved.note else replace(moved, note=self._note)
 
     def _ends_soon(self, problem: Problem, tolerance: float) -> bool:
         """Return whether plain sweeps seem to end before looking at the rate of so large a problem would pay."""
@@ -157,20 +157,3 @@ def _decay_at(problem: Problem, iterate: Iterate, order: tuple[int, ...]) -> flo
         leading_by_sweeps(problem, masses, order) if sweep is None else leading_eigenvalue(sweep, tolerance=_ACCURACY)
     )
     return decay_of(found.gap)
-
-
-def _noted(step: Step, note: str) -> Step:
-    return (
-        step
-        if step.note
-        else Step(
-            step.iterate,
-            step.iterations,
-            step.records,
-            note,
-            stalled=step.stalled,
-            judged=step.judged,
-            doubtful=step.doubtful,
-            touches=step.touches,
-        )
-    )

@@ -14,7 +14,7 @@ from purtensor.kernels.engine import engine, runs_in_numpy, sweeps_in_numpy
 from purtensor.kernels.ipf.over_relaxation import run_relaxed_sweeps
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.ipf.sweeps import run_sweeps
-from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding, log_factors, starting_potentials
+from purtensor.solving.iterate import Budget, Iterate, Step, log_factors, starting_potentials
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.anderson import accelerated_step
 from purtensor.solving.solvers.ipf.blocks import BlockState, auto_blocks, block_step
@@ -250,8 +250,7 @@ class IPF:
         # counted from the start of the run: folds and records do not depend on how sweeps are batched
         state.done += sweeps
         moved = Iterate(lambda: state.t + log_factors(state.u), state.masses, state)
-        stalled = bool(made) and is_rounding(made[-1].kl_step, len(problem.index))
-        return Step(moved, sweeps, made, stalled=stalled, judged=True)
+        return Step(moved, sweeps, made, judged=True)
 
     def _start(self, problem: Problem, iterate: Iterate) -> _Sweeping:
         order = order_of(self.order, len(problem.index))

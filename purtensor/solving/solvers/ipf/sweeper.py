@@ -11,7 +11,7 @@ from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import is_recorded
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.solving.chunked import rebuilt
-from purtensor.solving.iterate import Budget, Iterate, Step, is_rounding
+from purtensor.solving.iterate import Budget, Iterate, Step
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
 
@@ -83,9 +83,7 @@ def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
     made = records_of(problem, records[:written], done)
     potentials = cache(sweeper.potentials)
     moved = Iterate(potentials, lambda: rebuilt(problem, potentials()), sweeper)
-    return Step(
-        moved, sweeps, made, stalled=bool(made) and is_rounding(made[-1].kl_step, len(problem.index)), judged=True
-    )
+    return Step(moved, sweeps, made, judged=True)
 
 
 def make_sweeps(sweeper: Sweeper, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
