@@ -196,6 +196,17 @@ def two_way_sweep_against_products(points: int, reach: float) -> Contest:
     return Contest(Contender(ours, ours.count), Contender(lambda: transport.sweeps_by_numpy(ours.count), ours.count))
 
 
+def transport_against_momentum(points: int, reach: float) -> Contest:
+    """Return a transport plan to 1e-9 with its proof against the best momentum by numpy without one, on one thread."""
+    transport = Transport(points, reach)
+    relaxation, sweeps = transport.best_relaxation()
+    return Contest(
+        Contender(lambda: on_threads(1, transport.project)),
+        Contender(lambda: transport.relaxed_by_numpy(relaxation)),
+        remark=f"{transport.project().iterations} sweeps, {sweeps} theirs",
+    )
+
+
 FIGURES = {
     figure.name: figure
     for figure in (
@@ -276,6 +287,16 @@ FIGURES = {
             "two products",
             partial(two_way_sweep_against_products, 400, 0.004),
             2,
+        ),
+        *(
+            Figure(
+                f"transport-{points}-{reach:g}",
+                f"transport {points} x {points}, {reach:g}: project, proof",
+                "tuned momentum",
+                partial(transport_against_momentum, points, reach),
+                2,
+            )
+            for points, reach in ((400, 0.05), (400, 0.01), (400, 0.005), (1000, 0.05), (1000, 0.01), (1000, 0.005))
         ),
         Figure("labels-a", "a: pt.project to 1e-10", "numpy loop", partial(labels_against_numpy_loop, "a")),
     )

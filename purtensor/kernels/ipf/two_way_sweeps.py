@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.simd import WIDTH, eight, loaded, store
+from purtensor.kernels.simd import WIDTH, eight, larger, loaded, store
 
 
 @compiled
@@ -37,16 +37,56 @@ def row_sums(base: FloatArray, v: FloatArray, begin: int, end: int, out: FloatAr
 
 
 @compiled
-def column_sums(base: FloatArray, u: FloatArray, begin: int, end: int, sums: FloatArray) -> None:
-    """Write what the rows begin .. end - 1 of the base times their factors sum to in the columns."""
+def write_masses(
+    base: FloatArray,
+    u: FloatArray,
+    v: FloatArray,
+    columns: int,
+    begin: int,
+    end: int,
+    masses: FloatArray,
+    of_rows: FloatArray,
+    of_columns: FloatArray,
+) -> float:
+    """Write the base times its factors in the rows begin .. end - 1, and their sums; return the least number met."""
+    least = np.inf
+    lanes, ones = np.empty(WIDTH), np.ones(base.shape[1])
+    of_columns[:] = 0.0
+    for i in range(begin, end):
+        factor, row, lowest = eight(u[i]), masses[i], eight(-np.inf)
+        for j in range(0, row.size, WIDTH):
+            half = loaded(base[i, j:]) * factor
+            octet = half * loaded(v[j:])
+            store(row[j:], octet)
+            store(of_columns[j:], loaded(of_columns[j:]) + octet)
+            if j + WIDTH <= columns:
+                lowest = larger(eight(0.0) - octet, larger(eight(0.0) - half, lowest))
+            else:  # columns that pad the table do not count
+                for n in range(j, columns):
+                    least = min(least, min(row[n], base[i, n] * u[i]))
+        store(lanes, lowest)
+        least = min(least, -lanes.max())
+        of_rows[i] = row_sum(row, ones, lanes)
+    return least
+
+
+@compiled
+def gram_product(
+    base: FloatArray, v: FloatArray, scale: FloatArray, begin: int, end: int, rows: FloatArray, sums: FloatArray
+) -> None:
+    """Write the inner products of the rows begin .. end - 1 with v, over a scale, and what these times the rows add to.
+
+    So `sums` is base^T diag(1 / scale) base v, in one pass.
+    """
+    lanes = np.empty(WIDTH)
     sums[:] = 0.0
     fours = begin + (end - begin) // 4 * 4
-    for i in range(begin, fours, 4):
-        _add_four(base[i : i + 4], u[i : i + 4], sums)
-    for i in range(fours, end):
-        factor = eight(u[i])
-        for j in range(0, sums.size, WIDTH):
-            store(sums[j:], loaded(sums[j:]) + loaded(base[i, j:]) * factor)
+    for i in range(begin, end):
+        rows[i] = row_sum(base[i], v, lanes) / scale[i]
+        if i >= fours:
+            _add_one(base[i], rows[i], sums)
+        elif (i - begin) % 4 == 3:
+            _add_four(base[i - 3 : i + 1], rows[i - 3 : i + 1], sums)
 
 
 @compiled
@@ -71,12 +111,18 @@ def fit_rows_of_base(
         found = row_sum(base[i], v, lanes)
         missed[i] = abs(found * u[i] - targets[i])
         u[i] = targets[i] / found
-        if i < fours and (i - begin) % 4 == 3:
+        if i >= fours:
+            _add_one(base[i], u[i], sums)
+        elif (i - begin) % 4 == 3:
             _add_four(base[i - 3 : i + 1], u[i - 3 : i + 1], sums)
-        elif i >= fours:
-            factor = eight(u[i])
-            for j in range(0, sums.size, WIDTH):
-                store(sums[j:], loaded(sums[j:]) + loaded(base[i, j:]) * factor)
+
+
+@compiled
+def _add_one(row: FloatArray, u: float, sums: FloatArray) -> None:
+    """Add a row times its factor to the sums."""
+    factor = eight(u)
+    for j in range(0, sums.size, WIDTH):
+        store(sums[j:], loaded(sums[j:]) + loaded(row[j:]) * factor)
 
 
 @compiled

@@ -11,7 +11,7 @@ from purtensor._threads import added_up, for_each_chunk
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.product_slabs import SERIES
 from purtensor.kernels.ipf.two_way_proof import heaviest_tree, prove_line, prove_rows, route, sum_exactly
-from purtensor.kernels.ipf.two_way_sweeps import column_sums, row_sums
+from purtensor.kernels.ipf.two_way_sweeps import gram_product, write_masses
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH
@@ -29,11 +29,15 @@ from purtensor.solving.stopping import away_from_total
 _TINIEST, _LARGEST = 2.0**-1000, 2.0**300
 """Masses in between, and their products with factors, keep all their digits."""
 
-_REDUCTION = 1e-20
-"""Conjugate gradients end at so small a share of the squared miss: what is left is refined, if it matters."""
+_REDUCTION, _ROUNDED = 1e-20, 2.0**-100
+"""Conjugate gradients end at so small a share of the squared miss, or of the total: what is left is refined."""
 
 _MORE_STEPS = 16
 """So many more steps than sweeps may conjugate gradients take: they converge as accelerated sweeps do."""
+
+
+_FIRST_SWEEPS, _FIRST_SECONDS = 32, 0.01
+"""The first step of a run makes at most so many sweeps, and takes no longer than this: calls cost as much as sweeps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,9 +120,11 @@ class TwoWaySpace(DenseSpace):
     product: TwoWayTable
     sweeps: TwoWaySweeps = field(init=False)
     found: _Masses | None = field(default=None, init=False)
+    _room: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.sweeps = _sweeps(self.product)
+        self._room = np.empty_like(self.sweeps.base)
 
     @property
     def _targets(self) -> tuple[FloatArray, FloatArray]:
@@ -134,8 +140,10 @@ class TwoWaySpace(DenseSpace):
         if self.found is not None:
             return self.found.residual
         sweeps = self.sweeps
-        if sweeps.done == 0:
-            return self._missed(*(self._scale * one for one in self._sums(sweeps.base)))
+        if sweeps.done == 0:  # no sums yet: those of the reference, scaled
+            self.rebuild(point)
+            found, self.found = self._ended(), None
+            return found.residual
         measured = sweeps.measured(False)
         return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
 
@@ -146,38 +154,28 @@ class TwoWaySpace(DenseSpace):
 
     def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
         """Write the masses beside the base."""
-        sweeps = self.sweeps
-        cells = sweeps.base * sweeps.u[:, None]
-        least = float(cells[:, : len(self._targets[1])].min())
-        cells *= sweeps.v
+        sweeps, chunks, columns = self.sweeps, self.sweeps.layout.chunks, len(self._targets[1])
+        cells, of_a = self._room, np.empty(len(sweeps.base))
+        least, parts = np.empty(len(chunks)), np.empty((len(chunks), cells.shape[1]))
+
+        def write(n: int, begin: int, end: int) -> None:
+            least[n] = write_masses(sweeps.base, sweeps.u, sweeps.v, columns, begin, end, cells, of_a, parts[n])
+
+        for_each_chunk(write, chunks)
+        of_b = added_up(parts)[:columns]
         # products that leave the range of float64 are for the logarithms of the general form
-        if not min(least, float(cells[:, : len(self._targets[1])].min())) > _TINIEST:
+        if not least.min() > _TINIEST:
             raise NotOfProduct
-        of_a, of_b = self._sums(cells)
         if away_from_total(float(of_b.sum()), self.total):
             raise NotOfProduct
         self.found = _Masses(cells, of_a, of_b, self._missed(of_a, of_b))
         return point, False
 
+    def first_chunk(self) -> int:
+        return max(1, min(_FIRST_SWEEPS, int(_FIRST_SECONDS / self.sweeps.sweep_arithmetic)))
+
     def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
         return False  # the product of the targets has mass in every cell: nothing is forced to be zero
-
-    def _sums(self, cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._times(cells, np.ones(cells.shape[1])), self._times_rows(cells, np.ones(len(cells)))
-
-    def _times(self, cells: FloatArray, of_b: FloatArray) -> FloatArray:
-        """Return the cells times a vector of the columns, which may lack those that pad the table."""
-        found, padded = np.empty(len(cells)), np.zeros(cells.shape[1])
-        padded[: len(of_b)] = of_b
-        for_each_chunk(lambda _, begin, end: row_sums(cells, padded, begin, end, found), self.sweeps.layout.chunks)
-        return found
-
-    def _times_rows(self, cells: FloatArray, of_a: FloatArray) -> FloatArray:
-        """Return the transposed cells times a vector of the rows."""
-        chunks = self.sweeps.layout.chunks
-        parts = np.empty((len(chunks), cells.shape[1]))
-        for_each_chunk(lambda n, begin, end: column_sums(cells, of_a, begin, end, parts[n]), chunks)
-        return np.asarray(added_up(parts)[: len(self._targets[1])])
 
     def _missed(self, of_a: FloatArray, of_b: FloatArray) -> Residual:
         gaps = [np.abs(sums - targets) for sums, targets in zip((of_a, of_b), self._targets, strict=True)]
@@ -212,7 +210,8 @@ class TwoWaySpace(DenseSpace):
 
     def first_change(self, point: Iterate, floor: float) -> TwoWayChange | None:
         """Return the change that conjugate gradients give."""
-        return self.refine(self._changed(np.zeros(len(np.concatenate(self._targets)))))
+        found = self._ended()
+        return self._changed(self._solve(np.concatenate(self._targets) - np.concatenate([found.of_a, found.of_b])))
 
     def refine(self, change: TwoWayChange) -> TwoWayChange:
         """Return the change after another solution, for what this one misses."""
@@ -221,22 +220,27 @@ class TwoWaySpace(DenseSpace):
     def _solve(self, gaps: FloatArray) -> FloatArray:
         """Return m with (C diag(p) C^T) m = gaps: the rows eliminated, the columns by conjugate gradients."""
         found, rows = self._ended(), len(self._targets[0])
-        masses, of_a, of_b = found.cells, found.of_a, found.of_b
+        masses, of_a, of_b, chunks = found.cells, found.of_a, found.of_b, self.sweeps.layout.chunks
+        padded, of_rows, parts = np.zeros(masses.shape[1]), np.empty(rows), np.empty((len(chunks), masses.shape[1]))
 
-        def remaining(of_columns: FloatArray) -> FloatArray:
-            return of_b * of_columns - self._times_rows(masses, self._times(masses, of_columns) / of_a)
+        def mixed(of_columns: FloatArray) -> FloatArray:
+            padded[: len(of_b)] = of_columns
+            for_each_chunk(
+                lambda n, begin, end: gram_product(masses, padded, of_a, begin, end, of_rows, parts[n]), chunks
+            )
+            return np.asarray(added_up(parts)[: len(of_b)])
 
         shares = of_b / of_b.sum()
-        left = gaps[rows:] - self._times_rows(masses, gaps[:rows] / of_a)
+        left = gaps[rows:] - np.einsum("ij,i->j", masses[:, : len(of_b)], gaps[:rows] / of_a)
         # a constant is free, for the totals of both constraints are the same: what rounding makes of it cannot be met
         left -= shares * left.sum()
         tilts, scaled = np.zeros_like(left), left / of_b
         direction, size = scaled.copy(), inner_product(left, scaled)
-        enough = _REDUCTION * size
+        enough = max(_REDUCTION * size, _ROUNDED * self.total)
         for _ in range(self.sweeps.done + _MORE_STEPS):
             if not size > enough:
                 break
-            image = remaining(direction)
+            image = of_b * direction - mixed(direction)
             step = size / inner_product(direction, image)
             tilts += step * direction
             left -= step * image
@@ -244,7 +248,8 @@ class TwoWaySpace(DenseSpace):
             scaled = left / of_b
             before, size = size, inner_product(left, scaled)
             direction = scaled + (size / before) * direction
-        return np.concatenate([(gaps[:rows] - self._times(masses, tilts)) / of_a, tilts])
+        mixed(tilts)
+        return np.concatenate([gaps[:rows] / of_a - of_rows, tilts])
 
     def _changed(self, tilts: FloatArray) -> TwoWayChange:
         """Return a change with what it misses, to twice the digits."""

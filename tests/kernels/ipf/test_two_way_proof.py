@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from purtensor.kernels.ipf.two_way_proof import heaviest_tree, prove_line, prove_rows, route, sum_exactly
-from purtensor.kernels.ipf.two_way_sweeps import column_sums
+from purtensor.kernels.ipf.two_way_sweeps import gram_product, write_masses
 
 SHAPE = (7, 11)
 WIDTH = 16
@@ -43,11 +43,29 @@ def test_sum_exactly__is_the_sum_to_twice_the_digits():
         assert abs(sum(map(Fraction, of_columns[:, j])) - sum(column)) <= 1e-30 * sizes[:, j].sum()
 
 
-def test_column_sums__of_some_rows():
-    masses, one, _ = drawn(1, 1.0)
-    found = np.empty(WIDTH)
-    column_sums(masses, one, 1, 7, found)
-    np.testing.assert_allclose(found, one[1:7] @ masses[1:7], rtol=1e-12)
+@pytest.mark.parametrize(("begin", "end"), [(0, 7), (1, 7), (2, 4)])
+def test_gram_product__of_some_rows(begin, end):
+    masses, one, other = drawn(1, 1.0)
+    scale, rows, sums = np.exp(one), np.zeros(SHAPE[0]), np.empty(WIDTH)
+    gram_product(masses, other, scale, begin, end, rows, sums)
+    expected = (masses @ other / scale)[begin:end]
+    np.testing.assert_allclose(rows[begin:end], expected, rtol=1e-12)
+    np.testing.assert_allclose(sums, expected @ masses[begin:end], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [11, 16])
+def test_write_masses__with_sums_and_the_least(columns):
+    base, u, v = np.exp(drawn(3)[1][:, None] + np.zeros(WIDTH)), np.exp(drawn(4)[1]), np.ones(WIDTH)
+    base[:, columns:] = 0.0
+    base[2, 3], u[5] = 1e-9, 1e-7
+    masses, of_rows, of_columns = np.empty_like(base), np.empty(SHAPE[0]), np.empty(WIDTH)
+    v[3], v[columns:] = 1e3, 0.0
+    least = write_masses(base, u, v, columns, 0, SHAPE[0], masses, of_rows, of_columns)
+    np.testing.assert_allclose(masses, base * u[:, None] * v, rtol=1e-15)
+    np.testing.assert_allclose(of_rows, masses.sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(of_columns, masses.sum(axis=0), rtol=1e-14)
+    # without the last factor, too: a product of three may pass through less than it is
+    assert least == (base * u[:, None])[:, :columns].min() < masses[:, :columns].min()
 
 
 @pytest.mark.parametrize("seed", range(5))
