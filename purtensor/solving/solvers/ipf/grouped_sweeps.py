@@ -22,14 +22,14 @@ from purtensor.kernels.logarithm import divergence_gain
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.grouping import Merged
-from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+from purtensor.solving.solvers.ipf.sweeper import Measured, Sweeper
 
 SWEEPS_PER_FOLD = 50
 """Scaling in place drifts off the exponential family by about 1.7e-16 per pass; a fold brings it back."""
 
 
 @dataclass(slots=True, eq=False)
-class MergedSweeps:
+class MergedSweeps(Sweeper):
     """Sweeps in groups of constraints: the state between two calls.
 
     Attributes
@@ -95,10 +95,6 @@ class MergedSweeps:
         # exact at any time: factors collect what the masses were multiplied by since the last fold (notes/ipf.md,
         # equation 4)
         return self.t + log_factors(self.u)
-
-    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
-        """Make at most `limit` sweeps; return how many, and how many records were written."""
-        return make_sweeps(self, goal, limit, records)
 
     def sweep_once(self) -> None:
         """Make one more sweep, and fold where it is due."""

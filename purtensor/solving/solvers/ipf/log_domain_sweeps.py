@@ -23,7 +23,7 @@ from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.lanes import inner_product
 from purtensor.solving.iterate import iterate_at, residual_of
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+from purtensor.solving.solvers.ipf.sweeper import Measured, Sweeper
 
 SMALL = 2.0**-500
 """Below such a part of the total, products of a few masses and factors leave the range of float64."""
@@ -43,7 +43,7 @@ def _relax(relaxation: float, *arguments: Any) -> float:
 
 
 @dataclass(slots=True, eq=False)
-class InLogarithms:
+class InLogarithms(Sweeper):
     """Sweeps in logarithms: the state between two calls is the potentials.
 
     Attributes
@@ -100,10 +100,6 @@ class InLogarithms:
     def potentials(self) -> FloatArray:
         """Return the potentials after the sweeps made so far."""
         return self.t.copy()
-
-    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
-        """Make at most `limit` sweeps; return how many, and how many records were written."""
-        return make_sweeps(self, goal, limit, records)
 
     def sweep_once(self) -> None:
         """Make one more sweep."""

@@ -21,7 +21,7 @@ from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.slab_layout import CELLS_PER_CHUNK, Crossing
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
-from purtensor.solving.solvers.ipf.sweeper import make_sweeps
+from purtensor.solving.solvers.ipf.sweeper import Sweeper
 
 _LOWEST, _HIGHEST = 2.0**-300, 2.0**300
 """Masses and targets in between have products of factors that float64 holds."""
@@ -171,7 +171,7 @@ class ProductSweeps(OnePass):
 
     def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
         """Make at most `limit` sweeps; return how many, and how many records were written."""
-        return make_sweeps(self, goal, limit, records)
+        return Sweeper.sweep(self, goal, limit, records)  # the compiled loop rebuilds masses from a problem's arrays
 
     def _rebuild(self) -> None:
         raise NotOfProduct  # factors beyond 2^64 are for the exponentials of the general form

@@ -29,7 +29,7 @@ from purtensor.kernels.ipf.slab_sweeps import BOTH, ONLY_A, ONLY_B, State, measu
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.solvers.ipf.slab_layout import Crossing
-from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+from purtensor.solving.solvers.ipf.sweeper import Measured, Sweeper
 
 _NEAR_ROUNDING = 1e-12
 """Before the L1 miss is so small a part of the total, a sweep gains more than rounding."""
@@ -39,7 +39,7 @@ EARLY = 64
 
 
 @dataclass(slots=True, eq=False)
-class OnePass:
+class OnePass(Sweeper):
     """Sweeps over a crossing layout: the state between two calls.
 
     Attributes
@@ -100,7 +100,7 @@ class OnePass:
     def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
         """Make at most `limit` sweeps; return how many, and how many records were written."""
         if len(self.crossing.chunks) > 1:
-            return make_sweeps(self, goal, limit, records)
+            return super(OnePass, self).sweep(goal, limit, records)
         made, written = run_crossing_sweeps(
             self.crossing.source, self.crossing.layout, self.state, self.crossing.plan, goal, self.done, limit, records
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from purtensor.solving.solvers.ipf.self_tuning import SelfTuning
 from purtensor.solving.solvers.ipf.slab_layout import crossing_of, forget_crossings
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
 from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
-from purtensor.solving.solvers.ipf.sweeper import step_of
+from purtensor.solving.solvers.ipf.sweeper import Sweeper, step_of
 from purtensor.solving.solvers.ipf.two_way_acceleration import accelerated_sweeps_of
 from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, forget_two_way, two_way_of
 
@@ -42,10 +42,6 @@ _USUAL_DEPTH = 10
 
 _SECONDS_PER_STEP = 1.5e-9
 """Of one profile and one constraint, where constraints share no pass."""
-
-
-Sweepers: TypeAlias = OnePass | MergedSweeps | InLogarithms | TwoWaySweeps
-_SWEEPERS = (OnePass, MergedSweeps, InLogarithms, TwoWaySweeps)
 
 
 @dataclass(slots=True, eq=False)
@@ -188,9 +184,9 @@ class IPF:
         order = tuple(order_of(self.order, len(problem.index)).tolist())
         return SelfTuning(order, lambda relaxation: IPF(order, relaxation).step)
 
-    def _sweeper(self, problem: Problem, iterate: Iterate, *, few: bool, dual_later: bool) -> Sweepers | None:
+    def _sweeper(self, problem: Problem, iterate: Iterate, *, few: bool, dual_later: bool) -> Sweeper | None:
         """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass per step."""
-        if isinstance(iterate.memory, _SWEEPERS):
+        if isinstance(iterate.memory, Sweeper):
             return iterate.memory
         # sweeps go on in the form in which they began
         if isinstance(iterate.memory, _Sweeping):
@@ -279,7 +275,7 @@ def _is_compiled(memory: Any) -> bool:
     """Return whether sweeps with this memory are compiled already."""
     if isinstance(memory, _Sweeping):
         return memory.is_compiled
-    return isinstance(memory, _SWEEPERS)
+    return isinstance(memory, Sweeper)
 
 
 def sweep_arithmetic(problem: Problem, memory: Any) -> float:
@@ -289,7 +285,7 @@ def sweep_arithmetic(problem: Problem, memory: Any) -> float:
         two_way = two_way_of(problem, order)
         if two_way is not None:
             return two_way.sweep_arithmetic
-    if isinstance(memory, _SWEEPERS):
+    if isinstance(memory, Sweeper):
         return memory.sweep_arithmetic
     # the engine must not change when the solver switches to Newton's method
     if runs_in_numpy() and isinstance(memory, _Sweeping):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cache
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,9 +25,8 @@ class Measured(NamedTuple):
     mass: float
 
 
-@runtime_checkable
-class Sweeper(Protocol):
-    """Sweeps in arrays of their own.
+class Sweeper(ABC):
+    """Sweeps in arrays of their own: the state between two calls.
 
     Attributes
     ----------
@@ -36,41 +36,68 @@ class Sweeper(Protocol):
         How many sweeps were made.
     """
 
+    __slots__ = ()
     start: float
     done: int
 
     @property
+    @abstractmethod
     def total(self) -> float:
         """The total of the targets."""
-        ...
 
+    @property
+    @abstractmethod
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+
+    @abstractmethod
     def potentials(self) -> FloatArray:
         """Return the potentials after the sweeps made so far."""
-        ...
 
-    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
-        """Make at most `limit` sweeps; return how many, and how many records were written."""
-        ...
-
+    @abstractmethod
     def sweep_once(self) -> None:
         """Make one more sweep, and fold where it is due."""
-        ...
 
+    @abstractmethod
     def may_be_met(self, goal: Goal) -> bool:
         """Return whether the parts of the residual that cost nothing meet the goal, or are not finite."""
-        ...
 
+    @abstractmethod
     def measured(self, hopeful: bool) -> Measured:
         """Return the residual over all constraints; `hopeful` says that the parts that cost nothing met the goal."""
-        ...
 
+    @abstractmethod
     def gain(self) -> float:
         """Return what the dual gained by the last sweep."""
-        ...
 
+    @abstractmethod
     def linear(self) -> float:
         """Return the targets times the potentials."""
-        ...
+
+    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
+        """Make at most `limit` sweeps; return how many, and how many records were written.
+
+        Ends and records as `purtensor.kernels.ipf.sweeps.run_sweeps` does.
+        """
+        written = 0
+        for n in range(1, limit + 1):
+            self.sweep_once()
+            due = is_recorded(self.done, goal.dense)
+            hopeful = self.may_be_met(goal)
+            # the sums of all constraints cost a pass: only where they are recorded or can end the run
+            if not (due or hopeful):
+                continue
+            residual, residual_l1, mass = self.measured(hopeful)
+            met = residual <= goal.tolerance and residual_l1 <= goal.tolerance_l1
+            ended = met or not np.isfinite(residual_l1)
+            if due or ended:
+                dual = self.linear() / self.total - np.log(mass / goal.start)
+                records[written] = self.done, residual, residual_l1, self.gain(), dual, mass
+                written += 1
+            # without room for another record Python has to take them over
+            if ended or written == len(records):
+                return n, written
+        return limit, written
 
 
 def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
@@ -84,29 +111,3 @@ def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
     potentials = cache(sweeper.potentials)
     moved = Iterate(potentials, lambda: rebuilt(problem, potentials()), sweeper)
     return Step(moved, sweeps, made, judged=True)
-
-
-def make_sweeps(sweeper: Sweeper, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
-    """Make at most `limit` sweeps; return how many, and how many records were written.
-
-    Ends and records as `purtensor.kernels.ipf.sweeps.run_sweeps` does.
-    """
-    written = 0
-    for n in range(1, limit + 1):
-        sweeper.sweep_once()
-        due = is_recorded(sweeper.done, goal.dense)
-        hopeful = sweeper.may_be_met(goal)
-        # the sums of all constraints cost a pass: only where they are recorded or can end the run
-        if not (due or hopeful):
-            continue
-        residual, residual_l1, mass = sweeper.measured(hopeful)
-        met = residual <= goal.tolerance and residual_l1 <= goal.tolerance_l1
-        ended = met or not np.isfinite(residual_l1)
-        if due or ended:
-            dual = sweeper.linear() / sweeper.total - np.log(mass / goal.start)
-            records[written] = sweeper.done, residual, residual_l1, sweeper.gain(), dual, mass
-            written += 1
-        # without room for another record Python has to take them over
-        if ended or written == len(records):
-            return n, written
-    return limit, written

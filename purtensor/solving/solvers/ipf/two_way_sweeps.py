@@ -25,7 +25,7 @@ from purtensor.solving.chunked import rebuilt
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.log_domain_sweeps import spans_the_range
-from purtensor.solving.solvers.ipf.sweeper import Measured, make_sweeps
+from purtensor.solving.solvers.ipf.sweeper import Measured, Sweeper
 
 SMALLEST = 1 << 12
 """Smaller tables are swept as quickly without a layout."""
@@ -117,7 +117,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
 
 
 @dataclass(slots=True, eq=False)
-class TwoWaySweeps:
+class TwoWaySweeps(Sweeper):
     """Sweeps over a two-way layout: the state between two calls.
 
     Attributes
@@ -182,10 +182,6 @@ class TwoWaySweeps:
         found[self.layout.rows] += log_factors(self.u)
         found[self.layout.columns] += log_factors(self._v())
         return found
-
-    def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
-        """Make at most `limit` sweeps; return how many, and how many records were written."""
-        return make_sweeps(self, goal, limit, records)
 
     def sweep_once(self) -> None:
         """Make one more sweep, and let the base take the factors in first where they are large."""
