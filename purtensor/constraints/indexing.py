@@ -12,14 +12,19 @@ import numpy.typing as npt
 
 from purtensor._typing import BoolArray, IntArray
 from purtensor.kernels import indexing as kernels
+from purtensor.kernels.engine import serves_in_numpy
 
 LONG = 1 << 18
-"""From so many codes on the kernels are taken."""
+"""From so many codes on the kernels are taken, unless numpy serves as long as nothing is compiled."""
+
+
+def _is_long(codes: IntArray) -> bool:
+    return len(codes) >= LONG and not serves_in_numpy(codes.size)
 
 
 def append_codes(keys: IntArray, codes: IntArray, size: int) -> None:
     """Replace every key by key * size + code in place; the type of the keys holds that."""
-    if len(keys) >= LONG:
+    if _is_long(keys):
         kernels.append_codes(keys, codes, size)
     else:
         np.multiply(keys, np.int64(size), out=keys, casting="unsafe")  # the type of the keys need not hold the size
@@ -28,7 +33,7 @@ def append_codes(keys: IntArray, codes: IntArray, size: int) -> None:
 
 def mark(codes: IntArray, marked: BoolArray) -> None:
     """Set `marked` at every code."""
-    if len(codes) >= LONG:
+    if _is_long(codes):
         kernels.mark(codes, marked)
     else:
         marked[codes] = True
@@ -36,7 +41,7 @@ def mark(codes: IntArray, marked: BoolArray) -> None:
 
 def take(values: npt.NDArray[Any], places: IntArray, out: npt.NDArray[Any]) -> None:
     """Write the values at the places, which may be `out` itself; the type of `out` holds them."""
-    if len(places) >= LONG:
+    if _is_long(places):
         kernels.take(values, places, out)
     else:
         out[:] = values[places]
@@ -44,7 +49,7 @@ def take(values: npt.NDArray[Any], places: IntArray, out: npt.NDArray[Any]) -> N
 
 def put(out: npt.NDArray[Any], places: IntArray, values: npt.NDArray[Any]) -> None:
     """Write the values to the places of `out`."""
-    if len(places) >= LONG:
+    if _is_long(places):
         kernels.put(out, places, values)
     else:
         out[places] = values
@@ -52,7 +57,7 @@ def put(out: npt.NDArray[Any], places: IntArray, values: npt.NDArray[Any]) -> No
 
 def count_codes(codes: IntArray, count: int) -> IntArray:
     """Return how often each of the codes 0 .. count - 1 occurs."""
-    return kernels.count_codes(codes, count) if len(codes) >= LONG else np.bincount(codes, minlength=count)
+    return kernels.count_codes(codes, count) if _is_long(codes) else np.bincount(codes, minlength=count)
 
 
 def order_by_rank(codes: IntArray, rank: IntArray, sizes: IntArray) -> IntArray | None:
@@ -60,7 +65,7 @@ def order_by_rank(codes: IntArray, rank: IntArray, sizes: IntArray) -> IntArray 
 
     `sizes` says how many codes have each rank.
     """
-    if len(codes) < LONG:
+    if not _is_long(codes):
         ranks = rank[codes]
         ascends = bool(np.all(ranks[1:] >= ranks[:-1]))
         return None if ascends else np.argsort(ranks, kind="stable").astype(np.int32)

@@ -48,6 +48,12 @@ def prefers_numpy(reads: int) -> bool:
     return reads <= COLD and not has_kept_kernels()
 
 
+def serves_in_numpy(reads: int) -> bool:
+    """Tell whether numpy was chosen for the work at hand; where nothing was, whether it is to serve so many reads."""
+    chosen = CHOSEN.get()
+    return prefers_numpy(reads) if chosen is None else chosen
+
+
 @contextmanager
 def engine(*, plain: bool) -> Iterator[None]:
     """Let the kernels that are called inside run in numpy, or compiled."""

@@ -125,6 +125,7 @@ def _sweep_in_logarithms(part: Part, potentials: FloatArray, steps: Sequence[int
         np.empty(profiles),
         np.empty(rows),
         np.empty(rows),
+        1.0,
     )
     return gained, part.masses(potentials)
 

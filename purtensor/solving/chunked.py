@@ -7,7 +7,6 @@ import numpy as np
 from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_range, sum_rows
-from purtensor.kernels.newton.certificate import weigh_range
 from purtensor.kernels.newton.line_search import bend
 from purtensor.kernels.spread import spread
 from purtensor.solving.problem import Problem
@@ -70,17 +69,6 @@ def bent(problem: Problem, masses: FloatArray, direction: FloatArray, step: floa
 
     for_each_chunk(work, chunks)
     return float(added_up(found)[0]), float(found[:, 1].max())
-
-
-def weighed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:
-    """Return the mean over the masses of the sum of each profile's absolute potentials."""
-    weights, chunks = np.abs(potentials), profile_chunks(problem)
-    found = np.empty((len(chunks), 2))
-    for_each_chunk(
-        lambda c, begin, end: weigh_range(masses, problem.index, problem.offsets, weights, begin, end, found[c]), chunks
-    )
-    weight, mass = added_up(found)
-    return float(weight) / float(mass)
 
 
 def profile_chunks(problem: Problem) -> tuple[Chunk, ...]:

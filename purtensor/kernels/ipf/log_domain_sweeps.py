@@ -1,4 +1,4 @@
-"""Sweeps in logarithms, plain, relaxed, and over all constraints at once: masses may be as small as no float64 is."""
+"""Sweeps in logarithms, plain or relaxed, and iterative scaling: masses may be as small as no float64 is."""
 
 from __future__ import annotations
 
@@ -39,22 +39,43 @@ def sweep_in_logarithms(
     logs: FloatArray,
     largest: FloatArray,
     sums: FloatArray,
+    omega: float,
 ) -> float:
-    """Make one sweep: add log(target / sum) to the potentials `t`, row by row; return what the dual gained.
+    """Make one sweep: add omega log(target / sum) to the potentials `t`, row by row; return what the dual gained.
 
-    `logs`, shape (M,), and `largest` and `sums`, shape (D,), are overwritten. A step gains the divergence of its
-    targets from the sums that it finds, the total of the masses being that of the targets or not.
+    Where omega is not 1 rows choose between it and 1, and steps keep the total, as in `run_relaxed_sweeps`. `logs`,
+    shape (M,), and `largest` and `sums`, shape (D,), are overwritten. A plain step gains the divergence of its targets
+    from the sums that it finds, the total of the masses being that of the targets or not.
     """
     gain = 0.0
+    shift = 0.0
+    total = targets[offsets[0] : offsets[1]].sum()
     for k in order:
         spread(index, offsets, t, logs)
         logs += log_reference
         rows = slice(offsets[k], offsets[k + 1])
         add_in_logarithms(logs, index[k], largest[rows], sums[rows])
+        heaviest = -np.inf
         for r in range(offsets[k], offsets[k + 1]):
-            move = log_targets[r] - sums[r]
-            t[r] += move
-            gain += gain_of_a_row(move, targets[r], sums[r])
+            log_ratio = log_targets[r] - sums[r]
+            own = gain_of_a_row(log_ratio, targets[r], sums[r])
+            # from here on `largest` holds the moves: the largest masses have served
+            largest[r] = log_ratio
+            if omega != 1.0:
+                relaxed = gain_of_a_relaxed_row(log_ratio, omega, targets[r], sums[r])
+                if relaxed >= least_share(omega) * own:
+                    own = relaxed
+                    largest[r] = omega * log_ratio
+            gain += own
+            heaviest = max(heaviest, sums[r] + largest[r])
+        if omega != 1.0:
+            mass = 0.0
+            for r in range(offsets[k], offsets[k + 1]):
+                mass += fast_exp(sums[r] + largest[r] - heaviest)
+            shift = np.log(total) - heaviest - np.log(mass)
+            gain += total * excess(-shift)
+        for r in range(offsets[k], offsets[k + 1]):
+            t[r] += largest[r] + shift
     return gain
 
 
@@ -76,49 +97,6 @@ def gain_of_a_relaxed_row(log_ratio: float, omega: float, target: float, log_sum
     if abs(log_ratio) < 0.25:
         return float(fast_exp(log_sum) * relaxed_gain(log_ratio, omega))
     return float(target * move - fast_exp(log_sum + move) + fast_exp(log_sum))
-
-
-@compiled
-def relaxed_sweep_in_logarithms(
-    log_reference: FloatArray,
-    index: IntArray,
-    offsets: IntArray,
-    targets: FloatArray,
-    log_targets: FloatArray,
-    order: IntArray,
-    t: FloatArray,
-    logs: FloatArray,
-    largest: FloatArray,
-    sums: FloatArray,
-    omega: float,
-) -> float:
-    """Make one sweep with exponent `omega`, as `run_relaxed_sweeps` does; all else is as in `sweep_in_logarithms`."""
-    gain = 0.0
-    total = targets[offsets[0] : offsets[1]].sum()
-    for k in order:
-        spread(index, offsets, t, logs)
-        logs += log_reference
-        rows = slice(offsets[k], offsets[k + 1])
-        add_in_logarithms(logs, index[k], largest[rows], sums[rows])
-        heaviest = -np.inf
-        for r in range(offsets[k], offsets[k + 1]):
-            log_ratio = log_targets[r] - sums[r]
-            own = gain_of_a_relaxed_row(log_ratio, omega, targets[r], sums[r])
-            largest[r] = omega * log_ratio
-            plain = gain_of_a_row(log_ratio, targets[r], sums[r])
-            if not own >= least_share(omega) * plain:
-                own = plain
-                largest[r] = log_ratio
-            gain += own
-            heaviest = max(heaviest, sums[r] + largest[r])
-        mass = 0.0
-        for r in range(offsets[k], offsets[k + 1]):
-            mass += fast_exp(sums[r] + largest[r] - heaviest)
-        shift = np.log(total) - heaviest - np.log(mass)
-        for r in range(offsets[k], offsets[k + 1]):
-            t[r] += largest[r] + shift
-        gain += total * excess(-shift)
-    return gain
 
 
 @compiled

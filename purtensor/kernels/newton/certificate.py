@@ -58,32 +58,15 @@ def unevenness(missed: FloatArray, targets: FloatArray) -> float:
 
 
 @compiled
-def weigh_range(
-    masses: FloatArray,
-    index: IntArray,
-    offsets: IntArray,
-    weights: FloatArray,
-    begin: int,
-    end: int,
-    out: FloatArray,
-) -> None:
-    """Write the sum of the masses times their row weights over the profiles begin .. end - 1, and that of the masses.
-
-    `out` has shape (2,).
-    """
-    weight = np.empty(min(BLOCK, end - begin))
-    out[:] = 0.0
-    for at in range(begin, end, BLOCK):
-        here = weight[: min(BLOCK, end - at)]
-        spread_from(index, offsets, weights, at, here)
-        for i in range(here.size):
-            out[0] += masses[at + i] * here[i]
-            out[1] += masses[at + i]
-
-
-@compiled
 def weigh(masses: FloatArray, index: IntArray, offsets: IntArray, weights: FloatArray) -> float:
     """Return the mean over the masses of the sum of each profile's row weights."""
-    sums = np.empty(2)
-    weigh_range(masses, index, offsets, weights, 0, masses.size, sums)
-    return float(sums[0]) / float(sums[1])
+    weight = np.empty(min(BLOCK, masses.size))
+    total = 0.0
+    mass = 0.0
+    for at in range(0, masses.size, BLOCK):
+        here = weight[: min(BLOCK, masses.size - at)]
+        spread_from(index, offsets, weights, at, here)
+        for i in range(here.size):
+            total += masses[at + i] * here[i]
+            mass += masses[at + i]
+    return total / mass

@@ -61,12 +61,3 @@ def leave_dependent_rows(
         x[row[n]] = 0.0
         for j in range(begins[n], begins[n + 1]):
             x[others[j]] += weights[j] * value
-
-
-@compiled
-def energy(masses: FloatArray, z: FloatArray) -> float:
-    """Return the sum of masses z^2: the square of the dual norm of the miss that z = C^T x stands for."""
-    total = 0.0
-    for i in range(masses.size):
-        total += masses[i] * z[i] * z[i]
-    return total

@@ -9,6 +9,7 @@ from purtensor.kernels.ipf import grouped_sweeps, slab_sweeps
 from purtensor.kernels.ipf.steps import is_crowded
 from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.simd import WIDTH
+from purtensor.kernels.slabs import counting_order
 
 
 def _place_cells(
@@ -62,5 +63,6 @@ FORMS: Forms = {
     grouped_sweeps.find_pattern: _find_pattern,
     grouped_sweeps.join_codes: _join_codes,
     grouped_sweeps.replace_joint: _replace_joint,
+    counting_order: lambda rank, count: np.argsort(rank, kind="stable"),
     is_crowded: getattr(is_crowded, "py_func", is_crowded),
 }

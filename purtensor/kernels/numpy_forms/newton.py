@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from purtensor.kernels.newton.arrowhead import NO_MASS, PIVOT_FLOOR
 from purtensor.kernels.newton.bipartite import assemble_bipartite, substitute_bipartite
 from purtensor.kernels.newton.dense import add_pairs
 from purtensor.kernels.numpy_forms.forms import Forms
-from purtensor.kernels.numpy_forms.sums import phi, spread_range
+from purtensor.kernels.numpy_forms.sums import spread_range
 
 _SLABS_AT_ONCE = 2048
 """So many slabs are eliminated side by side: their arrays stay in the cache."""
@@ -29,43 +28,6 @@ def excess(z: FloatArray) -> FloatArray:
         return np.asarray(series)
     with np.errstate(over="ignore"):
         return np.where(small, series, np.expm1(z) - z)
-
-
-def gap_term(w: FloatArray) -> FloatArray:
-    """Return phi(w) - w - w^2 + expm1(w), by its series where that cancels."""
-    small = np.abs(w) < 0.02
-    near = np.where(small, w, 0.0)
-    total, power, factorial = np.zeros_like(near), near * near * near, 6.0
-    for n in range(4, 14):
-        power = power * near
-        factorial *= n
-        total += power * ((1.0 if n % 2 == 0 else -1.0) / (n * (n - 1)) + 1.0 / factorial)
-    if small.all():
-        return total
-    with np.errstate(over="ignore"):
-        return np.where(small, total, phi(w) - w - w * w + np.expm1(w))
-
-
-def certificate_sums_in_numpy(masses: FloatArray, change: FloatArray) -> tuple[float, float, float, float]:
-    """Return the smallest w or 0, sum p phi(w), sum p gap_term(w) and sum p |w|; NaN where one is not finite."""
-    moved = float((masses * np.abs(change)).sum())
-    if not math.isfinite(moved):
-        return math.nan, math.nan, math.nan, math.nan
-    upper, gap = float((masses * phi(change)).sum()), float((masses * gap_term(change)).sum())
-    return float(change.min(initial=0.0)), upper, gap, moved
-
-
-def _weigh_range(
-    masses: FloatArray,
-    index: IntArray,
-    offsets: IntArray,
-    weights: FloatArray,
-    begin: int,
-    end: int,
-    out: FloatArray,
-) -> None:
-    own = masses[begin:end]
-    out[:] = (own * spread_range(index, offsets, weights, begin, end)).sum(), own.sum()
 
 
 def _unevenness(missed: FloatArray, targets: FloatArray) -> float:
@@ -247,12 +209,9 @@ def _substitute_bipartite(
 
 
 FORMS: Forms = {
-    certificate.certificate_sums: certificate_sums_in_numpy,
-    certificate.weigh_range: _weigh_range,
     certificate.unevenness: _unevenness,
     line_search.curvature: _curvature,
     line_search.bend: _bend,
-    line_search.largest_absolute: lambda values: float(np.abs(values).max(initial=0.0)),
     add_pairs: _add_pairs,
     assemble_bipartite: _assemble_bipartite,
     substitute_bipartite: _substitute_bipartite,

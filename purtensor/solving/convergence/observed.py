@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.newton.linear_sweep import energy
+from purtensor.kernels.lanes import inner_product
 from purtensor.solving.iterate import Budget, Solver, iterate_at, on_profiles, residual_of, starting_potentials
 from purtensor.solving.loop import step_on_arrays
 from purtensor.solving.problem import Problem
@@ -83,7 +83,7 @@ def course_of(
             left -= step.iterations
         done += piece
         exponents = on_profiles(problem.system, iterate.potentials - potentials)
-        error = math.sqrt(energy(exact.masses, exponents) / problem.total)
+        error = math.sqrt(inner_product(exact.masses * exponents, exponents) / problem.total)
         seen.append((done, error, residual_of(problem, iterate.masses).largest))
         # measuring costs passes, so sweeps are made in pieces that are fine only where the norm falls
         piece = _next_piece(seen, piece)

@@ -97,9 +97,9 @@ def answer(
     memory: int = 10,
     refute: bool = True,
 ) -> Answer:
-    """Return the answer of a question; `start` has potentials of all rows, `method` is one of METHODS.
+    """Return the answer of a question; `start` has potentials of all rows.
 
-    `memory` is how many steps "lbfgs" remembers.
+    `method` is "newton", "ipf", "gis" or "lbfgs", and `memory` is how many steps the last of these remembers.
 
     With `refute` a run ends as soon as its potentials show, but for rounding, that nothing meets the rows.
 

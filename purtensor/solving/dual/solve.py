@@ -34,10 +34,6 @@ _STRONG = 10.0
 """Absolute penalties stronger than this many nats a unit are reached by way of weaker ones."""
 
 
-METHODS = ("newton", "ipf", "gis", "lbfgs")
-"""The words for `method`."""
-
-
 def solve(
     problem: DualProblem,
     watch: Watch,

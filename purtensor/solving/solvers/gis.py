@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.gis import run_gis
 from purtensor.solving.iterate import Budget, Iterate, Step, row_sums
@@ -41,8 +43,8 @@ class GIS:
         """Return the iterate after at most `budget.iterations` iterations, all made inside compiled code."""
         state = iterate.memory
         if isinstance(state, InLogarithms) or (state is None and spans_the_range(problem)):
-            sweeper = state if state is not None else InLogarithms.at_once(problem, iterate.potentials)
-            return step_of(problem, sweeper, budget)
+            every = np.arange(len(problem.index))
+            return step_of(problem, state or InLogarithms.at(problem, every, iterate.potentials, None), budget)
         if not isinstance(state, _Scaling):
             masses = iterate.masses.copy()
             state = _Scaling(masses, iterate.potentials.copy(), row_sums(problem.system, masses))

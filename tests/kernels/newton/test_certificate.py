@@ -12,7 +12,6 @@ from purtensor.kernels.newton.certificate import (
     certificate_sums,
     unevenness,
     weigh,
-    weigh_range,
 )
 from tests.kernels.drawn import Arrays, both
 from tests.oracles import DIGITS
@@ -57,17 +56,6 @@ def test_weigh__is_the_mean_of_what_the_rows_weigh(kernel):
     masses = 3.0 * arrays.reference
     wanted = float(masses @ (arrays.coefficients.T @ weights)) / float(masses.sum())
     assert kernel(masses, arrays.index, arrays.offsets, weights) == pytest.approx(wanted, rel=1e-14)
-
-
-@both(weigh_range)
-def test_weigh_range__are_the_sums_of_a_range(kernel):
-    arrays = Arrays(3, profiles=2100)
-    weights = np.random.default_rng(4).uniform(0.0, 5.0, len(arrays.targets))
-    found = np.full(2, np.nan)
-    kernel(arrays.reference, arrays.index, arrays.offsets, weights, 50, 2000, found)
-    here = arrays.reference[50:2000]
-    wanted = [float(here @ (arrays.coefficients.T @ weights)[50:2000]), float(here.sum())]
-    assert found == pytest.approx(wanted, rel=1e-13)
 
 
 @both(unevenness)

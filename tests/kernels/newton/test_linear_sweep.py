@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from purtensor.kernels.newton.linear_sweep import energy, leave_dependent_rows, linear_sweep
+from purtensor.kernels.newton.linear_sweep import leave_dependent_rows, linear_sweep
 from tests.kernels.drawn import Arrays, both
 
 
@@ -45,8 +45,3 @@ def test_leave_dependent_rows__moves_values_to_what_implies_them(kernel):
     kernel(*arguments, np.array([1.0, 1.0, 1.0, -1.0]), x)
     # row 3: 500 to row 2 and -500 to row 0; then 600 from row 2 to both
     assert x.tolist() == [101.0, 610.0, 0.0, 0.0]
-
-
-@both(energy)
-def test_energy__is_the_weighted_sum_of_squares(kernel):
-    assert kernel(np.array([0.5, 2.0]), np.array([-2.0, 3.0])) == 20.0

@@ -6,19 +6,12 @@ below 2^-1022. These take some ten times as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.kernels.ipf.log_domain_sweeps import (
-    relaxed_sweep_in_logarithms,
-    scaling_in_logarithms,
-    sweep_in_logarithms,
-)
+from purtensor.kernels.ipf.log_domain_sweeps import scaling_in_logarithms, sweep_in_logarithms
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.lanes import inner_product
 from purtensor.solving.iterate import iterate_at, residual_of
@@ -37,24 +30,19 @@ def spans_the_range(problem: Problem) -> bool:
     return bool(problem.reference.min() < SMALL or problem.targets.min() < SMALL)
 
 
-def _relax(relaxation: float, *arguments: Any) -> float:
-    make: Callable[..., float] = relaxed_sweep_in_logarithms
-    return make(*arguments, relaxation)
-
-
 @dataclass(slots=True, eq=False)
 class InLogarithms(Sweeper):
     """Sweeps in logarithms: the state between two calls is the potentials.
 
     Attributes
     ----------
-    make
-        One of the kernels of `purtensor.kernels.ipf.log_domain_sweeps`, or what calls one.
+    relaxation
+        The exponent of each step; None for iterations of generalised iterative scaling in the place of sweeps.
     """
 
     problem: Problem
     order: IntArray
-    make: Callable[..., float]
+    relaxation: float | None
     t: FloatArray
     log_reference: FloatArray
     log_targets: FloatArray
@@ -63,29 +51,10 @@ class InLogarithms(Sweeper):
     gained: float = 0.0
 
     @classmethod
-    def at(cls, problem: Problem, order: IntArray, potentials: FloatArray, relaxation: float = 1.0) -> InLogarithms:
+    def at(cls, problem: Problem, order: IntArray, potentials: FloatArray, relaxation: float | None) -> InLogarithms:
         """Return the sweeps that start at the given potentials."""
-        make = sweep_in_logarithms if relaxation == 1.0 else partial(_relax, relaxation)
-        return cls._made(problem, order, potentials, make)
-
-    @classmethod
-    def at_once(cls, problem: Problem, potentials: FloatArray) -> InLogarithms:
-        """Return the iterations of generalised iterative scaling that start at the given potentials."""
-        return cls._made(problem, np.arange(len(problem.index)), potentials, scaling_in_logarithms)
-
-    @classmethod
-    def _made(
-        cls, problem: Problem, order: IntArray, potentials: FloatArray, make: Callable[..., float]
-    ) -> InLogarithms:
-        return cls(
-            problem,
-            order,
-            make,
-            potentials.copy(),
-            problem.logarithms(),
-            np.log(problem.targets),
-            float(problem.reference.sum()),
-        )
+        logarithms = problem.logarithms(), np.log(problem.targets)
+        return cls(problem, order, relaxation, potentials.copy(), *logarithms, float(problem.reference.sum()))
 
     @property
     def sweep_arithmetic(self) -> float:
@@ -103,9 +72,8 @@ class InLogarithms(Sweeper):
 
     def sweep_once(self) -> None:
         """Make one more sweep."""
-        problem = self.problem
-        rows, profiles = len(self.t), len(self.log_reference)
-        self.gained = self.make(
+        problem, rows = self.problem, len(self.t)
+        common = (
             self.log_reference,
             problem.index,
             problem.offsets,
@@ -113,10 +81,14 @@ class InLogarithms(Sweeper):
             self.log_targets,
             self.order,
             self.t,
-            np.empty(profiles),
+            np.empty(len(self.log_reference)),
             np.empty(rows),
             np.empty(rows),
         )
+        if self.relaxation is None:
+            self.gained = scaling_in_logarithms(*common)
+        else:
+            self.gained = sweep_in_logarithms(*common, self.relaxation)
         self.done += 1
 
     def may_be_met(self, goal: Goal) -> bool:
