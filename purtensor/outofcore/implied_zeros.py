@@ -135,7 +135,7 @@ def split_piece(piece: Piece, empty: BoolArray) -> list[Piece]:
     """Return a piece in two: the profiles that may have mass, and those that may not, which have no rows."""
     if not empty.any():
         return [piece]
-    nothing = [Rows([np.empty(0, np.int64)] * len(rows.codes), np.empty(0), np.empty(0)) for rows in piece.rows]
+    nothing = [Rows([np.empty(0, np.int64)] * len(rows.codes), np.empty(0), np.empty(0), None) for rows in piece.rows]
     return [
         Piece([np.asarray(code)[on] for code in piece.codes], piece.reference[on], piece.masses[on], rows)
         for on, rows in ((~empty, piece.rows), (empty, nothing))

@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray
 from purtensor.kernels.newton.certificate import unevenness
 from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.checkpoint import PartsPoint, keep
-from purtensor.outofcore.engine import Tally, map_reduce
+from purtensor.outofcore.engine import Tally, map_each, map_reduce
 from purtensor.outofcore.parts_points import PartsPoints
 from purtensor.outofcore.passes import (
     Floor,
@@ -22,6 +22,7 @@ from purtensor.outofcore.passes import (
     divergence_pass,
 )
 from purtensor.outofcore.proof import StoredBasis, start_at, stored_basis, stored_sums
+from purtensor.outofcore.proof_passes import name_rows
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
 from purtensor.solving.hessian.regularized import FLOORS
@@ -135,6 +136,8 @@ class PartsSpace(PartsPoints):
             make_folder(witness.parent)
             # moved, not copied: it is as large as the potentials
             os.replace(self.store.state(change.token, 0).parent, witness)
+            if self._basis is not None and self._basis[1] is not None:
+                map_each(name_rows, self.store.parts, self._basis[1].at)
         for state in self.store.states.glob("change.*"):
             shutil.rmtree(state, ignore_errors=True)
 

@@ -13,7 +13,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof
 from purtensor.kernels.rank.forest import cycle_vectors
 from purtensor.kernels.rank.heaviest_forest import heaviest_edges, list_leaves, tree_parents
-from purtensor.outofcore.array_file import read_packed
+from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.coupling_rank import structure_of
 from purtensor.outofcore.part import Part
 from purtensor.outofcore.part_forests import BASIS, MOVES, At, Closings, Forest, Grown, Met, build_graph
@@ -82,6 +82,19 @@ def _extra_rows(part: Part, vectors: IntArray, edges: int) -> IntArray:
     # QR orders the rows only; how many there are is known exactly
     wanted = int(np.count_nonzero(independent)) - edges
     return np.sort(scipy.linalg.qr(vectors.astype(np.float64), mode="r", pivoting=True)[1][:wanted]).astype(np.int64)
+
+
+def name_rows(number: int, at: At) -> None:
+    """Write beside a part's witness which of its rows are met: all but roots and what follows from others."""
+    part, _ = open_part(at.store, number, at.token, at.outer)
+    forest = Forest.read(at, number, part)
+    nodes = np.concatenate([np.arange(part.block(k).start, part.block(k).stop) for k in at.pair])
+    named = np.zeros(len(part.targets), dtype=bool)
+    # of a single constraint no leaf is the node beyond all rows, on which they hang
+    named[nodes[forest.leaf]] = True
+    named[at.extras[number][1]] = True
+    named[part.outer_rows()[at.store.kept]] = True
+    write_packed(at.store.rows_met(at.token, number), {"named": named})
 
 
 def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> Met:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -100,6 +101,24 @@ class SlabEvidence:
         found.update(zip(self.store.outside, coupling, strict=True))
         return tuple(found[k] for k in range(len(self.scopes)))
 
+    @property
+    def independent_rows(self) -> tuple[Table, ...] | None:
+        """True on the rows onto whose targets the bound is proved; read into memory, None where the run named none."""
+        found: list[list[Table]] = [[] for _ in self.scopes]
+        for piece in self.pieces(self.table):
+            for k, rows in enumerate(piece.rows):
+                # each part has all rows that couple the parts
+                if len(rows.codes[0]) and not (k in self.store.outside and found[k]):
+                    if rows.named is None:
+                        return None
+                    domain = self.reference.domain.select(self.scopes[k])
+                    named: Any = rows.named  # a table of marks, not of masses
+                    found[k].append(sparse_table(domain, rows.codes, named, name="independent"))
+        return tuple(
+            _join(self.reference.domain.select(scope), tables, "independent")
+            for scope, tables in zip(self.scopes, found, strict=True)
+        )
+
     def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
         """Yield the potentials part by part: a table for each constraint, on the rows that have a profile there."""
         for piece in self.pieces(self.table):
@@ -133,6 +152,8 @@ class SlabEvidence:
         """Return the rows of a part by their codes: potentials in the units given, and the witness, NaN without one."""
         place = self.store.witness(self.token) / f"{number:06d}"
         made = read_packed(place).arrays["made"] if place.exists() else np.full_like(potentials, np.nan)
+        names = self.store.rows_met(self.token, number)
+        named = read_packed(names).arrays["named"].astype(bool) if names.exists() else None
         weights = earlier_weights(self.store, number, part)
         potentials = potentials.copy()
         potentials[part.block(0)] += (self.store.target_exponent - self.store.reference_exponent) * np.log(2.0)
@@ -144,7 +165,9 @@ class SlabEvidence:
             on = targets > 0
             columns = [code[on] for code in codes_of_rows(self.store, self.reference.domain, part, codes, k)]
             given = np.ldexp(targets[on], self.store.target_exponent)
-            found.append(ProvenRows(columns, potentials[block][on], made[block][on], given, weights[:, block][:, on]))
+            own = None if named is None else named[block][on]
+            values = potentials[block][on], made[block][on]
+            found.append(ProvenRows(columns, *values, own, given, weights[:, block][:, on]))
         return found
 
     def _pieces(self) -> Iterator[Profiles]:
@@ -158,15 +181,15 @@ class SlabEvidence:
             yield codes, values
 
 
-def _join(domain: Domain, tables: list[Table]) -> Table:
+def _join(domain: Domain, tables: list[Table], name: str = "potential") -> Table:
     """Return the tables of the parts, which share no row, as one."""
     codes = [np.concatenate(columns) for columns in zip(*(stored_codes(one, domain) for one in tables), strict=True)]
-    return sparse_table(domain, codes, np.concatenate([one.values for one in tables]), name="potential")
+    return sparse_table(domain, codes, np.concatenate([one.values for one in tables]), name=name)
 
 
 def _no_rows(attributes: int) -> ProvenRows:
     nothing = np.empty(0)
-    return ProvenRows([np.empty(0, np.int64)] * attributes, nothing, nothing, nothing, np.empty((0, 0), np.int64))
+    return ProvenRows([np.empty(0, np.int64)] * attributes, nothing, nothing, None, nothing, np.empty((0, 0), np.int64))
 
 
 def table_place(store: SlabStore, token: str) -> Path:

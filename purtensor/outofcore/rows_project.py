@@ -108,6 +108,11 @@ class RowEvidence:
                 masses[chunk.alive] = np.ldexp(found, self.problem.target_exponent)
             yield _wide(codes), masses
 
+    @property
+    def independent_rows(self) -> None:
+        """None: no bound is proved of these, whose equations are not solved."""
+        return None
+
     def pieces(self, table: StoredTable) -> Iterator[Piece]:
         """Yield what `verify` reads, chunk by chunk, with all rows each time; there is no witness of a bound."""
         rows = [self._rows(k, potentials.values) for k, potentials in enumerate(self.potentials)]
@@ -120,7 +125,7 @@ class RowEvidence:
         given = np.ldexp(problem.targets[problem.block(k)], problem.target_exponent)
         weights = [proof[problem.block(k)] for proof in self.proofs]
         made = np.full(len(given), np.nan)
-        return ProvenRows(codes, potentials, made, given, np.reshape(weights, (-1, len(given))).astype(np.int64))
+        return ProvenRows(codes, potentials, made, None, given, np.reshape(weights, (-1, len(given))).astype(np.int64))
 
 
 def _wide(codes: Sequence[IntArray]) -> list[IntArray]:

@@ -118,6 +118,10 @@ class SlabStore:
         """Return the folder of what proves the bound of the point that a token names."""
         return self.folder / "witness" / token
 
+    def rows_met(self, token: str, number: int) -> Path:
+        """Return the file that names the rows of a part onto whose targets that bound is proved."""
+        return self.witness(token) / f"{number:06d}-rows"
+
     @property
     def outer_blocks(self) -> dict[int, slice]:
         """Where the rows of each outside constraint stand among the outer rows."""

@@ -67,7 +67,8 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     zeros = (by_proofs & holds, proved.mass())
     reached = [misses_of(result.table, constraint) for constraint in result.constraints]
     residual, residual_l1 = (max(one[n] for one in reached) for n in (0, 1))
-    found = Figures(residual, residual_l1, sums.membership, *_bounds(result, evidence, zeros))
+    bound, tv_bound, keeps_named = _bounds(result, evidence, zeros)
+    found = Figures(residual, residual_l1, sums.membership, bound, tv_bound, keeps_named=keeps_named)
     failures = _check_support(result, sums)
     support = not failures
     claims: Any = result  # with all that is read there; its tables are elsewhere
@@ -88,8 +89,10 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
 
 def _bounds(
     result: Projection[StoredTable], evidence: SlabEvidence | RowEvidence, zeros: tuple[BoolArray, float]
-) -> tuple[float, float]:
+) -> tuple[float, float, bool | None]:
     """Return the bounds that the witness proves; inf and 1 without a witness, or with too little memory.
+
+    Beside them is whether the rows that the run named are those that are met.
 
     `zeros` are the profiles that the constraints empty, and what these may have together.
     """
@@ -97,17 +100,17 @@ def _bounds(
     profiles = sum(len(piece.masses) for piece in evidence.pieces(result.table)) if result.certified else 0
     need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.scopes))
     if not profiles or need > available_memory():
-        return float("inf"), 1.0
+        return float("inf"), 1.0, None
     gathered, witness = _gather(list(evidence.pieces(result.table)), result, evidence.scopes)
     # the run kept none
     if all(np.isnan(own).all() for own in witness):
-        return float("inf"), 1.0
+        return float("inf"), 1.0, None
     proved, mass = zeros
     lost = np.asarray((gathered.masses == 0) & ~gathered.excluded)
     emptied = Emptied(lost & proved, mass, lost & ~proved)
     with np.errstate(all="ignore"):
         proof = prove_with(gathered, emptied, witness)
-    return proof.bound, proof.tv_bound
+    return proof.bound, proof.tv_bound, proof.keeps_named
 
 
 def _check_support(result: Projection[StoredTable], sums: Sums) -> list[str]:
@@ -153,7 +156,13 @@ def _gather(
         np.add.at(targets, group[profiles : profiles + listed], values)  # of a table, they are its marginal
         potentials[group[profiles + listed :]] = np.concatenate([one.potentials for one in rows])
         made[group[profiles + listed :]] = np.concatenate([one.witness for one in rows])
-        blocks.append(Block(group[:profiles], targets, potentials))
+        named: BoolArray | None = None
+        # a part without profiles has no rows, and names none
+        marks = [one.named for one in rows if len(one.potentials)]
+        if all(own is not None for own in marks):
+            named = np.zeros(count, dtype=bool)
+            named[group[profiles + listed :]] = np.concatenate([own for own in marks if own is not None])
+        blocks.append(Block(group[:profiles], targets, potentials, named))
         witness.append(made)
     reference, masses = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("reference", "masses"))
     return Evidence(reference, masses, tuple(blocks), ""), witness

@@ -12,8 +12,10 @@ import numpy as np
 import xarray as xr
 
 from purtensor._typing import Table
+from purtensor.constraints.rank.independence import independent_rows
+from purtensor.errors import TooLargeError
 from purtensor.kernels.engine import engine_for
-from purtensor.projection.labels import in_units_given, table_of, tables_of_potentials
+from purtensor.projection.labels import in_units_given, table_of, tables_of_potentials, tables_of_rows
 from purtensor.projection.trace import trace_of, with_duals
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.loop import Run
@@ -38,6 +40,11 @@ class Evidence(Protocol[TableT_co]):
     @property
     def potentials(self) -> tuple[Table, ...]:
         """One table per constraint: natural logarithms."""
+        ...
+
+    @property
+    def independent_rows(self) -> tuple[Table, ...] | None:
+        """One table per constraint, True on the rows onto whose targets the bounds are proved; None where unknown."""
         ...
 
     @property
@@ -67,6 +74,11 @@ class InMemory:
     @property
     def path(self) -> None:
         """No folder."""
+        return None
+
+    @property
+    def independent_rows(self) -> tuple[Table, ...] | None:
+        """None: rows of other kinds than marginals are not named."""
         return None
 
     def chunks(self: Evidence[Table]) -> Iterator[Table]:
@@ -101,6 +113,17 @@ class SolverEvidence(InMemory):
             return tables_of_potentials(self.labelled, canonical_potentials(self.labelled.arrays, given))
 
     @cached_property
+    def independent_rows(self) -> tuple[Table, ...] | None:
+        """True on a maximal set of independent rows, which certificates take too; None where their rank is too dear."""
+        arrays = self.labelled.arrays
+        try:
+            with engine_for(arrays.index.size):
+                found = independent_rows(arrays.system, None if arrays.slabs is None else arrays.slabs.key)
+        except TooLargeError:
+            return None
+        return tables_of_rows(self.labelled, found.mask(arrays.system.rows))
+
+    @cached_property
     def trace(self) -> xr.Dataset:
         """The recorded iterations."""
         lines = with_duals(self.run.lines, lambda: self.labelled.arrays, self.sweeping)
@@ -133,6 +156,11 @@ class ChunkedEvidence:
         return self.stored.potentials
 
     @property
+    def independent_rows(self) -> tuple[Table, ...] | None:
+        """The rows onto whose targets the bounds are proved, read into memory."""
+        return self.stored.independent_rows
+
+    @property
     def trace(self) -> xr.Dataset:
         """The recorded iterations."""
         return self.stored.trace
@@ -158,3 +186,4 @@ class LabelledEvidence(InMemory):
     table: Table
     potentials: tuple[Table, ...]
     trace: xr.Dataset
+    independent_rows: tuple[Table, ...] | None = None

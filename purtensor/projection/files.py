@@ -148,6 +148,7 @@ def _dataset_of(result: Any) -> xr.Dataset:
     for k, (constraint, potential) in enumerate(zip(result.constraints, result.potentials, strict=True)):
         parts.append(table_to_dataset(constraint.target, f"target{k}_"))
         parts.append(table_to_dataset(potential, f"potential{k}_"))
+    parts += [table_to_dataset(rows, f"rows{k}_") for k, rows in enumerate(result.independent_rows or ())]
     # coordinates become variables, so that the prefix names all of the trace
     trace = result.trace.reset_coords()
     parts.append(trace.rename({name: f"trace_{name}" for name in [*trace.data_vars, *trace.dims]}))
@@ -158,6 +159,7 @@ def _dataset_of(result: Any) -> xr.Dataset:
         certified=int(result.certified),
         diagnosed=int(result.diagnosis is not None),
         reference_in=result.reference_in,
+        names_rows=int(result.independent_rows is not None),
         iterations=result.iterations,
         constraints=len(result.constraints),
         notes="\n".join(result.notes),
@@ -174,6 +176,8 @@ def _projection_of(dataset: xr.Dataset) -> Projection:
         dataset_to_table(dataset, "table_"),
         tuple(dataset_to_table(dataset, f"potential{k}_") for k in range(count)),
         trace.rename(names).set_coords("iteration").drop_attrs(deep=False),
+        # files of earlier versions do not name them
+        tuple(dataset_to_table(dataset, f"rows{k}_") for k in range(count)) if facts.get("names_rows", 0) else None,
     )
     reference = dataset_to_table(dataset, "reference_")
     constraints = tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from purtensor._typing import FloatArray, Table
+from purtensor._typing import BoolArray, FloatArray, Table
 from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import dense_table, domain_of, is_sparse, sparse_table
 from purtensor.tables.values_at import look_up
@@ -35,19 +36,32 @@ def _log_scale(labelled: LabelledProblem) -> float:
 
 def tables_of_potentials(labelled: LabelledProblem, potentials: FloatArray) -> tuple[Table, ...]:
     """Return the potentials as one table per constraint, -inf on zero targets."""
-    full = labelled.full
-    values = np.zeros(full.rows)
-    values[full.targets == 0] = -np.inf
+    values = np.zeros(labelled.full.rows)
+    values[labelled.full.targets == 0] = -np.inf
     values[labelled.rows] = potentials
-    tables = []
+    # a profile that no row lists has no support, and target 0
+    return _tables_on_rows(labelled, values, -np.inf, "potential")
+
+
+def tables_of_rows(labelled: LabelledProblem, marked: BoolArray) -> tuple[Table, ...]:
+    """Return marks of the solver's rows as one table per constraint, False on all others."""
+    values = np.zeros(labelled.full.rows, dtype=bool)
+    values[labelled.rows] = marked
+    return _tables_on_rows(labelled, values, False, "independent")
+
+
+def _tables_on_rows(labelled: LabelledProblem, values: Any, beside: float, name: str) -> tuple[Table, ...]:
+    """Return values of all rows as one table per constraint, `beside` where a dense one has no row."""
+    full, tables = labelled.full, []
     for k, constraint in enumerate(labelled.constraints):
         domain = full.domain.select(full.scopes[k])
+        own = values[full.block(k)]
         if is_sparse(constraint.target):
-            tables.append(sparse_table(domain, full.row_codes[k], values[full.block(k)], name="potential"))
+            tables.append(sparse_table(domain, full.row_codes[k], own, name=name))
             continue
-        dense = np.full(domain.sizes, -np.inf)  # a profile that no row lists has no support, and target 0
-        dense[full.row_codes[k]] = values[full.block(k)]
-        tables.append(dense_table(domain, dense, name="potential"))
+        dense = np.full(domain.sizes, beside, dtype=own.dtype)
+        dense[full.row_codes[k]] = own
+        tables.append(dense_table(domain, dense, name=name))
     return tuple(tables)
 
 

@@ -98,6 +98,16 @@ class Projection(Shown, Generic[TableT]):
         return self.evidence.potentials
 
     @property
+    def independent_rows(self) -> tuple[Table, ...] | None:
+        """The rows onto whose targets `bound` and `tv_bound` are proved: a table of True and False per constraint.
+
+        They are a maximal independent set. The other rows follow from them, and may miss their targets in the last
+        digits where targets contradict each other there. None where a solver knows no such set, or a file does not
+        say it.
+        """
+        return self.evidence.independent_rows
+
+    @property
     def trace(self) -> xr.Dataset:
         """The measurements during the run, over the dimension `record`; attributes state the units."""
         return self.evidence.trace

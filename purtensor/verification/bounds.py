@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.verification.evidence import Block, Evidence, LongArray
+from purtensor._typing import BoolArray, FloatArray
+from purtensor.verification.evidence import Evidence, LongArray
 from purtensor.verification.exact_sums import EPS, Rows
 from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.least_norm import MOST_DENSE, Solver, solvers
 from purtensor.verification.log_ratio import log_ratio_from, norm_of_projection
+from purtensor.verification.point import Beside, Point, is_row, stack_rows
 from purtensor.verification.repair import Repair, Repaired, repair_of
+from purtensor.verification.series import excess, gap_terms
 
 _MOST_REFINEMENTS = 8
 _MOST_FITS = 3
-# up to here the series below are exact to extended precision; beyond, their closed forms lose few digits
-_SERIES_REACH = 0.1
 _LIGHT = 1e-40
 """Profiles with a smaller share of the mass are not changed: w would be dominated by rounding there."""
 
@@ -49,6 +49,9 @@ class Proof:
         m, one per row of `rows`: the table is about p exp(C^T m).
     log_ratio_bound
         |log(q / table)| is no larger on any profile with mass; inf where nothing is proved.
+    keeps_named
+        Whether the rows that the claims name are a maximal independent set, and q the projection onto their targets;
+        None where they name none, or where it could not be decided.
     """
 
     bound: float
@@ -57,44 +60,7 @@ class Proof:
     potentials: LongArray
     rows: Rows
     log_ratio_bound: float = float("inf")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Point:
-    """The table on the profiles where it has mass, and the member of its exponential family that its potentials say.
-
-    Attributes
-    ----------
-    masses, members
-        Shape (M,).
-    rounding
-        By how much each member may be off, as a share of it.
-    total
-        The total of the targets.
-    """
-
-    masses: LongArray
-    members: LongArray
-    rounding: LongArray
-    total: np.longdouble
-
-    @classmethod
-    def of(cls, evidence: Evidence) -> Point:
-        """Return the point of the evidence."""
-        on = evidence.masses > 0
-        # exp makes a relative error of the absolute one of its argument, a sum of K potentials
-        sizes = np.sum([np.abs(block.potentials[block.row[on]]) for block in evidence.blocks], axis=0)
-        if evidence.logarithms is not None:
-            sizes = sizes + np.abs(evidence.logarithms[on])
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            members = evidence.reference[on].astype(np.longdouble) * np.exp(evidence.exponents[on])
-        rounding = EPS * (4 + len(evidence.blocks) * sizes.astype(np.longdouble))
-        return cls(evidence.masses[on].astype(np.longdouble), members, rounding, np.longdouble(evidence.total))
-
-    @property
-    def is_member(self) -> bool:
-        """Whether all members are positive numbers."""
-        return bool(len(self.masses) and np.isfinite(self.members).all() and (self.members > 0).all())
+    keeps_named: bool | None = None
 
 
 def prove(evidence: Evidence, emptied: Emptied) -> Proof:
@@ -116,8 +82,8 @@ def prove_with(evidence: Evidence, emptied: Emptied, witness: Sequence[FloatArra
     """
     problem = _Problem.of(evidence, emptied)
     on = evidence.masses > 0
-    # rows without a profile and without a target are no rows of the problem, here as in `_stacked`
-    given = [own[_kept(block, on)] for block, own in zip(evidence.blocks, witness, strict=True)]
+    # rows without a profile and without a target are no rows of the problem, here as in `stack_rows`
+    given = [own[is_row(block, on)] for block, own in zip(evidence.blocks, witness, strict=True)]
     potentials = np.nan_to_num(np.concatenate(given).astype(np.longdouble), nan=0.0)
     if problem.repair is None:
         return problem.nothing
@@ -134,13 +100,13 @@ class _Problem:
     rows: Rows
     heavy: BoolArray
     repair: Repair | None
-    beside: _Beside
+    beside: Beside
     norm: float
 
     @classmethod
     def of(cls, evidence: Evidence, emptied: Emptied) -> _Problem:
         on = evidence.masses > 0
-        rows, point = _stacked(evidence, on), Point.of(evidence)
+        rows, point = stack_rows(evidence, on), Point.of(evidence)
         heavy = np.asarray(point.masses > _LIGHT * point.masses.sum())
         repair = repair_of(rows, evidence.masses[on]) if on.any() else None
         norm = float("inf")
@@ -148,51 +114,14 @@ class _Problem:
         if repair is not None and not emptied.open.any():
             members, rounding = point.members.astype(np.float64), float(point.rounding.max(initial=0))
             norm = norm_of_projection(rows, repair.basis, members, rounding + 2.0**-53)
-        return cls(point, rows, heavy, repair, _Beside.of(evidence, emptied, rows, repair), norm)
+        return cls(point, rows, heavy, repair, Beside.of(evidence, emptied, rows, repair, point.scale), norm)
 
     @property
     def nothing(self) -> Proof:
-        return Proof(float("inf"), 1.0, self.point.masses, np.zeros_like(self.rows.targets), self.rows)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Beside:
-    """The profiles without mass that a table which meets the targets may have some on.
-
-    Attributes
-    ----------
-    is_full
-        Whether there are none.
-    mass, rest
-        What those have at most that are empty to the rounding of the targets, and by how much this may move each of the
-        other masses.
-    members, index
-        The others, which underflowed: their members of the family, and their rows.
-    """
-
-    is_full: bool
-    mass: float
-    rest: FloatArray
-    members: LongArray
-    index: IntArray
-
-    @classmethod
-    def of(cls, evidence: Evidence, emptied: Emptied, rows: Rows, repair: Repair | None) -> _Beside:
-        on, left = evidence.masses > 0, emptied.open
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            members = evidence.reference[left].astype(np.longdouble) * np.exp(evidence.exponents[left])
-        index = _index(evidence, on, left)
-        rest = np.zeros(int(on.sum()))
-        if emptied.mass > 0 and repair is not None:
-            unsure = np.zeros(len(rows.targets))
-            unsure[_index(evidence, on, emptied.proved)] = emptied.mass
-            rest = repair.reach(unsure)
-        return cls(emptied.is_full, emptied.mass, rest, members, index)
-
-    def tilted(self, potentials: LongArray) -> np.longdouble:
-        """Return the mass of the others at the potentials of a change."""
-        with np.errstate(over="ignore", under="ignore"):
-            return np.longdouble((self.members * np.exp(potentials[self.index].sum(axis=0))).sum())
+        # on fewer profiles than the support, rows may depend on each other that do not on all
+        keeps_named = None if self.repair is None or not self.beside.is_full else self.repair.keeps_named
+        potentials = np.zeros_like(self.rows.targets)
+        return Proof(float("inf"), 1.0, self.point.masses, potentials, self.rows, keeps_named=keeps_named)
 
 
 def _better(one: Proof, other: Proof) -> Proof:
@@ -204,7 +133,7 @@ def _better(one: Proof, other: Proof) -> Proof:
     table = one if first else other
     bound, tv_bound = min(one.bound, other.bound), min(one.tv_bound, other.tv_bound)
     log_ratio = min(one.log_ratio_bound, other.log_ratio_bound)
-    return Proof(bound, tv_bound, table.masses, table.potentials, table.rows, log_ratio)
+    return Proof(bound, tv_bound, table.masses, table.potentials, table.rows, log_ratio, table.keeps_named)
 
 
 def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> Proof:
@@ -215,7 +144,7 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
     change = np.where(heavy, np.maximum(point.masses * rows.spread(potentials), -point.masses), 0)
     near = repair.complete(point.masses, change)
     near = replace(near, rest=near.rest + problem.beside.rest)
-    best = Proof(float("inf"), 1.0, near.masses, potentials, rows)
+    best = replace(problem.nothing, masses=near.masses, potentials=potentials)
     # dependent rows may keep an ulp of their targets: q is the projection onto the independent ones
     agree = near.left <= DISAGREEMENT * float(point.total)
     if not (agree and bool((near.masses >= near.rest * (1 + 4 * EPS)).all()) and point.is_member):
@@ -230,7 +159,7 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
         distances = _distances(
             point, near, rows.spread(tilt), rows.spread(np.abs(tilt)), (problem.beside, problem.beside.tilted(tilt))
         )
-        best = _better(best, Proof(*distances, near.masses, tilt, rows))
+        best = _better(best, replace(best, bound=distances[0], tv_bound=distances[1], potentials=tilt))
     return replace(best, log_ratio_bound=_log_ratio(problem, near, potentials))
 
 
@@ -247,6 +176,8 @@ def _log_ratio(problem: _Problem, near: Repaired, potentials: LongArray) -> floa
     # |log(p* / p)| <= x / (1 - x) for a relative difference x brings the bound from p* to the table
     drift = float((np.abs(point.masses - point.members) / point.members + point.rounding).max(initial=0))
     found = log_ratio_from(change.astype(np.float64), off.astype(np.float64) * _UPWARD, problem.norm)
+    # of the masses as they are, not of shares
+    drift += abs(float(np.log(point.scale)))
     return found + drift / (1 - drift) * _UPWARD if drift < 0.5 else float("inf")
 
 
@@ -271,7 +202,7 @@ def _tilted_onto(
 
 
 def _distances(
-    point: Point, near: Repaired, tilt: LongArray, size: LongArray, lost: tuple[_Beside, np.longdouble]
+    point: Point, near: Repaired, tilt: LongArray, size: LongArray, lost: tuple[Beside, np.longdouble]
 ) -> tuple[float, float]:
     """Return bounds in divergence and in total variation (notes/verification.md, equations 5 to 9).
 
@@ -311,70 +242,6 @@ def _off_family(point: Point, tv_bound: float, bound: float) -> float:
     light = np.maximum(point.masses, point.members) <= np.longdouble(2) ** -900 * point.masses.sum()
     most = float(logs[~light].max(initial=0)), float(logs[light].max(initial=0))
     return 2 * tv_bound * most[0] * _UPWARD + most[1] * (max(bound, 2.0**-400) + 2.0**-800)
-
-
-def excess(w: LongArray) -> LongArray:
-    """Return (1 + w) log(1 + w) - w, by its series for small w."""
-    small = np.abs(w) <= _SERIES_REACH
-    inner, outer = np.where(small, w, 0), np.where(small, 1, w)
-    series = np.zeros_like(inner)
-    # sum over k >= 2 of (-w)^k / (k (k - 1)), by Horner's rule
-    for k in range(22, 1, -1):
-        series = series * inner + np.longdouble((-1) ** k) / (k * (k - 1))
-    closed = (1 + outer) * np.log1p(np.where(outer > -1, outer, 0)) - outer  # 0 log 0 = 0 at w = -1
-    return np.asarray(np.where(small, series * inner**2, closed))
-
-
-def gap_terms(w: LongArray, v: LongArray, blur: LongArray) -> LongArray:
-    """Return (1 + w) (log(1 + w) - v) - (1 + w) + exp(v), the most that it is where v may be off by `blur`."""
-    there = w > -1
-    # the term is (1 + w) (x - 1 + exp(-x)) with x = log(1 + w) - v, so that nothing cancels
-    x = np.log1p(np.where(there, w, 0)) - v
-    with np.errstate(over="ignore"):  # then nothing is proved
-        # convex in v: the most is at an end
-        beside = (1 + w) * np.maximum(_slack(x + blur), _slack(x - blur))
-        # at w = -1 only exp(v) is left
-        return np.asarray(np.where(there, beside, np.exp(v + blur)))
-
-
-def _slack(x: LongArray) -> LongArray:
-    """Return x - 1 + exp(-x), by its series for small x."""
-    small = np.abs(x) <= _SERIES_REACH
-    inner, outer = np.where(small, x, 0), np.where(small, 1, x)
-    series, factorial = np.zeros_like(inner), np.longdouble(1)
-    for k in range(2, 20):
-        factorial *= k
-        series = series + (-1) ** k * inner ** (k - 2) / factorial
-    return np.asarray(np.where(small, series * inner**2, outer + np.expm1(-outer)))
-
-
-def _stacked(evidence: Evidence, on: BoolArray) -> Rows:
-    """Return the rows that have a positive target or a profile."""
-    index, targets, constraint, offset = [], [], [], 0
-    for number, block in enumerate(evidence.blocks):
-        kept = _kept(block, on)
-        place = np.cumsum(kept) - 1 + offset
-        index.append(place[block.row[on]])
-        targets.append(block.targets[kept].astype(np.longdouble))
-        constraint.append(np.full(int(kept.sum()), number))
-        offset += int(kept.sum())
-    return Rows(np.array(index), np.concatenate(targets), np.concatenate(constraint))
-
-
-def _index(evidence: Evidence, on: BoolArray, chosen: BoolArray) -> IntArray:
-    """Return the rows, as `_stacked` numbers them, of other profiles that no zero target excludes."""
-    found, offset = [], 0
-    for block in evidence.blocks:
-        kept = _kept(block, on)
-        found.append((np.cumsum(kept) - 1 + offset)[block.row[chosen]])
-        offset += int(kept.sum())
-    return np.array(found, dtype=np.int64)
-
-
-def _kept(block: Block, on: BoolArray) -> BoolArray:
-    kept = block.targets > 0
-    kept[block.row[on]] = True
-    return np.asarray(kept)
 
 
 def _least_change(rows: Rows, masses: LongArray, heavy: BoolArray, solver: Solver) -> LongArray:

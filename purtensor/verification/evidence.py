@@ -57,6 +57,8 @@ class Claims(Protocol):
     def bound(self) -> float: ...  # noqa: D102
     @property
     def tv_bound(self) -> float: ...  # noqa: D102
+    @property
+    def independent_rows(self) -> Sequence[Table] | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,11 +73,14 @@ class Block:
         One a row, 0 where the target lists none.
     potentials
         One a row, NaN where none is listed.
+    named
+        Whether the claims name a row as one of those whose targets are met; None where they name none.
     """
 
     row: IntArray
     targets: FloatArray
     potentials: FloatArray
+    named: BoolArray | None = None
 
     def sums(self, masses: LongArray) -> LongArray:
         """Return the sum of the masses of each row."""
@@ -163,9 +168,15 @@ def gather(claims: Claims) -> Evidence:
         reference = encode(claims.reference.copy(data=np.where(np.isneginf(given), 0.0, 1.0)))
         logarithms = given.reshape(-1)[reference.positions]
     masses, stray = _masses_on(reference, encode(claims.table, allow_empty=True))
+    # results of other software need not name the rows
+    named = getattr(claims, "independent_rows", None)
+    if named is not None and len(named) != len(claims.constraints):
+        raise InvalidTableError(f"independent_rows must be {len(claims.constraints)} tables, got {len(named)}")
     blocks = tuple(
-        _block(reference, encode(constraint.target), potentials)
-        for constraint, potentials in zip(claims.constraints, claims.potentials, strict=True)
+        _block(reference, encode(constraint.target), potentials, own)
+        for constraint, potentials, own in zip(
+            claims.constraints, claims.potentials, named or [None] * len(claims.constraints), strict=True
+        )
     )
     return Evidence(reference.values, masses, blocks, stray, logarithms)
 
@@ -183,25 +194,35 @@ def _masses_on(reference: CodedTable, table: CodedTable) -> tuple[FloatArray, st
     return masses, described(reference.domain, [code[strays[0]] for code in codes]) if len(strays) else ""
 
 
-def _block(reference: CodedTable, target: CodedTable, potentials: Table) -> Block:
+def _block(reference: CodedTable, target: CodedTable, potentials: Table, named: Table | None) -> Block:
     domain = reference.domain.select(target.domain.attributes)
     target_codes = _known(translated(target, domain), domain, "a target")
-    own = domain_of(potentials)
-    stored = stored_codes(potentials, own) if is_sparse(potentials) else _every_code(potentials)
+    codes, found = _on_rows(potentials, domain)
+    named_codes, names = _on_rows(potentials if named is None else named, domain)
+    group = _groups([reference.columns(domain.attributes), target_codes, codes, named_codes], domain)
+    ends = np.cumsum([len(reference.values), len(target.values), len(found)])
+    profiles, targets, listed, marked = np.split(group, ends)
+    # a row that the target does not list has the target 0; one without a potential is NaN, never 0
+    values, own = np.zeros(int(group.max()) + 1), np.full(int(group.max()) + 1, np.nan)
+    values[targets], own[listed] = target.values, found
+    if named is None:
+        return Block(profiles, values, own)
+    marks = np.zeros(len(values), dtype=bool)
+    marks[marked] = names != 0
+    return Block(profiles, values, own, marks)
+
+
+def _on_rows(table: Table, domain: Domain) -> tuple[list[IntArray], FloatArray]:
+    """Return the codes and values of what a table over rows lists, in the categories of a domain."""
+    own = domain_of(table)
+    stored = stored_codes(table, own) if is_sparse(table) else _every_code(table)
     maps = [
         category_map(own.select([name]).categories[0], labels)
         for name, labels in zip(domain.attributes, domain.categories, strict=True)
     ]
     columns = [mapping[stored[own.position(name)]] for name, mapping in zip(domain.attributes, maps, strict=True)]
     listed = np.all([column >= 0 for column in columns], axis=0)
-    potential_codes = [column[listed] for column in columns]
-    group = _groups([reference.columns(domain.attributes), target_codes, potential_codes], domain)
-    profiles, targets = len(reference.values), len(target.values)
-    # a row that the target does not list has the target 0; one without a potential is NaN, never 0
-    values, found = np.zeros(int(group.max()) + 1), np.full(int(group.max()) + 1, np.nan)
-    values[group[profiles : profiles + targets]] = target.values
-    found[group[profiles + targets :]] = np.asarray(potentials.values, dtype=np.float64).reshape(-1)[listed]
-    return Block(group[:profiles], values, found)
+    return [column[listed] for column in columns], np.asarray(table.values, dtype=np.float64).reshape(-1)[listed]
 
 
 def _groups(parts: Sequence[Sequence[IntArray]], domain: Domain) -> IntArray:

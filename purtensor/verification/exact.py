@@ -32,7 +32,7 @@ _LARGEST_EXPONENT = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figures:
-    """What is recomputed; the fields are those of a Verification."""
+    """What is recomputed; the fields are those of a Verification, and `keeps_named` that of a Proof."""
 
     residual: float
     residual_l1: float
@@ -40,6 +40,7 @@ class Figures:
     bound: float
     tv_bound: float
     log_ratio_bound: float = float("inf")
+    keeps_named: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,12 +95,10 @@ def enclose(evidence: Evidence, emptied: Emptied) -> Figures:
     # floats propose a point and tilts; of what they prove the log ratio is kept, and all where p^ proves no more
     with np.errstate(all="ignore"):
         proof = prove(evidence, emptied)
-    if not emptied.is_full:  # the divergence is infinite; the distance is bounded in extended precision
-        return Figures(
-            residual, residual_l1, float_above(membership), proof.bound, proof.tv_bound, proof.log_ratio_bound
-        )
-    bound, tv_bound = _distances(evidence, problem, proof, family, membership)
-    return Figures(residual, residual_l1, float_above(membership), bound, tv_bound, proof.log_ratio_bound)
+    distances = proof.bound, proof.tv_bound
+    if emptied.is_full:  # else the divergence is infinite, and the distance bounded in extended precision
+        distances = _distances(evidence, problem, proof, family, membership)
+    return Figures(residual, residual_l1, float_above(membership), *distances, proof.log_ratio_bound, proof.keeps_named)
 
 
 def _misses(evidence: Evidence, total: Fraction) -> list[list[Fraction]]:
@@ -174,7 +173,9 @@ def _feasible(evidence: Evidence, problem: _Exact, proof: Proof) -> list[Fractio
     # what clipping takes is met by the elimination that follows
     near = [max(mass / total, _ZERO) for mass in _fractions(proof.masses)]
     misses = [target - _sum(near[i] for i in row) for row, target in zip(problem.rows, problem.targets, strict=True)]
-    correction = correct(problem.rows, misses, near)
+    # the rows of both are in the same order; those that are named come first, as in what floats prove
+    served = proof.rows.served.tolist()
+    correction = correct([problem.rows[row] for row in served], [misses[row] for row in served], near)
     for profile, value in correction.added.items():
         near[profile] += value
     # a negative mass is no table; targets that disagree by more than rounding have no projection

@@ -32,11 +32,14 @@ class Rows:
         One a row, as they were given.
     constraint
         The constraint of every row.
+    named
+        Which rows the claims name as independent, onto whose targets the projection is; None where they name none.
     """
 
     index: IntArray
     targets: LongArray
     constraint: IntArray
+    named: BoolArray | None = None
     _orders: list[tuple[IntArray, IntArray, IntArray]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -45,6 +48,11 @@ class Rows:
             order = np.argsort(one, kind="stable")
             rows, starts = np.unique(one[order], return_index=True)
             self._orders.append((order, rows, starts))
+
+    @property
+    def served(self) -> IntArray:
+        """The rows in the order in which elimination is to take them: those that are named first."""
+        return np.arange(len(self.targets)) if self.named is None else np.argsort(~self.named, kind="stable")
 
     def spread(self, potentials: LongArray) -> LongArray:
         """Return C^T potentials."""

@@ -60,8 +60,8 @@ def norm_of_projection(rows: Rows, basis: Spanning | None, members: FloatArray, 
     count = len(members)
     if basis is None or count > MOST_PROFILES or not (np.isfinite(members) & (members > 0)).all():
         return _NOTHING
-    # rows that a tree hangs on follow from the rest, as the dependent ones do: A must not be singular
-    kept = np.sort(np.append(np.flatnonzero(basis.tree.via[: len(rows.targets)] >= 0), basis.rows))
+    # without the rows that follow from the rest: A must not be singular
+    kept = basis.kept
     own = rows.matrix(np.ones(count, dtype=bool)).toarray()[kept]
     sums = own @ members
     scaled = own / np.sqrt(sums)[:, None]

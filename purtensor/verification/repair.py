@@ -46,6 +46,11 @@ class Repair(Protocol):
         """Profiles on which any misses can be met, where they are known."""
         ...
 
+    @property
+    def keeps_named(self) -> bool | None:
+        """Whether the rows that are named are a maximal independent set, and the ones met; None where undecided."""
+        ...
+
     def complete(self, masses: LongArray, change: LongArray) -> Repaired:
         """Return what meets the independent rows, next to masses + change."""
         ...
@@ -58,10 +63,10 @@ class Repair(Protocol):
 def repair_of(rows: Rows, masses: FloatArray) -> Repair | None:
     """Return what repairs tables like this one; None where it is large and no basis is found."""
     # also for elimination: it names the profiles, and bounds how far changed targets can move each mass
-    basis = spanning_profiles(rows.index, len(rows.targets), masses)
+    basis = spanning_profiles(rows.index, len(rows.targets), masses, rows.named)
     if len(rows.targets) ** 2 * len(masses) > _MOST_WORK:
         return None if basis is None else OnBasis(rows, basis)
-    return InFractions(rows, np.arange(len(masses)) if basis is None else np.sort(basis.used), basis)
+    return InFractions.on(rows, np.arange(len(masses)) if basis is None else np.sort(basis.used), basis)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +74,24 @@ class InFractions:
     """Eliminates exactly on some profiles: the light ones that tie parts together take just what is theirs."""
 
     rows: Rows
-    profiles: IntArray
     basis: Spanning | None
+    served: list[list[int]]
+    keeps_named: bool | None
+
+    @classmethod
+    def on(cls, rows: Rows, profiles: IntArray, basis: Spanning | None) -> InFractions:
+        """Return what takes changes on these profiles; the rows that are named are served first."""
+        own: list[list[int]] = [[] for _ in rows.targets]
+        for index in rows.index:
+            for profile in profiles.tolist():
+                own[index[profile]].append(profile)
+        served = [own[row] for row in rows.served.tolist()]
+        if rows.named is None:
+            return cls(rows, basis, served, None)
+        nothing = [Fraction(0)] * max(len(own), rows.index.shape[1])
+        kept = correct(served, nothing, nothing).independent
+        # served first, they are the ones kept if, and only if, they are independent and imply all others
+        return cls(rows, basis, served, kept == tuple(range(int(rows.named.sum()))))
 
     def reach(self, sizes: FloatArray) -> FloatArray:
         """Return by how much targets that differ by these sizes can move each mass."""
@@ -85,7 +106,7 @@ class InFractions:
         for own in self.rows.index:
             for profile, row in enumerate(own.tolist()):
                 missed[row] -= exact[profile]
-        found = correct(self._own_profiles(), missed, exact)
+        found = correct(self.served, [missed[row] for row in self.rows.served.tolist()], exact)
         for profile, added in found.added.items():
             exact[profile] += added
         near = np.array([_nearest(mass) for mass in exact], dtype=np.longdouble)
@@ -96,14 +117,6 @@ class InFractions:
             near, np.where(negative, np.inf, np.array(rest, dtype=np.longdouble)), float(found.disagreement)
         )
 
-    def _own_profiles(self) -> list[list[int]]:
-        """Return for each row those of the profiles that belong to it."""
-        found: list[list[int]] = [[] for _ in self.rows.targets]
-        for own in self.rows.index:
-            for profile in self.profiles.tolist():
-                found[own[profile]].append(profile)
-        return found
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnBasis:
@@ -111,6 +124,15 @@ class OnBasis:
 
     rows: Rows
     basis: Spanning
+
+    @property
+    def keeps_named(self) -> bool | None:
+        """Whether the rows that are named are a maximal independent set, and the ones met; None where undecided."""
+        named, kept = self.rows.named, self.basis.kept
+        if named is None:
+            return None
+        # as many other rows may be independent too, in a way that no forest of a pair of constraints shows
+        return np.array_equal(kept, np.flatnonzero(named)) or (None if len(kept) == named.sum() else False)
 
     def reach(self, sizes: FloatArray) -> FloatArray:
         """Return by how much targets that differ by these sizes can move each mass."""

@@ -7,7 +7,7 @@ profiles, and the matrix of the cycles is inverted with a bound on its error (no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,11 @@ class Spanning:
     sizes: FloatArray
 
     @property
+    def kept(self) -> IntArray:
+        """A maximal independent set of rows, on which any misses are met."""
+        return np.sort(np.append(np.flatnonzero(self.tree.via >= 0), self.rows))
+
+    @property
     def used(self) -> IntArray:
         """The profiles that take what is missed."""
         return np.append(self.tree.via[self.tree.via >= 0], self.profiles)
@@ -91,8 +96,12 @@ class Spanning:
         return found
 
 
-def spanning_profiles(index: IntArray, count: int, masses: FloatArray) -> Spanning | None:
+def spanning_profiles(
+    index: IntArray, count: int, masses: FloatArray, named: BoolArray | None = None
+) -> Spanning | None:
     """Return heavy profiles on which any misses of `count` rows can be met; None where no proof of them is found.
+
+    The rows that are met are those that are named, where these are proved to be a maximal independent set.
 
     Parameters
     ----------
@@ -102,8 +111,8 @@ def spanning_profiles(index: IntArray, count: int, masses: FloatArray) -> Spanni
         Shape (M,), positive.
     """
     order = np.argsort(-masses, kind="stable")
-    pair = pair_of(index, count)
-    tree = tree_of([index[k] for k in pair], count, order)
+    pair = pair_of(index, count, named)
+    tree = tree_of([index[k] for k in pair], count, order, named)
     others = [k for k in range(len(index)) if k not in pair]
     if not others:
         none = np.empty(0, dtype=np.int64)
@@ -113,7 +122,21 @@ def spanning_profiles(index: IntArray, count: int, masses: FloatArray) -> Spanni
         return None
     # heavy first: a correction of a heavy profile leaves it positive
     closing = order[~np.isin(order, tree.via[tree.via >= 0])]
-    return _closed(Cycles(index, pair, others, tree, border, count), closing)
+    found = _closed(cycles := Cycles(index, pair, others, tree, border, count), closing)
+    return found if found is None or named is None else _on_named(cycles, found, named)
+
+
+def _on_named(cycles: Cycles, found: Spanning, named: BoolArray) -> Spanning:
+    """Return the same profiles with the rows that are named beside the forest, if the cycles prove these independent.
+
+    As many independent rows as a maximal independent set has are one, so no relations need be proved again.
+    """
+    rows = cycles.border[named[cycles.border]]
+    if len(rows) != len(found.rows) or np.array_equal(rows, found.rows):
+        return found
+    vectors = cycles.of(found.profiles)[:, named[cycles.border]]
+    inverted = _inverted(vectors.T)
+    return found if inverted is None else replace(found, rows=rows, inverse=inverted[0], sizes=inverted[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

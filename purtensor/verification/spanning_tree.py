@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 
 # each try is a pass over all profiles
 _PAIRS_TRIED = 6
@@ -42,25 +42,36 @@ class Tree:
             np.add.at(missed, self.parent[nodes], sign * missed[nodes])
 
 
-def pair_of(index: IntArray, count: int) -> tuple[int, ...]:
-    """Return the constraint of most rows and the one whose graph with it has the highest rank."""
-    rows = [len(np.unique(one)) for one in index]
-    by_size = sorted(range(len(index)), key=lambda k: -rows[k])
+def pair_of(index: IntArray, count: int, named: BoolArray | None = None) -> tuple[int, ...]:
+    """Return the constraint of most rows and the one whose graph with it has the highest rank.
+
+    Where rows are named, they are the constraint of which fewest are not, and of most rows, and the one with it whose
+    graph has a root for each tree among the rows that are not named.
+    """
+    used = [np.unique(one) for one in index]
+    rows = [len(one) for one in used]
+    left = [0 if named is None else int(np.count_nonzero(~named[one])) for one in used]
+    by_size = sorted(range(len(index)), key=lambda k: (left[k], -rows[k]))
     first = by_size[0]
     if len(index) == 1:
         return (first,)
 
-    def rank(k: int) -> int:
+    def rank(k: int) -> tuple[bool, int]:
         graph = sp.coo_array((np.ones(index.shape[1]), (index[first], index[k])), shape=(count, count))
         lone = count - len(np.unique(index[[first, k]]))
+        trees = int(csgraph.connected_components(graph, directed=False)[0] - lone)
         # the rank of a bipartite graph's rows: nodes less connected components
-        return rows[first] + rows[k] - int(csgraph.connected_components(graph, directed=False)[0] - lone)
+        spans = named is not None and left[first] + left[k] == trees
+        return spans, rows[first] + rows[k] - trees
 
     return first, max(by_size[1 : 1 + _PAIRS_TRIED], key=rank)
 
 
-def tree_of(pair: Sequence[IntArray], count: int, order: IntArray) -> Tree:
-    """Return the forest that takes profiles in this order; each tree hangs on its last row of the second constraint."""
+def tree_of(pair: Sequence[IntArray], count: int, order: IntArray, named: BoolArray | None = None) -> Tree:
+    """Return the forest that takes profiles in this order.
+
+    Each tree hangs on the row that is not named, where there is one, else on its last row of the second constraint.
+    """
     top = count  # a node above all trees
     one, two = pair[0][order], pair[1][order] if len(pair) > 1 else np.full(len(order), top)
     # parallel profiles join the same two rows: the first in this order, the heaviest, stands for them
@@ -77,6 +88,10 @@ def tree_of(pair: Sequence[IntArray], count: int, order: IntArray) -> Tree:
         roots = np.full(component.max() + 1, -1)
         second = np.unique(pair[1])
         roots[component[second]] = second  # the last one stays
+        if named is not None:
+            others = nodes[~named[nodes]]
+            alone = np.bincount(component[others], minlength=len(roots))[component[others]] == 1
+            roots[component[others[alone]]] = others[alone]
         roots = roots[roots >= 0]
         ones = np.ones(len(roots))
         links = sp.coo_array(

@@ -25,11 +25,15 @@ Fingerprint = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows of one constraint: their codes in the reference's categories, potentials, and the witness of the bound."""
+    """Rows of one constraint: their codes in the reference's categories, potentials, and the witness of the bound.
+
+    `named` marks those onto whose targets the bound is proved; None where the run did not say.
+    """
 
     codes: Sequence[IntArray]
     potentials: FloatArray
     witness: FloatArray
+    named: BoolArray | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -144,7 +144,8 @@ def _measure(evidence: Evidence, members: LongArray, lost: Emptied) -> Figures:
     with np.errstate(all="ignore"):
         proof = prove(evidence, lost)
     membership = _membership(evidence, members)
-    return Figures(*_residuals(evidence), membership, proof.bound, proof.tv_bound, proof.log_ratio_bound)
+    distances = proof.bound, proof.tv_bound, proof.log_ratio_bound
+    return Figures(*_residuals(evidence), membership, *distances, proof.keeps_named)
 
 
 def _family(evidence: Evidence) -> LongArray:
@@ -220,6 +221,8 @@ def unconfirmed(result: Claims, largest_potential: float, found: Figures, diverg
     allowed = _RELATIVE * divergence + 10 * allowed
     if not abs(result.divergence - divergence) <= allowed:
         failures.append(f"divergence is {divergence:.12g} nats, but {result.divergence:.12g} is claimed")
+    if found.keeps_named is False:
+        failures.append("the rows that are named as independent depend on each other, or do not imply all others")
     if result.certified:
         slack = _SLACK + found.membership  # as far as the table itself can be from its potentials
         if not found.tv_bound <= result.tv_bound * _FACTOR + slack:

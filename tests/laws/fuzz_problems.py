@@ -14,7 +14,7 @@ import numpy as np
 import purtensor as pt
 from purtensor.constraints.rank.independence import independent_rows
 from purtensor.solving.problem import build_problem
-from purtensor.verification.evidence import gather
+from purtensor.tables.coded import domain_of
 from tests import oracles
 from tests.laws.test_ill_conditioned import bridge, doubling_chain
 from tests.strategies import random_domain, random_scopes, table_from
@@ -266,16 +266,16 @@ def met_by_independent_rows(reference, constraints):
     return only_table([labels[i] for i in labelled.profiles.tolist()], matrix, problem.targets[rows].tolist())
 
 
-def met_by_first_rows(result):
-    """The same of the rows that `verify` keeps: those that do not follow from earlier ones, in its own order."""
-    matrix, targets = [], []
-    for block in gather(result).blocks:
-        for row in np.unique(block.row).tolist():
-            matrix.append((block.row == row).astype(int).tolist())
-            targets.append(block.targets[row])
-    kept = oracles.independent_rows(matrix)
-    labels = list(oracles.masses_of(result.reference))
-    return only_table(labels, [matrix[i] for i in kept], [targets[i] for i in kept])
+def met_by_named_rows(problem, named):
+    """The only table that meets the targets of the rows that a result names; None where it has a negative mass."""
+    profiles, matrix, targets = list(oracles.masses_of(problem.reference)), [], []
+    for constraint, rows in zip(problem.constraints, named, strict=True):
+        at = [domain_of(problem.reference).position(name) for name in domain_of(rows).attributes]
+        wanted = oracles.masses_of(constraint.target)
+        for row in oracles.masses_of(rows.astype(float)):
+            matrix.append([int(tuple(profile[i] for i in at) == row) for profile in profiles])
+            targets.append(wanted[row])
+    return only_table(profiles, matrix, targets)
 
 
 def only_table(labels, matrix, targets):

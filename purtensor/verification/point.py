@@ -1,0 +1,138 @@
+"""What bounds are proved of: a table, the member of its family, its rows, and the profiles where it has no mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.verification.evidence import Block, Evidence, LongArray
+from purtensor.verification.exact_sums import EPS, Rows
+from purtensor.verification.implied_zeros import Emptied
+from purtensor.verification.repair import Repair
+
+_SAME_TOTAL = 2.0**-44
+"""Totals that differ by less are the same to rounding, and masses are taken as they are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """The table on the profiles where it has mass, and the member of its exponential family that its potentials say.
+
+    Attributes
+    ----------
+    masses, members
+        Shape (M,).
+    rounding
+        By how much each member may be off, as a share of it.
+    total
+        The total of the targets.
+    scale
+        By what masses and members were multiplied, so that the table has that total.
+    """
+
+    masses: LongArray
+    members: LongArray
+    rounding: LongArray
+    total: np.longdouble
+    scale: np.longdouble
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Point:
+        """Return the point of the evidence."""
+        on = evidence.masses > 0
+        # exp makes a relative error of the absolute one of its argument, a sum of K potentials
+        sizes = np.sum([np.abs(block.potentials[block.row[on]]) for block in evidence.blocks], axis=0)
+        if evidence.logarithms is not None:
+            sizes = sizes + np.abs(evidence.logarithms[on])
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            members = evidence.reference[on].astype(np.longdouble) * np.exp(evidence.exponents[on])
+        rounding = EPS * (5 + len(evidence.blocks) * sizes.astype(np.longdouble))
+        masses, total = evidence.masses[on].astype(np.longdouble), np.longdouble(evidence.total)
+        # constants are in the row space: a member times one is a member, and shares stay what they are
+        off = total / masses.sum() if len(masses) else np.longdouble(1)
+        scale = off if np.isfinite(off) and abs(off - 1) > _SAME_TOTAL else np.longdouble(1)
+        return cls(masses * scale, members * scale, rounding, total, scale)
+
+    @property
+    def is_member(self) -> bool:
+        """Whether all members are positive numbers."""
+        return bool(len(self.masses) and np.isfinite(self.members).all() and (self.members > 0).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """The profiles without mass that a table which meets the targets may have some on.
+
+    Attributes
+    ----------
+    is_full
+        Whether there are none.
+    mass, rest
+        What those have at most that are empty to the rounding of the targets, and by how much this may move each of the
+        other masses.
+    members, index
+        The others, which underflowed: their members of the family, and their rows.
+    """
+
+    is_full: bool
+    mass: float
+    rest: FloatArray
+    members: LongArray
+    index: IntArray
+
+    @classmethod
+    def of(
+        cls, evidence: Evidence, emptied: Emptied, rows: Rows, repair: Repair | None, scale: np.longdouble
+    ) -> Beside:
+        """Return these profiles, and how far rounding of the targets lets them move the masses of the others."""
+        on, left = evidence.masses > 0, emptied.open
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            members = scale * evidence.reference[left].astype(np.longdouble) * np.exp(evidence.exponents[left])
+        index = index_of(evidence, on, left)
+        rest = np.zeros(int(on.sum()))
+        if emptied.mass > 0 and repair is not None:
+            unsure = np.zeros(len(rows.targets))
+            unsure[index_of(evidence, on, emptied.proved)] = emptied.mass
+            rest = repair.reach(unsure)
+        return cls(emptied.is_full, emptied.mass, rest, members, index)
+
+    def tilted(self, potentials: LongArray) -> np.longdouble:
+        """Return the mass of the others at the potentials of a change."""
+        with np.errstate(over="ignore", under="ignore"):
+            return np.longdouble((self.members * np.exp(potentials[self.index].sum(axis=0))).sum())
+
+
+def stack_rows(evidence: Evidence, on: BoolArray) -> Rows:
+    """Return the rows that have a positive target or a profile."""
+    index, targets, constraint, named, offset = [], [], [], [], 0
+    for number, block in enumerate(evidence.blocks):
+        kept = is_row(block, on)
+        place = np.cumsum(kept) - 1 + offset
+        index.append(place[block.row[on]])
+        targets.append(block.targets[kept].astype(np.longdouble))
+        constraint.append(np.full(int(kept.sum()), number))
+        named.append(np.zeros(int(kept.sum()), dtype=bool) if block.named is None else block.named[kept])
+        offset += int(kept.sum())
+    some = any(block.named is not None for block in evidence.blocks)
+    return Rows(
+        np.array(index), np.concatenate(targets), np.concatenate(constraint), np.concatenate(named) if some else None
+    )
+
+
+def index_of(evidence: Evidence, on: BoolArray, chosen: BoolArray) -> IntArray:
+    """Return the rows, as `stack_rows` numbers them, of other profiles that no zero target excludes."""
+    found, offset = [], 0
+    for block in evidence.blocks:
+        kept = is_row(block, on)
+        found.append((np.cumsum(kept) - 1 + offset)[block.row[chosen]])
+        offset += int(kept.sum())
+    return np.array(found, dtype=np.int64)
+
+
+def is_row(block: Block, on: BoolArray) -> BoolArray:
+    """Mark the rows of a constraint that have a positive target or a profile."""
+    kept = block.targets > 0
+    kept[block.row[on]] = True
+    return np.asarray(kept)
