@@ -9,7 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf import steps, two_way_sweeps
 from purtensor.kernels.ipf.sweeps import run_sweeps
-from purtensor.kernels.logarithm import divergence_gain
+from purtensor.kernels.logarithm import SMALL, divergence_gain, tail
 from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.numpy_forms.sums import spread_range
 
@@ -195,8 +195,11 @@ def _fit_rows_of_base(
 
 
 def _divergence_gain(targets: FloatArray, factors: FloatArray, before: FloatArray) -> float:
-    ratio = before / factors - 1.0
-    return float(np.sum(targets * (ratio - np.log1p(ratio))))
+    change = (factors - before) / factors
+    near = np.where(np.abs(change) > SMALL, 0.0, change)
+    # plain arithmetic, which arrays do as well as numbers
+    series = near * near * getattr(tail, "py_func", tail)(near)
+    return float(np.sum(targets * np.where(near == change, series, np.log(factors / before) - change)))
 
 
 FORMS: Forms = {
