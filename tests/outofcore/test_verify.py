@@ -23,6 +23,13 @@ def one_thread():
         yield
 
 
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    """One projection and its reference, for tests that leave the files as they are."""
+    with dask.config.set(scheduler="synchronous"):
+        return projected(tmp_path_factory.mktemp("solved"), 95, SETS["PUR"])[:2]
+
+
 def projected(tmp_path, seed, scopes, zeros=0.0, **options):
     table = people(seed, zeros=zeros)
     goal = table * np.exp(np.random.default_rng(seed).normal(size=table.shape))
@@ -58,8 +65,8 @@ def test_verify__targets_on_disk(tmp_path):
     assert pt.verify(pt.project(stored, pt.pur(stored, response="y", protected="s"))).passed
 
 
-def test_verify__potentials_say_the_table(tmp_path):
-    result, table, _ = projected(tmp_path, 93, SETS["PUR"])
+def test_verify__potentials_say_the_table(solved):
+    result, table = solved
     whole = by_profile(result.table.to_table())
     logs = np.log(whole / by_profile(table))
     seen = 0
@@ -81,8 +88,8 @@ def test_verify__an_unconverged_one_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["residual", "residual_l1", "tv_bound", "bound"])
-def test_verify__does_not_believe_a_better_figure(tmp_path, name):
-    result, _, _ = projected(tmp_path, 95, SETS["PUR"], tolerance=1e-6)
+def test_verify__does_not_believe_a_better_figure(solved, name):
+    result, _ = solved
     worse = replace(result, **{name: getattr(result, name) / 100 if name != "bound" else result.bound / 1e4})
     found = pt.verify(worse)
     assert [failure.split()[0] for failure in found.failures] == [name]
@@ -137,10 +144,9 @@ def test_verify__a_reference_that_was_changed(tmp_path):
     assert "reference" in found.failures[0]
 
 
-def test_verify__exact_is_refused(tmp_path):
-    result, _, _ = projected(tmp_path, 99, SETS["one"])
+def test_verify__exact_is_refused(solved):
     with pytest.raises(pt.InvalidOptionError, match="small problems"):
-        pt.verify(result, exact=True)
+        pt.verify(solved[0], exact=True)
 
 
 def test_table__of_another_run_in_the_same_place_is_not_taken(tmp_path):
