@@ -20,8 +20,8 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise an error if an option is not one of the words; values that cannot be compared are handled too."""
     if not isinstance(value, str) or value not in choices:
         words = list(choices)
-        told = f"{name} must be one of {', '.join(words)}, got {value!r}"
-        raise InvalidOptionError.among(name, value, words, told)
+        message = f"{name} must be one of {', '.join(words)}, got {value!r}"
+        raise InvalidOptionError.among(name, value, words, message)
 
 
 def check_flag(name: str, value: object) -> None:

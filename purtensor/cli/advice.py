@@ -36,11 +36,11 @@ def shortened(error: InfeasibleError, arguments: argparse.Namespace, question: Q
         return error
     whole = " ".join(error.reason.split()).rstrip(".")
     short = len(whole) <= _SHORT
-    told = "; ".join((whole, *advice.sentences) if short else (_first(whole), *advice.sentences, PROOF))
+    message = "; ".join((whole, *advice.sentences) if short else (_first_sentence(whole), *advice.sentences, PROOF))
     left_out = " ".join(advice.kept)
     hint = f"--unprotected {left_out}" if advice.left_out and left_out else None
     return InfeasibleError(
-        told,
+        message,
         error.diagnosis,
         where=", ".join(advice.culprits) or None,
         got=list(advice.culprits),
@@ -49,6 +49,6 @@ def shortened(error: InfeasibleError, arguments: argparse.Namespace, question: Q
     )
 
 
-def _first(told: str) -> str:
+def _first_sentence(message: str) -> str:
     """Return the first sentence of a refusal."""
-    return told.partition(". ")[0]
+    return message.partition(". ")[0]

@@ -50,8 +50,8 @@ def _compare(arguments: argparse.Namespace, executor: Any) -> int:
     names = [name_of(solver) for solver in solvers]
     baseline = arguments.baseline or names[0]
     if baseline not in names:
-        told = f"--baseline must be one of the solvers, {', '.join(names)}, got {baseline}"
-        raise InvalidOptionError.among("--baseline", baseline, names, told)
+        message = f"--baseline must be one of the solvers, {', '.join(names)}, got {baseline}"
+        raise InvalidOptionError.among("--baseline", baseline, names, message)
     problems = dict(_problem(text, arguments) for text in arguments.problems)
     with bar("comparing", len(problems)) as shown:
         compared = compare(

@@ -90,8 +90,8 @@ def fair_table(found: Contest) -> pd.DataFrame:
     for name, heading in HEADINGS.items():
         pairs = zip(summary[name], summary[f"{name}_error"], strict=True)
         table[heading] = [_cell(mean, error, digits=2 if name == "seconds" else 4) for mean, error in pairs]
-    told = [notes[method] for method in summary["method"]]
-    return table.assign(note=told) if any(told) else table
+    remarks = [notes[method] for method in summary["method"]]
+    return table.assign(note=remarks) if any(remarks) else table
 
 
 def _cell(mean: float, error: float, digits: int) -> str:

@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> None:
     write_frame(people.assign(**{arguments.name: decided}), arguments.out)
     show_facts("decisions", _facts(arguments, model, (len(records), len(learned)), (len(people), len(asked))))
     show_table(f"the rules, for the people of {arguments.file.name}; means where they draw", *_list_rules(model))
-    told = asked.assign(**{arguments.name: decided.loc[asked.index]})
-    show_table("these decisions: share of each group", *_list_groups(told, arguments))
+    people_decided = asked.assign(**{arguments.name: decided.loc[asked.index]})
+    show_table("these decisions: share of each group", *_list_groups(people_decided, arguments))
 
 
 def _facts(
@@ -253,8 +253,8 @@ def _without_gaps(frame: pd.DataFrame, names: Sequence[str], file: str, missing:
             continue
         if missing != "category":
             remedy = MISSING_REMEDY if missing == "raise" else "give --missing drop, to learn nothing from such rows"
-            told = f"{file} has no {name} in {len(gaps):,} of {len(frame):,} rows, first in row {gaps[0] + 1}"
-            raise InvalidTableError(f"{told}; {remedy}", code="missing-values", where=told, hint=remedy)
+            gap = f"{file} has no {name} in {len(gaps):,} of {len(frame):,} rows, first in row {gaps[0] + 1}"
+            raise InvalidTableError(f"{gap}; {remedy}", code="missing-values", where=gap, hint=remedy)
         if MISSING_CATEGORY in set(frame[name].dropna()):
             raise InvalidTableError(
                 f"{file} has a category {MISSING_CATEGORY!r} in {name} beside missing values; rename it first"

@@ -65,8 +65,8 @@ def _facts_within_bounds(found: Diagnosis[Any]) -> dict[str, str]:
 def _is_short(found: Diagnosis[Any]) -> bool:
     """Return whether the proof is something to read, rather than to keep."""
     explanation = found.explanation
-    told = sum(map(len, explanation.sentences)) + sum(len(labels) for _, labels, _, _ in explanation.rows)
-    return told <= _SHORT
+    characters = sum(map(len, explanation.sentences)) + sum(len(labels) for _, labels, _, _ in explanation.rows)
+    return characters <= _SHORT
 
 
 def _facts(found: Diagnosis[Any]) -> dict[str, str]:

@@ -20,8 +20,8 @@ def run(arguments: argparse.Namespace) -> None:
     show_facts("records", {"file": str(arguments.file), **facts})
     _show_columns(found)
     if found.warnings:
-        told = [typed_options(sentence, arguments) for sentence in found.warnings]
-        show_facts("to decide", {str(k): sentence for k, sentence in enumerate(told, start=1)})
+        sentences = [typed_options(sentence, arguments) for sentence in found.warnings]
+        show_facts("to decide", {str(k): sentence for k, sentence in enumerate(sentences, start=1)})
     show_lines("next", [found.command(str(arguments.file))])
 
 

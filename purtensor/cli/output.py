@@ -71,10 +71,10 @@ def write_text(text: str, path: Path) -> None:
 @contextmanager
 def collecting() -> Iterator[dict[str, Any]]:
     """Collect what the functions below would print, by title, in place of printing it."""
-    told: dict[str, Any] = {}
-    token = _COLLECTED.set(told)
+    collected: dict[str, Any] = {}
+    token = _COLLECTED.set(collected)
     try:
-        yield told
+        yield collected
     finally:
         _COLLECTED.reset(token)
 
@@ -83,10 +83,10 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     """Print a table, or its first rows only: the first column to the left, numbers to the right."""
     if most is not None and len(rows) > most:
         title, rows = f"{title}; the first {most} of {len(rows)} rows", rows[:most]
-    told = _COLLECTED.get()
-    if told is not None:
+    collected = _COLLECTED.get()
+    if collected is not None:
         names = [name or "name" for name in columns]
-        told[title] = [dict(zip(names, row, strict=True)) for row in rows]
+        collected[title] = [dict(zip(names, row, strict=True)) for row in rows]
         return
     title, columns, rows = printable(title), [*map(printable, columns)], [[*map(printable, row)] for row in rows]
     if RichTable is not None and sys.stdout.isatty():
@@ -102,33 +102,33 @@ def show_frame(title: str, frame: pd.DataFrame) -> None:
 
 def show_facts(title: str, facts: Mapping[str, str]) -> None:
     """Print named facts, one per line; those without text are left out."""
-    told = {name: text for name, text in facts.items() if text}
+    known = {name: text for name, text in facts.items() if text}
     collected = _COLLECTED.get()
     if collected is not None:
-        collected[title] = told
+        collected[title] = known
         return
-    if not told:
+    if not known:
         return
-    width = max(map(len, told))
+    width = max(map(len, known))
     print(printable(f"\n{title}"))
-    for name, text in told.items():
+    for name, text in known.items():
         print(printable(f"  {name:<{width}}  {text}"))
 
 
 def show_lines(title: str, lines: Sequence[str]) -> None:
     """Print sentences, one per line."""
-    told = _COLLECTED.get()
-    if told is not None:
-        told[title] = list(lines)
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected[title] = list(lines)
         return
     print("", *(f"  {printable(line)}" for line in lines), sep="\n")
 
 
 def show_claims(claims: Sequence[Claim]) -> None:
     """Print the verdict on each claim, with its evidence below."""
-    told = _COLLECTED.get()
-    if told is not None:
-        told["claims"] = [
+    collected = _COLLECTED.get()
+    if collected is not None:
+        collected["claims"] = [
             {"verdict": claim.verdict, "statement": claim.statement, "evidence": claim.evidence} for claim in claims
         ]
         return

@@ -60,19 +60,19 @@ def run(arguments: argparse.Namespace) -> None:
     whole = arguments.out.suffix != STORE if on_disk else ending(arguments.out) == NETCDF
     if arguments.rows is None:
         save(result if whole else result.table, arguments.out)
-    told = write_people(arguments, people, result)
+    facts = write_people(arguments, people, result)
     if arguments.report is not None:
         from purtensor.cli.reports import write_project_report  # needs matplotlib and jinja2
 
-        told["report"] = write_project_report(arguments, question, result)
+        facts["report"] = write_project_report(arguments, question, result)
     if (arguments.ratio_bounds is not None or arguments.cell_bounds is not None) and not on_disk:
         held = np.asarray(result.at_bound.values)
-        told["at a bound"] = (
+        facts["at a bound"] = (
             f"{int((held < 0).sum()):,} profiles at the lower one, {int((held > 0).sum()):,} at the upper"
         )
     if arguments.stop_on == "log_ratio":
-        told["each profile"] = f"proved within a factor of exp({result.log_ratio_bound:.1e}) of the exact one"
-    show_facts("projection", {**result.summary(), "washed out": "", **told, "written to": str(arguments.out)})
+        facts["each profile"] = f"proved within a factor of exp({result.log_ratio_bound:.1e}) of the exact one"
+    show_facts("projection", {**result.summary(), "washed out": "", **facts, "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "projection")
 
 

@@ -109,8 +109,8 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
     except InvalidTableError as error:
         if error.code != "missing-values":
             raise
-        told = f"remove such rows from {path.name}, or fill them"  # there is no option for them
-        raise InvalidTableError(f"{error.where}; {told}", code=error.code, where=error.where, hint=told) from None
+        remedy = f"remove such rows from {path.name}, or fill them"  # there is no option for them
+        raise InvalidTableError(f"{error.where}; {remedy}", code=error.code, where=error.where, hint=remedy) from None
 
 
 def _same_bins(f: Table, records: Any) -> dict[str, Bins]:
@@ -122,7 +122,7 @@ def _same_bins(f: Table, records: Any) -> dict[str, Bins]:
 
 def describe_smoothing(smoothed: Smoothed) -> str:
     """Return on one line how far the data were simplified."""
-    return ", ".join(f"{name} {told}" for name, told in smoothed.summary().items())
+    return ", ".join(f"{name} {text}" for name, text in smoothed.summary().items())
 
 
 def _facts_of_data(path: Path, counts: Table, f: Table) -> dict[str, str]:

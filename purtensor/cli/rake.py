@@ -52,10 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
         tolerance=arguments.tolerance,
     )
     write_frame(sample.assign(**{arguments.name: found.array}), arguments.out)
-    told = {
+    reason = {
         f"target {path.name}": f"{kinds[path]}, sum {float(target.sum()):,.10g}" for path, target in targets.items()
     }
-    show_facts("targets", {**told, "total of the weights": f"{total:,.10g}"})
+    show_facts("targets", {**reason, "total of the weights": f"{total:,.10g}"})
     show_facts("weights", {**found.summary(), "written to": str(arguments.out)})
     _show(marginals, binned, design, found.array)
 
@@ -82,12 +82,12 @@ def _require_labels(target: Table, sample: pd.DataFrame, path: Path, file: Path)
         wanted = list(dict.fromkeys(index[target.values > 0].get_level_values(name).tolist()))
         lacking = [label for label in wanted if label not in known]
         if lacking:
-            told = f"for which {path.name} has a target and {file.name} no record"
-            raise UnknownCategoryError.among(lacking[0], name, known, told)
+            reason = f"for which {path.name} has a target and {file.name} no record"
+            raise UnknownCategoryError.among(lacking[0], name, known, reason)
         extra = [label for label in known if label not in wanted]
         if extra:
-            told = f"which records of {file.name} have and {path.name} has no target for"
-            raise UnknownCategoryError.among(extra[0], name, wanted, told)
+            reason = f"which records of {file.name} have and {path.name} has no target for"
+            raise UnknownCategoryError.among(extra[0], name, wanted, reason)
 
 
 def _kind(target: Table) -> str:
@@ -109,9 +109,9 @@ def _total(
     counted = {path: float(target.sum()) for path, target in targets.items() if kinds[path] == COUNTS}
     wholes = list(counted.values())
     if wholes and not all(math.isclose(whole, wholes[0], rel_tol=1e-9) for whole in wholes):
-        told = ", ".join(f"{path.name} sums to {whole:,.10g}" for path, whole in counted.items())
+        reason = ", ".join(f"{path.name} sums to {whole:,.10g}" for path, whole in counted.items())
         raise InconsistentTargetsError(
-            f"{told}: all targets must have the same total; numbers that sum to 1 are shares, to 100 per cent"
+            f"{reason}: all targets must have the same total; numbers that sum to 1 are shares, to 100 per cent"
         )
     if wholes and arguments.total is not None and not math.isclose(wholes[0], arguments.total, rel_tol=1e-9):
         raise InvalidOptionError(f"--total is {arguments.total:,.10g}, but the counts sum to {wholes[0]:,.10g}")

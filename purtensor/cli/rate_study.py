@@ -41,13 +41,13 @@ def write_study(name: str, problem: str, out: Path, executor: Any = None) -> int
 
 def _write_atlas(out: Path) -> int:
     """Print the laws of the atlas of rates, write it whole, and draw it; it was computed once, and has no problem."""
-    told = atlas()
-    found, power = laws(told), powers(told)
+    problems = atlas()
+    found, power = laws(problems), powers(problems)
     out.mkdir(parents=True, exist_ok=True)
-    for frame, file in ((told, "atlas.csv"), (found, "atlas_laws.csv"), (power, "atlas_powers.csv")):
+    for frame, file in ((problems, "atlas.csv"), (found, "atlas_laws.csv"), (power, "atlas_powers.csv")):
         write_frame(frame, out / file)
-    drawn = save_figure(plot_atlas(told, power), out / "atlas", title="The atlas of rates")
-    show_frame(f"the atlas: {len(told):,} small PUR problems", found.map("{:,.3g}".format))
+    drawn = save_figure(plot_atlas(problems, power), out / "atlas", title="The atlas of rates")
+    show_frame(f"the atlas: {len(problems):,} small PUR problems", found.map("{:,.3g}".format))
     numbers = "atlas.csv, atlas_laws.csv, atlas_powers.csv"
     show_facts(f"written to {out}", {"numbers": numbers, "figure": ", ".join(file.name for file in drawn)})
     return DONE

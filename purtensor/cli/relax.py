@@ -37,8 +37,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if arguments.rows is None:
         save(result if ending(arguments.out) == NETCDF else result.table, arguments.out)
-    told = write_people(arguments, people, result)
-    show_facts("relaxation", {**_facts(result), **told, "written to": str(arguments.out)})
+    facts = write_people(arguments, people, result)
+    show_facts("relaxation", {**_facts(result), **facts, "written to": str(arguments.out)})
     show_disparities(question.f, result.table, arguments.response, arguments.protected, "relaxation")
 
 
@@ -53,4 +53,4 @@ def _positions(conditions: str, soft: str) -> list[int]:
 def _facts(result: Relaxation) -> dict[str, str]:
     scopes: Sequence[str] = [" x ".join(constraint.scope) for constraint in result.constraints]
     asked = {f"soft: {scopes[k]}": f"{result.penalty}, strength {result.strength:g}" for k in result.soft}
-    return {**asked, **result.summary(), "washed out": ""}  # told of the data already
+    return {**asked, **result.summary(), "washed out": ""}  # shown with the data

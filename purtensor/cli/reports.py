@@ -28,7 +28,7 @@ def write_project_report(arguments: argparse.Namespace, question: Question, resu
     """Write report.html, disparities.csv and changes.csv into the folder that was typed; return the page's path."""
     folder = arguments.report
     folder.mkdir(parents=True, exist_ok=True)
-    ratios, told = disparities(result, question.f, response=arguments.response, protected=arguments.protected)
+    ratios, remark = disparities(result, question.f, response=arguments.response, protected=arguments.protected)
     write_frame(ratios, folder / "disparities.csv")
     write_frame(largest_changes(result, 1000), folder / "changes.csv")
     figure = None
@@ -45,7 +45,7 @@ def write_project_report(arguments: argparse.Namespace, question: Question, resu
         "conditions": arguments.conditions,
         "reference": arguments.reference,
     }
-    page = fair_data_report(result, ratios, data=arguments.file.name, facts=facts, told=told, figure=figure)
+    page = fair_data_report(result, ratios, data=arguments.file.name, facts=facts, remark=remark, figure=figure)
     return str(write_report(page, folder / "report.html", command=arguments.typed))
 
 

@@ -67,11 +67,11 @@ def run(arguments: argparse.Namespace) -> None:
     show_decisions(decision_rates(study))
     show_claims(verdicts)
     report = write_report(as_report(study, verdicts, folder), folder / "report.html", command=arguments.typed)
-    told = {
+    paths = {
         "files": ", ".join(path.name for path in written),
         "report": f"{report.name}; its pictures as .png and .svg",
     }
-    show_facts(f"written to {folder}", told)
+    show_facts(f"written to {folder}", paths)
 
 
 def facts(study: AdultStudy) -> dict[str, str]:
@@ -111,9 +111,9 @@ def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
 
 
 def _ratio(disparity: Disparity) -> str:
-    told = f"{disparity.ratio:.3f}"
+    shown = f"{disparity.ratio:.3f}"
     spread = disparity.standard_error if disparity.sample == "itself" else disparity.deviation
-    return told if spread is None else f"{told}({1000 * spread:.0f})"
+    return shown if spread is None else f"{shown}({1000 * spread:.0f})"
 
 
 def _above_rounding(miss: float | None) -> str:

@@ -102,12 +102,12 @@ def _report_survey(study: WageStudy, folder: Path, source: Mapping[str, str], *,
         save(projection, folder / f"{name}.nc")
     save(study.f, folder / "f.nc")
     hashed = {"SHA-256 of the counts": content_hash(table_to_dataset(study.counts))}
-    told = {**source, **hashed, **facts(study)}
-    show_facts(study.survey, told)
+    of_survey = {**source, **hashed, **facts(study)}
+    show_facts(study.survey, of_survey)
     show_disparities(numbers["disparities"])
     show_certificates(numbers["certificates"])
     show_claims(verdicts)
-    return Part(study.survey, told, verdicts, list(exhibits(study, numbers, folder)), where)
+    return Part(study.survey, of_survey, verdicts, list(exhibits(study, numbers, folder)), where)
 
 
 def show_disparities(disparities: pd.DataFrame) -> None:

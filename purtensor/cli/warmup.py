@@ -25,12 +25,12 @@ def run(arguments: argparse.Namespace) -> None:
             with interrupting(), engine(plain=False):
                 exercise()
             shown.done(done + 1)
-    told = {
+    facts = {
         "exercises": str(len(EXERCISES)),
         "seconds": f"{time.perf_counter() - started:.1f}",
         **kept(cache_folders()),
     }
-    show_facts("compiled kernels", told)
+    show_facts("compiled kernels", facts)
 
 
 def kept(folders: tuple[str, ...]) -> dict[str, str]:

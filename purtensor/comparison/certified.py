@@ -46,8 +46,8 @@ def time_to_certified(
 
     Examples
     --------
-    >>> told = time_to_certified("a", ["ipf", "newton"], levels=[1e-6], repetitions=1)
-    >>> told[["solver", "level"]].values.tolist(), bool(told["seconds"].notna().all())
+    >>> found = time_to_certified("a", ["ipf", "newton"], levels=[1e-6], repetitions=1)
+    >>> found[["solver", "level"]].values.tolist(), bool(found["seconds"].notna().all())
     ([['ipf', 1e-06], ['newton', 1e-06]], True)
     """
     check_choice("measure", measure, ("tv", "log_ratio"))

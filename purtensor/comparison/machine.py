@@ -47,7 +47,7 @@ def peak_of(call: Callable[[], Result], proc: Path = PROC) -> tuple[Result, floa
     """Return the result of a call, and by how many bytes the resident memory rose above its start at the most.
 
     Memory that was freed before but not given back to the system is taken again without a rise: what a second call
-    needs may be told as less. NaN where the system keeps no record that can be reset (Linux does).
+    needs may be reported as less. NaN where the system keeps no record that can be reset (Linux does).
     """
     own = proc / "self"
     try:

@@ -71,7 +71,7 @@ def calls_for(seconds: float) -> int:
 
 
 def judge(
-    question: Question, rule: Rule, masses: FloatArray, limit: Ending | None, *, lines: tuple[Line, ...], **told: Any
+    question: Question, rule: Rule, masses: FloatArray, limit: Ending | None, *, lines: tuple[Line, ...], **others: Any
 ) -> Outcome:
     """Return the outcome of a run that handed back a table.
 
@@ -83,7 +83,7 @@ def judge(
         How the run ended by its own account, if it gives one.
     lines
         The trace, one line at least.
-    told
+    others
         Other attributes of the outcome.
     """
     residual, l1 = question.plain.misses(masses)
@@ -97,7 +97,7 @@ def judge(
         lines=lines,
         tv=tv,
         log_ratio=log_ratio,
-        **told,
+        **others,
     )
 
 

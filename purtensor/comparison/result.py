@@ -89,7 +89,7 @@ class Comparison:
         side_by_side: bool = False,
     ) -> Comparison:
         """Return the comparison of these outcomes, by problem and solver, with the times of the rounds."""
-        sizes = {problem: float(told.get("profiles", "nan").replace(",", "")) for problem, told in problems.items()}
+        sizes = {problem: float(facts.get("profiles", "nan").replace(",", "")) for problem, facts in problems.items()}
         rows = [
             _row(problem, solver, sizes[problem], outcome, times) for (problem, solver), outcome in outcomes.items()
         ]
@@ -242,8 +242,8 @@ class Comparison:
         --------
         >>> import purtensor as pt
         >>> family = [f"pur(responses=2, protected=2, unprotected=5, records=300, seed={k})" for k in range(6)]
-        >>> told = pt.compare(family, ["newton", "ipf"], repetitions=0).paired("newton", "iterations")
-        >>> int(told["problems"].iloc[0]), bool(told["p"].iloc[0] < 0.05), bool(told["ratio"].iloc[0] > 2)
+        >>> found = pt.compare(family, ["newton", "ipf"], repetitions=0).paired("newton", "iterations")
+        >>> int(found["problems"].iloc[0]), bool(found["p"].iloc[0] < 0.05), bool(found["ratio"].iloc[0] > 2)
         (6, True, True)
         """
         self._check_words(to, measure)
@@ -258,8 +258,8 @@ class Comparison:
         --------
         >>> import purtensor as pt
         >>> sizes = [f"trips(zones={zones})" for zones in (10, 20, 40)]
-        >>> told = pt.compare(sizes, "ipf", repetitions=0).growth("cell_touches")
-        >>> bool(0.8 < told["power"].iloc[0] < 1.2)
+        >>> found = pt.compare(sizes, "ipf", repetitions=0).growth("cell_touches")
+        >>> bool(0.8 < found["power"].iloc[0] < 1.2)
         True
         """
         self._check_words(None, measure)

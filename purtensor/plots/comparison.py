@@ -262,14 +262,14 @@ def plot_growth(
     axes = new_figure(8.2, 4.2).add_subplot()
     for solver, own in shown.groupby("solver", sort=False):
         look, power = looks[str(solver)], powers.get(solver, math.nan)
-        told = "" if math.isnan(power) else f" (power {power:.2f})"
+        suffix = "" if math.isnan(power) else f" (power {power:.2f})"
         axes.plot(
             own["profiles"],
             own[measure],
             linestyle="none",
             marker=look.marker,
             color=look.colour,
-            label=verbatim(f"{solver}{told}"),
+            label=verbatim(f"{solver}{suffix}"),
         )
         if not math.isnan(power):
             ends = np.array([own["profiles"].min(), own["profiles"].max()], dtype=np.float64)

@@ -45,7 +45,7 @@ def write_calibration_report(
     curve
         At how many bounds on the ratios to tell the cost in precision; 0 for none, as each is solved anew.
     command
-        What was typed, if the report is a command's: told in it, with the date.
+        What was typed, if the report is a command's: stated in it, with the date.
 
     Raises
     ------

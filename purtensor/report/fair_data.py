@@ -129,7 +129,7 @@ def fair_data_report(
     *,
     data: str,
     facts: Mapping[str, str],
-    told: str,
+    remark: str,
     figure: Path | None = None,
 ) -> Report:
     """Return the report of a projection of somebody's own data.
@@ -138,7 +138,7 @@ def fair_data_report(
     ----------
     result
         The projection.
-    ratios, told
+    ratios, remark
         What `disparities` returned.
     data
         What the data are called.
@@ -153,8 +153,8 @@ def fair_data_report(
     >>> from purtensor.report.fair_data import disparities, fair_data_report
     >>> counts = pt.tabulate({"hired": ["no", "yes"] * 2, "sex": ["f", "f", "m", "m"]}, weights=[40, 10, 30, 20])
     >>> fair = pt.project(counts, pt.parity(counts, response="hired", protected="sex"))
-    >>> ratios, told = disparities(fair, counts, response="hired", protected=["sex"])
-    >>> fair_data_report(fair, ratios, data="people.csv", facts={}, told=told).title
+    >>> ratios, remark = disparities(fair, counts, response="hired", protected=["sex"])
+    >>> fair_data_report(fair, ratios, data="people.csv", facts={}, remark=remark).title
     'The fair version of people.csv'
     """
     checked = verify(result)
@@ -166,7 +166,7 @@ def fair_data_report(
     }
     shown = Exhibit(
         "Disparity ratios, before and after",
-        f"p(response | group) over that of the group with most people; 1 is parity. {told}",
+        f"p(response | group) over that of the group with most people; 1 is parity. {remark}",
         figure=figure,
         table=ratios,
         numbers="disparities.csv",

@@ -122,7 +122,7 @@ def write_report(report: Report, path: Path, *, command: str = "") -> Path:
     Parameters
     ----------
     command
-        What was typed: told in the page, with the date.
+        What was typed: stated in the page, with the date.
     """
     text = render(report, {"command": command, "date": date.today().isoformat()} if command else {})
     with replaced_file(path) as temporary:

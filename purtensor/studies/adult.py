@@ -188,7 +188,7 @@ def _standard_errors(
     """Return the standard errors of ratios by distribution, sample and group: of itself, and of the test split."""
     size = round(f.attrs["total"])
     compared: dict[str, Any] = {**ROLES, "reference": REFERENCE}
-    told = {}
+    errors = {}
     for name, known in errors_of(f, projections, size=size, **ROLES).items():
         samples = {
             "itself": known.disparity_ratio(**compared),
@@ -196,8 +196,10 @@ def _standard_errors(
         }
         for where, found in samples.items():
             of_profiles = found.to_series()
-            told.update({(name, where, group): float(of_profiles[POSITIVE, *group]) for _, group in others(population)})
-    return told
+            errors.update(
+                {(name, where, group): float(of_profiles[POSITIVE, *group]) for _, group in others(population)}
+            )
+    return errors
 
 
 def _cost(f: Table, name: str, table: Table, projection: Projection | None, errors: Mapping[str, float]) -> Cost:

@@ -33,17 +33,17 @@ def claims(study: AdultStudy) -> list[Claim]:
     The standard error of a predicted ratio is its standard deviation over simulated training and test sets; that of
     a forest has, beside the noise of its training data, that of the test split in it.
     """
-    told = [_data_claim(study), _marginals_claim(study)]
+    details = [_data_claim(study), _marginals_claim(study)]
     if study.data_sets:
-        told = [
+        details = [
             *_natural_claims(study),
             _utility_claim(study),
             *_generated_claims(study),
             *_forest_claims(study),
             *_four_fifths_claims(study),
-            *told,
+            *details,
         ]
-    return told
+    return details
 
 
 def _natural_claims(study: AdultStudy) -> Iterator[Claim]:
@@ -106,13 +106,13 @@ def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
 
 def _data_claim(study: AdultStudy) -> Claim:
     found = data_ratios(study).drop(columns="group")
-    told = "; ".join(
+    details = "; ".join(
         f"{values[0]:.4f} of {pair} ({values[1]:.4f} in the train split)"
         for values, pair in zip(found.to_numpy(), _pairs(study), strict=True)
     )
     return judged(
         "In the data all three groups are below four fifths of the share of white men",
-        f"ratios {told}",
+        f"ratios {details}",
         is_borne_out=bool((found < FOUR_FIFTHS).to_numpy().all()),
     )
 
@@ -126,17 +126,17 @@ def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
         is_borne_out=not any(below[name] for name in DISTRIBUTIONS[1:]),
     )
     lowest, below = _lowest(study, "forest")
-    told = f"lowest ratios {_list_values(lowest)}; shares of ratios below four fifths: {_list_values(below)}"
+    details = f"lowest ratios {_list_values(lowest)}; shares of ratios below four fifths: {_list_values(below)}"
     seen = [below[name] > 0 for name in ("P", "PU")]
     missing = Finding.FAILS if study.data_sets >= SETS_THAT_SHOW else Finding.UNTOLD
     yield Claim(
         "Forests trained on data generated from P and PU re-introduce disparity, in single cases below four fifths",
         Finding.HOLDS if all(seen) else missing,
-        f"{told}; {np.mean([below[name] for name in ('P', 'PU')]):.1%} of P and PU together",
+        f"{details}; {np.mean([below[name] for name in ('P', 'PU')]):.1%} of P and PU together",
     )
     yield judged(
         "Forests trained on data generated from MaxEnt-PUR do not re-introduce it",
-        told,
+        details,
         is_borne_out=below["MaxEnt"] == 0,
     )
 

@@ -62,8 +62,8 @@ def ratios_of(study: AdultStudy, distribution: str, sample: str) -> tuple[FloatA
     In the order of the study's groups.
     """
     found = {(d.gender, d.race): d for d in study.disparities if (d.distribution, d.sample) == (distribution, sample)}
-    told = [found[gender, race] for gender, race in study.groups]
-    return np.array([d.ratio for d in told]), np.array([np.nan if d.deviation is None else d.deviation for d in told])
+    own = [found[gender, race] for gender, race in study.groups]
+    return np.array([d.ratio for d in own]), np.array([np.nan if d.deviation is None else d.deviation for d in own])
 
 
 def by_unseen_rule(study: AdultStudy) -> pd.DataFrame:
@@ -79,8 +79,8 @@ def by_unseen_rule(study: AdultStudy) -> pd.DataFrame:
     for name, table in study.distributions.items():
         predicted, kept = (ratios(predict(table, study.test, response=RESPONSE, unseen=rule)) for rule in UNSEEN)
         rows += [(name, ", ".join(group), predicted[group], kept[group]) for group in study.groups]
-    told = pd.DataFrame(rows, columns=["distribution", "group", "predicted by q(y)", "left out"])
-    return told.assign(difference=told["predicted by q(y)"] - told["left out"])
+    frame = pd.DataFrame(rows, columns=["distribution", "group", "predicted by q(y)", "left out"])
+    return frame.assign(difference=frame["predicted by q(y)"] - frame["left out"])
 
 
 SEEDS = 500
@@ -101,8 +101,8 @@ def decision_rates(study: AdultStudy) -> pd.DataFrame:
     for name in (DATA, "PUR"):
         for rule in RULES:
             decided = decide(study.distributions[name], study.distributions[DATA], **ROLES, rule=rule).table
-            told = predict(decided, study.test, response=RESPONSE, unseen="marginal")
-            rates = rates_by_group(told, **ROLES)
+            people = predict(decided, study.test, response=RESPONSE, unseen="marginal")
+            rates = rates_by_group(people, **ROLES)
             rows.append(
                 {
                     "distribution": name,
@@ -110,19 +110,19 @@ def decision_rates(study: AdultStudy) -> pd.DataFrame:
                     **{str(group): float(share) for group, share in rates[POSITIVE].items()},
                     "smallest / largest": float(smallest_ratios(rates)[POSITIVE]),
                     "accuracy": accuracy(decided, study.test, response=RESPONSE),
-                    "median ratio when drawn": drawn_ratio(told, study.seed),
+                    "median ratio when drawn": drawn_ratio(people, study.seed),
                 }
             )
     return pd.DataFrame(rows)
 
 
-def drawn_ratio(told: Table, seed: int) -> float:
+def drawn_ratio(decisions: Table, seed: int) -> float:
     """Return the median over sets of draws of the smallest share of a group over the largest.
 
-    `told` has for each (s, x) the mean number of people with each decision: people of one profile decide alone, so
+    `decisions` has for each (s, x) the mean number of people with each decision: people of one profile decide alone, so
     that the number of those who get the positive one is binomial.
     """
-    people = population_of(told, **ROLES)
+    people = population_of(decisions, **ROLES)
     total = people.counts.sum(axis=1)
     chance = people.counts[:, people.response_categories.index(POSITIVE)] / total
     rng = np.random.default_rng(seed)

@@ -26,11 +26,11 @@ POSITIVE = ">50K"
 def ratios(table: Table) -> dict[Profile, float]:
     """Return p(>50K | s) / p(>50K | male, white) for each protected profile but the reference."""
     ratio = disparity_ratio(table, **ROLES, reference=REFERENCE)
-    told: dict[Any, float] = ratio.to_series().to_dict()
+    by_profile: dict[Any, float] = ratio.to_series().to_dict()
     compared_with = tuple(REFERENCE[name] for name in PROTECTED)
     return {
         tuple(protected): value
-        for (income, *protected), value in told.items()
+        for (income, *protected), value in by_profile.items()
         if income == POSITIVE and tuple(protected) != compared_with
     }
 
@@ -38,11 +38,11 @@ def ratios(table: Table) -> dict[Profile, float]:
 DISTRIBUTIONS = (DATA, *QUESTIONS)
 
 DRAWN = ("synthetic", "forest")
-"""What is told of generated data: they themselves, and the probabilities that random forests trained on them give to
-the people of the test split."""
+"""What is reported of generated data: the data themselves, and the probabilities that random forests
+trained on them give to the people of the test split."""
 
 SAMPLES = ("itself", "train", "test", *DRAWN)
-"""Where a disparity is told: in the distribution itself, in what its natural classifier predicts on UCI's train or
+"""Where a disparity is measured: in the distribution itself, in what its natural classifier predicts on UCI's train or
 test split, or in data drawn from it."""
 
 

@@ -35,15 +35,15 @@ def atlas() -> pd.DataFrame:
 
     Examples
     --------
-    >>> told = atlas()
-    >>> len(told), bool((told["rate"] >= 0.8 * told[["slab", "merged"]].max(axis=1)).mean() > 0.9)
+    >>> problems = atlas()
+    >>> len(problems), bool((problems["rate"] >= 0.8 * problems[["slab", "merged"]].max(axis=1)).mean() > 0.9)
     (12096, True)
     """
-    told: pd.DataFrame = pd.read_parquet(PATH)
-    return told
+    problems: pd.DataFrame = pd.read_parquet(PATH)
+    return problems
 
 
-def laws(told: pd.DataFrame) -> pd.DataFrame:
+def laws(problems: pd.DataFrame) -> pd.DataFrame:
     """Return what the atlas says of each strength of the pseudo-counts.
 
     Columns `strength`; `problems` with a projection inside; percentiles of the rate, `median`, `p90`, `p99`; `grouped`,
@@ -52,7 +52,7 @@ def laws(told: pd.DataFrame) -> pd.DataFrame:
     its three sweeps cost; `observed` and `by_residuals`, the 5th percentile of what is seen over the exact rate.
     """
     rows = []
-    for strength, own in told[told["rate"].notna()].groupby("strength"):
+    for strength, own in problems[problems["rate"].notna()].groupby("strength"):
         saved = (own["newton_at_once"] - own["newton"]).dropna()
         seen = own[np.isfinite(own["observed"]) & (own["rate"] > 0)]
         rows.append(
@@ -69,13 +69,13 @@ def laws(told: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def powers(told: pd.DataFrame, smallest: float = 1e-6, next_one: float = 1e-5) -> pd.DataFrame:
+def powers(problems: pd.DataFrame, smallest: float = 1e-6, next_one: float = 1e-5) -> pd.DataFrame:
     """Return by which power of 1 / lambda the rate of each problem grows between the two smallest strengths.
 
     One row for each point of the grid without `strength` at which both rates are known: its index, and `power`.
     """
     made_of = [name for name in (*GRID, "seed") if name != "strength"]
-    wide = told.pivot_table(index=made_of, columns="strength", values="rate")[[smallest, next_one]].dropna()
+    wide = problems.pivot_table(index=made_of, columns="strength", values="rate")[[smallest, next_one]].dropna()
     wide = wide[((wide > 0) & (wide < np.inf)).all(axis=1)]
     power = np.log(wide[smallest] / wide[next_one]) / np.log(next_one / smallest)
     found: pd.DataFrame = power.rename("power").reset_index()

@@ -32,9 +32,9 @@ class Finding(Enum):
     HOLDS = "holds"
     HOLDS_WITHIN = "holds to within {size}, with a systematic rest of {rest}"
     FAILS = "does not hold"
-    UNTOLD = "cannot be told with so few sets"
-    UNTOLD_SPLIT = "cannot be told from one test split"
-    UNTOLD_YEARS = "cannot be told from these years"
+    UNTOLD = "cannot be decided with so few sets"
+    UNTOLD_SPLIT = "cannot be decided from one test split"
+    UNTOLD_YEARS = "cannot be decided from these years"
 
     @property
     def is_met(self) -> bool:
@@ -143,7 +143,7 @@ class Means:
         # the doubt falls with the root of the number of sets, and must fit into the room
         return math.ceil(self.sets * max(1.0, float(((self.width * self.error) / room).max())) ** 2)
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return the most significant of them, and how many are significant."""
         at = int(np.argmax(self.widths))
         about = f"{self.pairs[at]}, " if self.pairs else ""
@@ -183,7 +183,7 @@ def removed_claim(name: str, statement: str, means: Means, off_data: FloatArray)
     """Return the claim that a projection removes the disparity of the data, `off_data`."""
     tolerance = tolerance_of(off_data)
     evidence = (
-        f"{name} leaves {100 * _share_left(means.off, off_data):.1f} % of the disparity of f; {means.told()}; "
+        f"{name} leaves {100 * _share_left(means.off, off_data):.1f} % of the disparity of f; {means.describe()}; "
         f"tolerance {tolerance:.2g}, a tenth of the mean disparity of f{_more_sets(means, tolerance)}"
     )
     return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
@@ -196,13 +196,13 @@ def lessened_claim(name: str, statement: str, means: Means, off_data: FloatArray
     finding = Finding.FAILS
     if share < 1.0 and not removed.is_met:
         finding = Finding.HOLDS if removed is Finding.FAILS else removed
-    return Claim(statement, finding, f"{name} leaves {100 * share:.0f} % of the disparity of f; {means.told()}")
+    return Claim(statement, finding, f"{name} leaves {100 * share:.0f} % of the disparity of f; {means.describe()}")
 
 
 def average_claim(name: str, means: Means, off_data: FloatArray) -> Claim:
     """Return the claim that data generated from a distribution have parity on average."""
     tolerance = tolerance_of(off_data)
-    evidence = f"over {means.sets:,} data sets drawn from {name}, {means.told()}{_more_sets(means, tolerance)}"
+    evidence = f"over {means.sets:,} data sets drawn from {name}, {means.describe()}{_more_sets(means, tolerance)}"
     statement = f"Data generated from {name} have parity on average"
     return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
 

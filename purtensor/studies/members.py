@@ -155,7 +155,7 @@ def _write(store: Path | None, found: Mapping[int, Member]) -> None:
         return
     members = sorted(found)
     arrays: dict[str, Any] = {name: np.stack([found[k][name] for k in members]) for name in found[members[0]]}
-    archive = io.BytesIO()  # numpy 1 leaves an archive open where writing fails, which is told later
+    archive = io.BytesIO()  # numpy 1 leaves an archive open where writing fails, which raises a warning later
     np.savez(archive, member=np.array(members), **arrays)
     with replaced_file(store) as path:
         path.write_bytes(archive.getbuffer())

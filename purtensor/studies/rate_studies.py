@@ -152,8 +152,8 @@ def study_rate(
     parts: dict[int, pd.DataFrame] = {}
     cut: dict[str, str] = {}
     try:
-        with closing(outcomes(partial(_at_value, study.option, problem, max_sweeps), chosen, executor)) as told:
-            for done, (n, outcome) in enumerate(told, start=1):
+        with closing(outcomes(partial(_at_value, study.option, problem, max_sweeps), chosen, executor)) as found_values:
+            for done, (n, outcome) in enumerate(found_values, start=1):
                 part = _missing(outcome) if isinstance(outcome, Failure) else outcome
                 parts[n] = part.assign(study=name, problem=problem, value=chosen[n])
                 on_value(done)
@@ -181,11 +181,11 @@ def _missing(failure: Failure) -> pd.DataFrame:
     return _lines([None] * len(TOLERANCES), pd.NA, math.nan, **_UNKNOWN, failure=said)
 
 
-def _lines(counts: list[int | None], profiles: Any, share: float, *, failure: str = "", **told: Any) -> pd.DataFrame:
+def _lines(counts: list[int | None], profiles: Any, share: float, *, failure: str = "", **others: Any) -> pd.DataFrame:
     sweeps = pd.array(counts, dtype="Int64")
     of = pd.array([profiles] * len(counts), dtype="Int64")
     frame = pd.DataFrame({"tolerance": TOLERANCES, "sweeps": sweeps, "profiles": of, "pseudo_count_share": share})
-    return frame.assign(**told, failure=failure)
+    return frame.assign(**others, failure=failure)
 
 
 def sweeps_to(problem: NamedProblem, tolerance: float, most: int = MOST_SWEEPS) -> int | None:

@@ -97,7 +97,7 @@ class Simulation:
         solved = [self._project(reference, conditions) for conditions in PROJECTIONS]
         tables = [reference, *(table for table, _ in solved)]
         found = [[self._measure(table, test, people, unseen) for table in tables] for unseen in UNSEEN]
-        evidence = {name: np.array([told[name] for _, told in solved]) for name in ("ending", "verdict", *_NOTHING)}
+        evidence = {name: np.array([own[name] for _, own in solved]) for name in ("ending", "verdict", *_NOTHING)}
         return {
             "train": conditionals(self.population, reference),
             "natural": np.array([[natural for natural, _ in rule] for rule in found]),
@@ -134,7 +134,7 @@ class Simulation:
         q = np.zeros(reference.size)
         q[cells] = outcome.iterate.masses
         table = q.reshape(reference.shape)
-        told = {
+        measures = {
             "ending": ENDINGS.index(outcome.termination.name.lower()),
             "verdict": doubt.number,
             "residual": outcome.residual.largest,
@@ -143,7 +143,7 @@ class Simulation:
             "marginal_miss": marginal_miss(self.population, reference, table, conditions),
             "iterations": outcome.iterations,
         }
-        return (table if outcome.termination is Termination.CONVERGED else None), told
+        return (table if outcome.termination is Termination.CONVERGED else None), measures
 
     def _measure(
         self, q: FloatArray | None, test: FloatArray, people: FloatArray, unseen: str

@@ -106,11 +106,11 @@ def _removing(frame: pd.DataFrame, missed: Finding) -> Claim:
     finding = Finding.HOLDS if (removed > REMOVED).all() else missed
     if finding is Finding.FAILS and (removed + NOISE_WIDTH * chance > REMOVED).all():
         finding = Finding.UNTOLD
-    told = ", ".join(
+    details = ", ".join(
         f"{share:.1%} in {year} (chance alone leaves {noise:.1%})"
         for share, year, noise in zip(removed, frame["year"], chance, strict=True)
     )
-    return Claim(f"PUR removes more than {REMOVED:.0%} of the disparity on test data", finding, told)
+    return Claim(f"PUR removes more than {REMOVED:.0%} of the disparity on test data", finding, details)
 
 
 def _row(year: int, study: WageStudy) -> dict[str, object]:
@@ -145,11 +145,11 @@ def _falling(statement: str, frame: pd.DataFrame, name: str) -> Claim:
     finding = Finding.UNTOLD_YEARS
     if abs(slope) > NOISE_WIDTH * error:
         finding = Finding.HOLDS if slope < 0 else Finding.FAILS
-    told = ", ".join(
+    details = ", ".join(
         f"{value:.4f} ({noise:.4f}) in {row['year']} of {row['people']:,} people"
         for value, noise, (_, row) in zip(values, errors, frame.iterrows(), strict=True)
     )
-    return Claim(statement, finding, f"{10 * slope:+.4f} in ten years, standard error {10 * error:.4f}; {told}")
+    return Claim(statement, finding, f"{10 * slope:+.4f} in ten years, standard error {10 * error:.4f}; {details}")
 
 
 def slope_of(years: FloatArray, values: FloatArray, errors: FloatArray) -> tuple[float, float]:

@@ -91,7 +91,7 @@ def certificates(study: WageStudy) -> pd.DataFrame:
     for c, name in enumerate(PROJECTIONS):
         ending = study.members["ending"][:, c]
         solved = ending == CONVERGED
-        told = {key: study.members[key][solved, c] for key in ("residual", "marginal_miss", "tv_bound", "iterations")}
+        own = {key: study.members[key][solved, c] for key in ("residual", "marginal_miss", "tv_bound", "iterations")}
         infeasible = int((ending == ENDINGS.index(INFEASIBLE)).sum())
         rows.append(
             {
@@ -101,11 +101,11 @@ def certificates(study: WageStudy) -> pd.DataFrame:
                 "infeasible, proved": infeasible,
                 "on a face": int(((study.members["verdict"][:, c] == VERDICTS.index("boundary")) & solved).sum()),
                 "not converged": len(ending) - int(solved.sum()) - infeasible,
-                "largest residual": _largest(told["residual"]),
-                "largest miss of a marginal": _largest(told["marginal_miss"]),
-                "largest TV bound": _largest(told["tv_bound"]),
-                "certified": int((told["tv_bound"] < 1).sum()),
-                "most Newton steps": _largest(told["iterations"]),
+                "largest residual": _largest(own["residual"]),
+                "largest miss of a marginal": _largest(own["marginal_miss"]),
+                "largest TV bound": _largest(own["tv_bound"]),
+                "certified": int((own["tv_bound"] < 1).sum()),
+                "most Newton steps": _largest(own["iterations"]),
             }
         )
     return pd.DataFrame(rows)
@@ -149,7 +149,7 @@ def by_unseen_rule(study: WageStudy) -> pd.DataFrame:
 def facts(study: WageStudy) -> dict[str, str]:
     """Return what was computed from what, in words."""
     profiles, unseen = study.members["profiles"], study.members["unseen_mass"]
-    told = _describe_left_out(study)
+    left_out = _describe_left_out(study)
     return {
         "people": f"{float(study.counts.sum()):,.0f}",
         "profiles": f"{int(study.f.size):,} supported; {int(profiles.min()):,} to {int(profiles.max()):,} in a set",
@@ -161,7 +161,7 @@ def facts(study: WageStudy) -> dict[str, str]:
         f"that is not in the training set: {UNSEEN[study.unseen]}",
         "groups": f"{len(study.others)} besides {', '.join(REFERENCE.values())}, of {len(study.population.groups)}; "
         "the paper states seven in one place and six in another",
-        "left out": told or "no set: all projections were solved",
+        "left out": left_out or "no set: all projections were solved",
         **describe_failures(study.failures),
         "SHA-256 of counts and settings": study.identity,
     }
@@ -182,13 +182,13 @@ def _describe_draws(study: WageStudy) -> str:
 
 def _describe_left_out(study: WageStudy) -> str:
     """Return how many sets of each projection were left out, and of how many that is proved to be right."""
-    told = []
+    parts = []
     for c, name in enumerate(PROJECTIONS):
         ending = study.members["ending"][:, c]
         count, infeasible = int((ending != CONVERGED).sum()), int((ending == ENDINGS.index(INFEASIBLE)).sum())
         if count:
-            told.append(f"{count} of {name} ({infeasible} proved infeasible)")
-    return ", ".join(told)
+            parts.append(f"{count} of {name} ({infeasible} proved infeasible)")
+    return ", ".join(parts)
 
 
 def means_of(study: WageStudy, values: FloatArray) -> Means:

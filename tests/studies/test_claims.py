@@ -50,7 +50,7 @@ def test_removed_claim__finds_a_small_planted_bias() -> None:
         # one fifth of the noise of a single set, which a judgement by that noise could not see
         assert claim.rest == pytest.approx(bias, abs=0.002)
     few = removed_claim("PUR", "", Means(noise[:4].mean(axis=0), noise[:4].std(axis=0, ddof=1) / 2, 4), OFF_DATA)
-    assert few.verdict == "cannot be told with so few sets"
+    assert few.verdict == "cannot be decided with so few sets"
     assert "sets are needed to decide" in few.evidence
     single = Means(
         noise[0], np.full(3, 0.02), 1000, averaged=False

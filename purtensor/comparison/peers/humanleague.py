@@ -27,8 +27,8 @@ class Humanleague(Peer):
         indices, marginals = [list(axes) for axes, _ in targets], [target * total for _, target in targets]
 
         def solve() -> Attempt:
-            fitted, told = ipf(start, indices, marginals)
-            says = "says converged" if told.get("conv") else "says not converged"
-            return Attempt(problem.on_support(fitted) / total, int(told["iterations"]), says=says)
+            fitted, log = ipf(start, indices, marginals)
+            says = "says converged" if log.get("conv") else "says not converged"
+            return Attempt(problem.on_support(fitted) / total, int(log["iterations"]), says=says)
 
         return solve

@@ -38,7 +38,7 @@ class Pot(Peer):
         unit = sum(masses.shape) if self.method == "greenkhorn" else 1
 
         def solve() -> Attempt:
-            plan, told = sinkhorn(
+            plan, log = sinkhorn(
                 rows,
                 columns,
                 cost,
@@ -49,7 +49,7 @@ class Pot(Peer):
                 warn=False,
                 log=True,
             )
-            made = told.get("niter", told.get("n_iter"))
+            made = log.get("niter", log.get("n_iter"))
             return Attempt(problem.on_support(np.asarray(plan)), None if made is None else -(-int(made) // unit))
 
         return solve

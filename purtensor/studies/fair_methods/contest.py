@@ -70,8 +70,8 @@ def likeliest(chances: FloatArray) -> FloatArray:
 def _log_loss(chances: FloatArray, test: FloatArray) -> float:
     some = test > 0
     # as scikit-learn has it: a chance of 0 counts as the smallest step of float64, or one tree could make all infinite
-    told = np.maximum(chances[some], np.finfo(np.float64).eps)
-    return float(-(test[some] * np.log(told)).sum() / test.sum())
+    likely = np.maximum(chances[some], np.finfo(np.float64).eps)
+    return float(-(test[some] * np.log(likely)).sum() / test.sum())
 
 
 def _auc(chances: FloatArray, split: Split) -> float:
@@ -197,8 +197,8 @@ def compare_fair(
             raise outcome.error
         rows[number] = outcome
         on_split(len(rows))
-    told = [row for number in sorted(rows) for row in rows[number]]
-    return Contest(pd.DataFrame(told, columns=["split", "method", *MEASURES, "note"]), skipped)
+    measured = [row for number in sorted(rows) for row in rows[number]]
+    return Contest(pd.DataFrame(measured, columns=["split", "method", *MEASURES, "note"]), skipped)
 
 
 def _rows(work: tuple[int, Split, list[str]]) -> list[dict[str, Any]]:
