@@ -13,8 +13,7 @@ import pyarrow.compute as arrow
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidTableError
-from purtensor.kernels.engine import engine
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.exact_levels import group_sums_in_numpy
 from purtensor.tables.grouping import group_profiles, smallest_unsigned
 from purtensor.tables.masses import LARGEST_EXACT_INTEGER
 
@@ -191,8 +190,7 @@ def sum_masses(masses: FloatArray, group: IntArray, count: int) -> FloatArray:
     # whole numbers that sum to less than 2^53 add up exactly in any order
     if total < LARGEST_EXACT_INTEGER and np.array_equal(masses, np.floor(masses)):
         return np.bincount(group, masses, count).astype(np.float64)
-    with engine(plain=True):
-        sums = group_sums(masses, group, count)
+    sums = group_sums_in_numpy(masses, group, count)
     hint = "divide the weights by a constant"
     if not np.isfinite(sums).all():
         raise InvalidTableError(f"the weights of a profile sum to more than float64 can hold; {hint}", hint=hint)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -212,3 +215,15 @@ def test_tabulate__takes_lists_for_no_labels_and_tells_days_apart_that_python_do
     assert sorted(pt.tabulate(tmp_path / "t.parquet", ["day"]).values.tolist()) == [1, 2]
     with pytest.raises(pt.InvalidTableError, match="use one of their parts"):
         pt.tabulate(tmp_path / "t.parquet", ["list"])
+
+
+def test_tabulate__of_a_file_loads_neither_compiler_nor_solvers(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("s,w\na,0.25\nb,0.5\na,0.5\n")
+    program = (
+        "import sys, purtensor as pt; "
+        f"print(pt.tabulate({str(path)!r}, ['s'], weights='w').values.tolist(), "
+        "[name for name in ('numba', 'scipy', 'purtensor.solving') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[0.75, 0.5] []"

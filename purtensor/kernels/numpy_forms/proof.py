@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.exact_levels import exact_levels
 from purtensor.kernels.newton import proof
 from purtensor.kernels.numpy_forms.forms import Forms
-from purtensor.kernels.numpy_forms.sums import exact_levels, spread_range
+from purtensor.kernels.numpy_forms.sums import spread_range
 
 _UNIT, _SERIES, _SLACK = proof.UNIT, 1e-2, 1e-14
 
