@@ -30,7 +30,18 @@ def printable(text: str) -> str:
 _PLACES = {
     **dict.fromkeys(("BestOrder", "BestRelaxation", "ConvergenceRate"), "convergence"),
     **dict.fromkeys(
-        ("Bootstrap", "Calibration", "Comparison", "Ensemble", "Inspection", "Relaxation", "StandardErrors"), "results"
+        (
+            "Bootstrap",
+            "Calibration",
+            "Comparison",
+            "Ensemble",
+            "Inspection",
+            "LogLinearFit",
+            "Relaxation",
+            "StandardErrors",
+            "StoredTable",
+        ),
+        "results",
     ),
 }
 """The public modules of results that are neither at the root nor in the package of their own module."""

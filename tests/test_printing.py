@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import operator
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import xarray as xr
 
 import purtensor as pt
-from purtensor._printing import facts_as_html, facts_as_text
+from purtensor._printing import Shown, facts_as_html, facts_as_text
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +24,8 @@ def reference() -> xr.DataArray:
 
 
 def test_facts_as_html__names_and_values_are_escaped_and_empty_ones_left_out() -> None:
-    html = facts_as_html("Projection", {"a <b>": "1 < 2 & 3", "empty": "", "proved": "D <= 1"})
-    assert html == (
+    written = facts_as_html("Projection", {"a <b>": "1 < 2 & 3", "empty": "", "proved": "D <= 1"})
+    assert written == (
         "<table><caption>purtensor.Projection</caption><tr><th>a &lt;b&gt;</th><td>1 &lt; 2 &amp; 3</td></tr>"
         "<tr><th>proved</th><td>D &lt;= 1</td></tr></table>"
     )
@@ -81,6 +84,33 @@ RESULTS: dict[str, tuple[Callable[[pt.Projection], Any], tuple[str, ...]]] = {
         pt.convergence.observed_rate,
         ("sweeps for a factor of ten: 0 by the error", "sweeps to 1e-10: "),
     ),
+    "Projection": (lambda result: result, ("ending: every constraint is met", "proved: D <= ")),
+    "results.Relaxation": (
+        lambda result: pt.relax(result.reference, pt.marginals_of(result.reference, ["y & z"]), soft=0),
+        ("ending: every constraint is met", "objective: 0 nats"),
+    ),
+    "results.StoredTable": (
+        lambda result: pt.store_table(result.reference, Path(tempfile.mkdtemp()) / "t.zarr"),
+        ("attributes: <b>x (2), y & z (2)", "profiles: 4 in 1 chunks", "total: 11"),
+    ),
+    "results.LogLinearFit": (
+        lambda result: pt.results.fit_log_linear(result.reference, ["<b>x", "y & z"]),
+        ("deviance: 0.0165022 on 1 degrees of freedom",),
+    ),
+    "results.Inspection": (
+        lambda result: pt.inspect({"<b>x": ["p", "q"] * 40, "n": range(80)}),
+        ("records: 80", "look at 1: column 'n' "),
+    ),
+    "results.Calibration": (
+        lambda result: pt.calibrate({"<b>x": ["p", "q"]}, pt.Marginal(pt.marginal(result.reference, "<b>x"))),
+        ("records: 2", "sum of weights: 2 before, 11 after"),
+    ),
+    "fairness.Smoothed": (
+        lambda result: pt.fairness.smooth(
+            result.reference * 10, response="<b>x", protected="y & z", orders=[1], folds=2
+        ),
+        ("pseudo-count: ",),
+    ),
     "fairness.Decisions": (
         lambda result: pt.fairness.decide(result.table, response="<b>x", protected="y & z"),
         ("rule: fair", "people: 11", "accuracy: "),
@@ -99,8 +129,15 @@ def test_results__show_their_numbers(name: str, projected: pt.Projection) -> Non
     for fact in expected:
         title, _, value = fact.partition(": ")
         assert f"  {fact}" in told
-        assert f"<th>{title}</th><td>{value}" in shown.replace("&lt;", "<")
+        assert f"<th>{title}</th><td>{html.escape(value)}" in shown
     assert "<b>" not in shown.replace("<b>Verdict</b>", "")
+
+
+def test_results__are_all_shown_here() -> None:
+    modules = {"": pt, **{f"{name}.": getattr(pt, name) for name in ("results", "convergence", "fairness")}}
+    public = {f"{place}{name}": getattr(module, name) for place, module in modules.items() for name in module.__all__}
+    shown = {name for name, thing in public.items() if isinstance(thing, type) and issubclass(thing, Shown)}
+    assert shown == set(RESULTS)
 
 
 def test_standard_errors__of_few_profiles_are_listed_in_a_notebook(projected: pt.Projection) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from purtensor._optional import require_package
 from purtensor.cli.advice import shortened
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
@@ -81,9 +81,8 @@ def require_report(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise InvalidOptionError(f"--report must be a folder, got the file {folder}")
     require_writable(folder, "--report")
-    missing = next((name for name in ("matplotlib", "jinja2") if find_spec(name) is None), None)
-    if missing is not None:
-        raise ImportError(f"reports need the package {missing}: pip install 'purtensor[report]'", name=missing)
+    for package in ("matplotlib", "jinja2"):
+        require_package(package, "report", "reports need")
 
 
 def _project(arguments: argparse.Namespace, question: Question, solver: Solver, *, on_disk: bool) -> Projection[Any]:

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from purtensor._optional import require_package
 from purtensor._options import check_choice
 from purtensor._printing import draw
 from purtensor.comparison.outcome import Outcome
-from purtensor.comparison.shown import duration, mebibytes, require_package, scientific
+from purtensor.comparison.shown import duration, mebibytes, scientific
 from purtensor.comparison.statistics import growth, paired, performance_profile, time_to_accuracy
 from purtensor.errors import InvalidOptionError
 
@@ -154,12 +155,12 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """Return `table()` in Markdown; needs the extra `report`."""
-        require_package("tabulate")
+        require_package("tabulate", "report", "such tables need")
         return str(self.table().to_markdown(index=False, disable_numparse=True))
 
     def to_latex(self) -> str:
         """Return `table()` in LaTeX, for the package booktabs; needs the extra `report`."""
-        require_package("jinja2")
+        require_package("jinja2", "report", "such tables need")
         return str(self.table().to_latex(index=False, escape=True))
 
     def to_csv(self, path: str | Path | None = None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
 
 
 def duration(seconds: float) -> str:
@@ -32,15 +31,3 @@ def mebibytes(count: float) -> str:
     if math.isnan(count):
         return ""
     return f"{count / 2**20:,.1f} MiB" if count >= 0.1 * 2**20 else "< 0.1 MiB"
-
-
-def require_package(package: str) -> None:
-    """Say what to install where a package is missing with which pandas writes tables.
-
-    Raises
-    ------
-    ImportError
-        It is.
-    """
-    if find_spec(package) is None:
-        raise ImportError(f"such tables need the package {package}: pip install 'purtensor[report]'", name=package)

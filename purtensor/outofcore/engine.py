@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from purtensor._optional import require_package
 from purtensor._typing import FloatArray
 from purtensor.errors import StoreError
 from purtensor.outofcore.cluster import active_client, compute_by, lost_call
@@ -34,8 +34,7 @@ def require_dask() -> None:
     ImportError
         It is not; the message says what to install.
     """
-    if importlib.util.find_spec("dask") is None:
-        raise ImportError("tables larger than memory need dask: pip install 'purtensor[distributed]'")
+    require_package("dask", "distributed", "tables larger than memory need")
 
 
 def profiles_per_part() -> int:

@@ -3,11 +3,10 @@
 Needs the extra `plot`.
 """
 
-from importlib.util import find_spec
-
 import lazy_loader
 
-if find_spec("matplotlib") is None:
-    raise ImportError("figures need the package matplotlib: pip install 'purtensor[plot]'", name="matplotlib")
+from purtensor._optional import require_package
+
+require_package("matplotlib", "plot", "figures need")
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

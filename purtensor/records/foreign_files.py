@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from purtensor._optional import require_package
 from purtensor.errors import FileFormatError
 from purtensor.tables.io.read_errors import reading
 from purtensor.tables.io.text_dialect import checked_names
@@ -58,9 +58,8 @@ def read_foreign(path: Path, kind: str) -> pd.DataFrame:
         It is damaged, or a column has no name or another's.
     """
     program, package, extra = FOREIGN[kind]
-    if package is not None and importlib.util.find_spec(package) is None:
-        told = f"{path.name} is a file of {program}, which needs the package {package}"
-        raise ImportError(f"{told}: pip install 'purtensor[{extra}]'")
+    if package is not None:
+        require_package(package, extra, f"{path.name} is a file of {program}, which needs")
     # without an encoding pandas returns bytes; latin-1 has a character for each of them
     options: dict[str, Any] = {"encoding": "latin-1"} if kind in (".sas7bdat", ".xpt") else {}
     if kind == ".xlsx":  # pandas makes missing values of texts, and other names of repeated ones

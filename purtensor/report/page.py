@@ -18,6 +18,7 @@ try:
 except ImportError:  # an optional extra
     Environment = None  # type: ignore[assignment, misc]
 
+from purtensor._optional import require_package
 from purtensor.studies.claims import Claim
 from purtensor.tables.io.atomic import replaced_file
 
@@ -102,8 +103,7 @@ def render(report: Report, made: Mapping[str, str] = MappingProxyType({})) -> st
     >>> "PUR removes disparity" in page and "holds" in page
     True
     """
-    if Environment is None:
-        raise ImportError("reports need the package jinja2: pip install 'purtensor[report]'", name="jinja2")
+    require_package("jinja2", "report", "reports need")
     environment = Environment(
         loader=PackageLoader("purtensor.report", "."),
         autoescape=True,

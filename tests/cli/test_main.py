@@ -312,7 +312,7 @@ def test_main__interrupted_while_it_projects(
     assert not out.exists()
 
 
-@pytest.mark.parametrize(("kind", "package"), [("nc", "netCDF4"), ("parquet", "pyarrow")])
+@pytest.mark.parametrize(("kind", "package"), [("nc", "netCDF4")])
 def test_main__refuses_a_file_that_it_could_not_write_before_it_computes(
     kind: str,
     package: str,

@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import xarray as xr
 
+from purtensor._optional import require_package
 from purtensor._typing import Table
 from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.tables.io.atomic import require_other_file
 from purtensor.tables.io.delimited import label_texts, read_csv, write_csv
-from purtensor.tables.io.netcdf import read_dataset, require_netcdf4, write_dataset
-from purtensor.tables.io.parquet import read_parquet, require_pyarrow, write_parquet
+from purtensor.tables.io.netcdf import read_dataset, write_dataset
+from purtensor.tables.io.parquet import read_parquet, write_parquet
 from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
 
 _WRITERS: dict[str, Callable[[Table, str | os.PathLike[str]], None]] = {
@@ -27,7 +28,6 @@ _READERS: dict[str, Callable[[str | os.PathLike[str]], Table]] = {
     ".csv.gz": read_csv,
     ".parquet": read_parquet,
 }
-_REQUIRED: dict[str, Callable[[], None]] = {".nc": require_netcdf4, ".parquet": require_pyarrow}
 
 
 def save_table(table: Table, path: str | os.PathLike[str]) -> None:
@@ -79,14 +79,15 @@ def require_writable_labels(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def require_packages(path: str | os.PathLike[str]) -> None:
-    """Refuse a kind of file whose package is not installed, before there is anything to write.
+    """Refuse a NetCDF file where the package for it is not installed, before there is anything to write.
 
     Raises
     ------
     ImportError
         It is not; the message says how to get it.
     """
-    _REQUIRED.get(os.path.splitext(os.fspath(path))[1].lower(), lambda: None)()
+    if os.fspath(path).lower().endswith(".nc"):
+        require_package("netCDF4", "io", "NetCDF files need")
 
 
 def ending(path: str | os.PathLike[str]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from typing import Any
 
 import xarray as xr
 
 from purtensor._interrupts import undisturbed
+from purtensor._optional import require_package
 from purtensor.errors import FileFormatError, InvalidTableError, StoreError
 from purtensor.tables.io.atomic import replaced_file
 from purtensor.tables.io.content_hash import content_hash
@@ -39,7 +39,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     TooLargeError
         There is not enough memory to write.
     """
-    require_netcdf4()
+    require_package("netCDF4", "io", "NetCDF files need")
     sealed = dataset.assign_attrs(format=FORMAT, format_version=FORMAT_VERSION)
     sealed = sealed.assign_attrs(content_hash=content_hash(sealed))
     encoding: dict[str, dict[str, Any]] = {}
@@ -77,7 +77,7 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     TooLargeError
         What it declares to hold needs more memory than there is.
     """
-    require_netcdf4()
+    require_package("netCDF4", "io", "NetCDF files need")
     require_file(path, "a table or a result")
     check_seal(path)
     what = f"reading {os.fspath(path)}"
@@ -108,9 +108,3 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     if dataset.attrs["content_hash"] != found:
         raise FileFormatError(f"{os.fspath(path)} is damaged: its content does not match its hash")
     return dataset
-
-
-def require_netcdf4() -> None:
-    """Refuse what needs netCDF4 where it is not installed, and say how to get it."""
-    if importlib.util.find_spec("netCDF4") is None:
-        raise ImportError("NetCDF files need the package netCDF4: pip install 'purtensor[io]'")

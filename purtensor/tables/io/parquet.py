@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,7 +45,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
     ImportError
         pyarrow is not installed.
     """
-    arrow = _arrow("pyarrow")
+    arrow = import_module("pyarrow")
     domain = domain_of(table)
     value_name = value_column(np.asarray(table.values).reshape(-1))
     taken = [name for name in domain.attributes if name in VALUE_COLUMNS]
@@ -75,7 +75,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
     }
     stored = arrow.table(columns).replace_schema_metadata({_KEY: json.dumps(facts).encode()})
     with replaced_file(path) as temporary:
-        _arrow("pyarrow.parquet").write_table(stored, temporary, write_page_checksum=True)
+        import_module("pyarrow.parquet").write_table(stored, temporary, write_page_checksum=True)
 
 
 def read_parquet(path: str | os.PathLike[str]) -> Table:
@@ -96,7 +96,7 @@ def read_parquet(path: str | os.PathLike[str]) -> Table:
         pyarrow is not installed.
     """
     require_file(path)
-    parquet = _arrow("pyarrow.parquet")
+    parquet = import_module("pyarrow.parquet")
     with reading(path):
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         require_room_for_rows(file, path)
@@ -141,7 +141,7 @@ def _restore(stored: Any, told: dict[str, Any]) -> Table:
         names.append(known["attribute"])
         categories.append(decode_labels(known["labels"], known["kind"]))
         column = stored.column(known["attribute"]).combine_chunks()
-        found = _arrow("pyarrow.compute").index_in(column, value_set=_arrow_labels(categories[-1]))
+        found = import_module("pyarrow.compute").index_in(column, value_set=_arrow_labels(categories[-1]))
         codes.append(_without_gaps(found, known["attribute"]))
     domain = Domain(tuple(names), tuple(categories))
     values = stored.column(told["values"]).to_numpy()
@@ -207,22 +207,10 @@ def _numbers(column: nw.Series[Any]) -> FloatArray:
 
 def _arrow_labels(categories: pd.Index[Any]) -> Any:
     """Return labels as an array of Arrow: numbers, booleans and times as such, all others as text."""
-    arrow = _arrow("pyarrow")
+    arrow = import_module("pyarrow")
     labels, kind = encode_labels(categories)
     if kind == "boolean":
         return arrow.array(categories.to_numpy(dtype=bool))
     if isinstance(categories, pd.DatetimeIndex | pd.TimedeltaIndex):
         return arrow.array(categories.to_numpy())
     return arrow.array(labels) if labels.dtype != object else arrow.array(labels.tolist(), type=arrow.string())
-
-
-def require_pyarrow() -> None:
-    """Refuse what needs pyarrow where it is not installed, and say how to get it."""
-    _arrow("pyarrow")
-
-
-def _arrow(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ImportError("Parquet files need the package pyarrow: pip install 'purtensor[io]'") from None

@@ -5,7 +5,6 @@ What reads them is `stored_table` and `stored_format`; it can be imported from h
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from purtensor._optional import require_package
 from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError
@@ -99,8 +99,7 @@ class TableWriter:
     def __init__(
         self, path: str | os.PathLike[str], domain: Domain, *, chunk: int = CHUNK, replaces: bool = False
     ) -> None:
-        if importlib.util.find_spec("zarr") is None:
-            raise ImportError("stored tables need the package zarr: pip install 'purtensor[distributed]'")
+        require_package("zarr", "distributed", "stored tables need")
         import zarr  # optional, and slow to import
 
         if not (is_count(chunk) and chunk >= 1):

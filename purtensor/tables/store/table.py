@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
+from purtensor._optional import require_package
+from purtensor._printing import Shown
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import described, encode, is_sparse, relaid, sparse_table, stored_codes
-from purtensor.tables.domain import PROFILE, Domain, named_attributes
+from purtensor.tables.domain import PROFILE, Domain, listed, named_attributes
 from purtensor.tables.grouping import first_repeated, group_profiles
 from purtensor.tables.io.path_checks import path_text, require_store
 from purtensor.tables.profile_lookup import lookup
@@ -23,8 +24,8 @@ from purtensor.tables.store.format import read_facts, read_labels, read_profiles
 from purtensor.tables.translate import translated
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredTable:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StoredTable(Shown):
     """A sparse table in a Zarr store: attributes and categories are known, profiles are read when they are needed.
 
     `project`, `pur`, `marginals_of` and `marginal` take it in place of a table.
@@ -44,11 +45,22 @@ class StoredTable:
     """
 
     path: Path
-    domain: Domain = field(repr=False)
+    domain: Domain
     profiles: int
     chunk: int
     total: float
-    workspace: Path = field(repr=False)
+    workspace: Path
+
+    def summary(self) -> dict[str, str]:
+        """Return what is known without reading the profiles."""
+        return {
+            "on disk": str(self.path),
+            "attributes": listed(
+                f"{name} ({size})" for name, size in zip(self.domain.attributes, self.domain.sizes, strict=True)
+            ),
+            "profiles": f"{self.profiles:,} in {len(self.bounds):,} chunks",
+            "total": f"{self.total:.10g}",
+        }
 
     @property
     def bounds(self) -> list[tuple[int, int]]:
@@ -96,8 +108,7 @@ class StoredTable:
         StoreError
             The store is damaged.
         """
-        if find_spec("dask") is None:
-            raise ImportError("lazy tables need the package dask: pip install 'purtensor[distributed]'", name="dask")
+        require_package("dask", "distributed", "lazy tables need")
         array, delayed = import_module("dask.array"), import_module("dask").delayed
         # the values stay on disk, the labels cannot: xarray's indexes live in memory
         codes = [read_profiles(self.path, *bounds)[0] for bounds in self.bounds]
@@ -162,6 +173,7 @@ def open_table(path: str | os.PathLike[str], *, workspace: str | os.PathLike[str
     >>> pt.results.open_table("counts.zarr").to_table().values
     array([1., 2.])
     """
+    require_package("zarr", "distributed", "stored tables need")
     require_store(path)
     folder = Path(path)
     facts = read_facts(folder)
