@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -194,11 +195,14 @@ def _fit_rows_of_base(
     sums[:] = np.einsum("ij,i->j", base[begin:end], u[begin:end])
 
 
+_tail: Any = getattr(tail, "py_func", tail)
+"""Plain arithmetic, which arrays do as well as numbers."""
+
+
 def _divergence_gain(targets: FloatArray, factors: FloatArray, before: FloatArray) -> float:
     change = (factors - before) / factors
     near = np.where(np.abs(change) > SMALL, 0.0, change)
-    # plain arithmetic, which arrays do as well as numbers
-    series = near * near * getattr(tail, "py_func", tail)(near)
+    series = near * near * _tail(near)
     return float(np.sum(targets * np.where(near == change, series, np.log(factors / before) - change)))
 
 
