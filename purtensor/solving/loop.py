@@ -204,8 +204,7 @@ def _watch(state: State[P], step: Step[P], begun: int) -> None:
     """Show the residuals of a step, each by its iteration, to the watch for standstills."""
     if not step.records and state.lines.last.iteration < state.iterations:  # judged, but not measured
         return
-    for record in step.records or [state.lines.last.record._replace(iteration=state.iterations - begun)]:
-        state.standstill.watch(begun + record.iteration, record.residual_l1, record.dual)
+    state.standstill.take(begun, step.records or [state.lines.last.record._replace(iteration=state.iterations - begun)])
 
 
 def _stands_still(state: State[P], judged: bool, constraints: int) -> bool:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.solving.iterate import Record
+from purtensor.solving.solvers.ipf.sweep_records import columns_of
 from purtensor.solving.spaces.space import P
 from purtensor.solving.trace_lines import Lines
 
@@ -53,12 +59,31 @@ class Standstill:
     before: float = float("inf")
     dual: float = float("nan")
     reached: float | None = None
+    _unread: list[tuple[int, Sequence[Record]]] = field(default_factory=list)
 
-    def watch(self, iteration: int, residual_l1: float, dual: float) -> None:
-        """Take up an iteration; at the end of a window, note it if nothing was gained in it."""
-        self.least, self.largest = min(self.least, residual_l1), max(self.largest, residual_l1)
-        if iteration - self.begin < WINDOW:
+    def take(self, before: int, records: Sequence[Record]) -> None:
+        """Take up what a step recorded after so many iterations: read at the end of a window, and not before."""
+        self._unread.append((before, records))
+        if before + records[-1].iteration - self.begin < WINDOW:
             return
+        for start, some in self._unread:
+            iterations, _, residuals, _, duals = columns_of(some)
+            self.watch(start + iterations, residuals, duals)
+        self._unread.clear()
+
+    def watch(self, iterations: FloatArray, residuals: FloatArray, duals: FloatArray) -> None:
+        """Take up iterations, shape (n,) each; at the end of a window, note it if nothing was gained in it."""
+        begin = 0
+        while begin < len(iterations):
+            end = begin + int(np.searchsorted(iterations[begin:], self.begin + WINDOW)) + 1
+            seen = residuals[begin:end]
+            self.least = float(np.fmin.reduce(seen, initial=self.least))
+            self.largest = float(np.fmax.reduce(seen, initial=self.largest))
+            if end <= len(iterations):
+                self._close(int(iterations[end - 1]), float(duals[end - 1]))
+            begin = end
+
+    def _close(self, iteration: int, dual: float) -> None:
         # jumps come from rounding, whose least value falls by chance: only a gain of a percent is believed
         worst = _NO_BETTER * self.before if self.largest > _JUMPING * self.least else self.before
         # one rounding an iteration; false where the dual is still NaN, but there `before` is inf and nothing stands
@@ -128,8 +153,8 @@ def next_stop(iteration: int, shortest: int = 1) -> int:
     """Return the next iteration at which a run may end for what its own records say.
 
     A step goes as far as the clock allows, so that an ending at the end of whatever step would depend on the speed
-    of the machine. There are eight stops in every octave, but no two nearer than `shortest` iterations, which cost
+    of the machine. There are four stops in every octave, but no two nearer than `shortest` iterations, which cost
     next to nothing, or farther apart than 200; every multiple of 1,000 is one.
     """
-    distance = min(LARGEST_CHUNK, max(shortest, 1 << max(0, iteration.bit_length() - 4)))
+    distance = min(LARGEST_CHUNK, max(shortest, 1 << max(0, iteration.bit_length() - 3)))
     return min((iteration // every + 1) * every for every in (distance, PATIENCE))

@@ -55,9 +55,21 @@ class Records(Sequence[Record]):
     def __iter__(self) -> Iterator[Record]:
         return itertools.starmap(self._record, self._rows.tolist())
 
+    def columns(self) -> FloatArray:
+        """Return the numbers of all lines, one row for each entry of `Record`."""
+        scales = np.array([1.0, self._total, self._total, self._total, 1.0])
+        found = self._rows[:, :5].T / scales[:, None]
+        found[0] -= self._done
+        return np.asarray(found)
+
     def _record(self, number: float, largest: float, l1: float, gain: float, dual: float, mass: float) -> Record:
         total = self._total
         return Record(int(number) - self._done, largest / total, l1 / total, gain / total, dual)
+
+
+def columns_of(records: Sequence[Record]) -> FloatArray:
+    """Return the numbers of records, shape (5, n): a row for each entry of `Record`."""
+    return records.columns() if isinstance(records, Records) else np.array(records, dtype=np.float64).T
 
 
 def records_of(problem: Problem, rows: FloatArray, done: int) -> Records:
