@@ -16,7 +16,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import described, encode
 from purtensor.tables.exact_sum import exact_sum
-from purtensor.tables.paired_tables import SharedProfiles, Total, share_profiles
+from purtensor.tables.paired_tables import SharedProfiles, share_profiles
 from purtensor.tables.store.pairs import Read, matched, shared_batches
 from purtensor.tables.store.table import StoredTable
 
@@ -88,31 +88,19 @@ def entropy(p: Table | StoredTable) -> float:
     >>> round(pt.entropy(pt.tabulate({"sex": ["f", "m"]})), 6)
     0.693147
     """
-    if isinstance(p, StoredTable):
-        return _entropy_on_disk(Read(p))
-    values = encode(p).values
-    total = Total.of(values)
-    shares = np.ldexp(values, -total.exponent) / total.high
-    mantissa, power = np.frexp(values)
-    logs = np.log(mantissa / total.high) + (power - float(total.exponent)) * math.log(2.0)
-    largest = int(np.argmax(values))
-    rest = exact_sum(np.delete(np.ldexp(values, -total.exponent), largest)) / total.high
-    if rest < 0.5:  # near 1, the logarithm of a share needs what the others leave of 1
-        logs[largest] = math.log1p(-rest)
-    return exact_sum(-shares * logs)
-
-
-def _entropy_on_disk(p: Read) -> float:
-    """Return the entropy of a table that is read piece by piece; the largest mass as in `entropy`."""
-    total = p.total()
-    largest = max(float(values.max(initial=0)) for _, values in p.pieces())
-    rest = math.fsum([total.high, total.low, -math.ldexp(largest, -total.exponent)]) / total.high
+    table = Read(p)
+    total = table.total()
+    largest = max(float(values.max(initial=0)) for _, values in table.pieces())
+    # near 1, the logarithm of a share needs what the others leave of 1
+    others = [exact_sum(np.ldexp(values[values < largest], -total.exponent)) for _, values in table.pieces()]
+    rest = math.fsum(others) / total.high
+    has_most = rest < 0.5 < math.ldexp(largest, -total.exponent) / total.high  # then it is one profile's
     sums = []
-    for _, values in p.pieces():
+    for _, values in table.pieces():
         shares = np.ldexp(values, -total.exponent) / total.high
         mantissa, power = np.frexp(values)
         logs = np.log(mantissa / total.high) + (power - float(total.exponent)) * math.log(2.0)
-        if rest < 0.5:  # then one profile alone has the largest mass
+        if has_most:
             logs[values == largest] = math.log1p(-rest)
         sums.append(exact_sum(-shares * logs))
     return math.fsum(sums)

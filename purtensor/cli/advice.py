@@ -29,7 +29,7 @@ def advice_on(arguments: argparse.Namespace, question: Question) -> Advice | Non
     return advise(question.f, response=arguments.response, protected=arguments.protected)
 
 
-def shortened(error: InfeasibleError, arguments: argparse.Namespace, question: Question) -> InfeasibleError:
+def shorten(error: InfeasibleError, arguments: argparse.Namespace, question: Question) -> InfeasibleError:
     """Return the error with a reason and advice instead of the proof; unchanged if nothing is known."""
     advice = advice_on(arguments, question)
     if advice is None:

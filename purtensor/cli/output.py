@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -22,27 +22,11 @@ try:
 except ImportError:  # an optional extra
     RichTable = None  # type: ignore[assignment, misc]
 
+if TYPE_CHECKING:
+    from purtensor.studies.claims import Claim
+
 _WIDEST = 1000
 _COLLECTED: ContextVar[dict[str, Any] | None] = ContextVar("collected", default=None)
-
-
-class Claim(Protocol):
-    """A claim with what the numbers say of it."""
-
-    @property
-    def statement(self) -> str:
-        """What is claimed."""
-        ...
-
-    @property
-    def verdict(self) -> str:
-        """Whether it holds, in words."""
-        ...
-
-    @property
-    def evidence(self) -> str:
-        """The numbers."""
-        ...
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from purtensor._optional import require_package
-from purtensor.cli.advice import shortened
+from purtensor.cli.advice import shorten
 from purtensor.cli.disparities import show_disparities
 from purtensor.cli.output import show_facts
 from purtensor.cli.people import read_people, write_people
@@ -103,4 +103,4 @@ def _project(arguments: argparse.Namespace, question: Question, solver: Solver, 
     except InfeasibleError as error:
         if on_disk:
             raise
-        raise shortened(error, arguments, question) from error
+        raise shorten(error, arguments, question) from error

@@ -13,7 +13,7 @@ from purtensor.cli.info import versions
 from purtensor.cli.output import both, show_claims, show_facts, show_table, write_frames
 from purtensor.cli.progress import bar
 from purtensor.cli.wage_exhibits import ATTRIBUTES, NAMES, UNIT, exhibits
-from purtensor.cli.wage_surveys import binning, pooled, surveys, years_of_stand_in
+from purtensor.cli.wage_surveys import groups_asked, pool_years, surveys, years_of_stand_in
 from purtensor.plots.panels import plot_by_year
 from purtensor.plots.save_figure import save_figure
 from purtensor.plots.survey import plot_prevalences
@@ -44,7 +44,7 @@ SUMMARY = (
 def run(arguments: argparse.Namespace) -> None:
     """Compute the study of every survey, write its files and the report, and print its tables."""
     out = arguments.out / arguments.study
-    groups = binning(arguments)
+    groups = groups_asked(arguments)
     out.mkdir(parents=True, exist_ok=True)
     parts, studies = [], {}
     for survey, counts, source in surveys(arguments.cps, groups):
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
         }
     if len(studies) > 1:
         numbers = {int(year): study for year, study in studies.items()}
-        parts.append(over_the_years(numbers, pooled(arguments.cps, groups), out))
+        parts.append(over_the_years(numbers, pool_years(arguments.cps, groups), out))
     settings = {
         "lambda": f"{arguments.strength:g}",
         "simulated sets": f"{arguments.sets:,} a survey",

@@ -22,7 +22,7 @@ STAND_IN = "CPS 1994-95"
 _MAP_COLUMNS = ["category", "group"]
 
 
-def binning(arguments: argparse.Namespace) -> dict[str, Any]:
+def groups_asked(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of `gender_pay_gap` or `census_wage` for groups; others keep their defaults.
 
     Raises
@@ -106,7 +106,7 @@ def surveys(file: Path | None, groups: Mapping[str, Any]) -> Iterator[tuple[str,
         yield f"CPS {year}", _survey(file, year=year, **groups), source
 
 
-def pooled(file: Path | None, groups: Mapping[str, Any]) -> Table:
+def pool_years(file: Path | None, groups: Mapping[str, Any]) -> Table:
     """Return the counts of all years together: of the user's file, or of the embedded stand-in."""
     return census_wage(**groups) if file is None else _survey(file, **groups)
 

@@ -28,12 +28,12 @@ def run(arguments: argparse.Namespace) -> None:
     facts = {
         "exercises": str(len(EXERCISES)),
         "seconds": f"{time.perf_counter() - started:.1f}",
-        **kept(cache_folders()),
+        **describe_cache(cache_folders()),
     }
     show_facts("compiled kernels", facts)
 
 
-def kept(folders: tuple[str, ...]) -> dict[str, str]:
+def describe_cache(folders: tuple[str, ...]) -> dict[str, str]:
     """Return where the cache is and how much it holds."""
     if not folders:
         return {"kernel cache": "none: no folder is writable, so kernels are compiled again in every run"}

@@ -36,7 +36,7 @@ class FrameTable:
     weights: FloatArray
     profile: IntArray
 
-    def rescaled(self, after: Table) -> FloatArray:
+    def rescale(self, after: Table) -> FloatArray:
         """Return the weight of each row, times how much its profile has changed."""
         before = self.table.values
         ratio = np.divide(after.values, before, out=np.zeros(len(before)), where=before > 0)

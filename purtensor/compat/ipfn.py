@@ -142,7 +142,7 @@ class ipfn:  # noqa: N801 - the name that users know
         rows = frame_table(original, columns, self.weight_col)
         targets = [series_target(target, entry, rows) for target, entry in zip(self.aggregates, entries, strict=True)]
         fitted = original.copy()
-        fitted[self.weight_col] = rows.rescaled(self._project(rows.table, targets))  # any hashable may be its name
+        fitted[self.weight_col] = rows.rescale(self._project(rows.table, targets))  # any hashable may be its name
         return fitted
 
     def _project(self, reference: Table, targets: list[Marginal]) -> Table:

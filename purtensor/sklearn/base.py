@@ -28,7 +28,7 @@ from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.records.quantiles import MOST_BINS
-from purtensor.sklearn.binner import named_columns
+from purtensor.sklearn.binner import find_columns
 from purtensor.sklearn.columns import attribute_names, codes_of, fit_column, free_name, read_columns
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import PROFILE, Domain
@@ -162,7 +162,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidOptionError(
                 f"protected must name at least one column that {type(self).__name__} protects, by name or position"
             )
-        return tuple(named_columns(wanted, names, "protected"))
+        return tuple(find_columns(wanted, names, "protected"))
 
     def _check_options(self) -> None:
         check_choice("reference", self.reference, self._references)
@@ -171,7 +171,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidOptionError(f"bins must be a whole number from 1 to {MOST_BINS:,}, or None, got {self.bins!r}")
 
 
-def described_row(codes: Sequence[IntArray], row: int, names: Sequence[str]) -> str:
+def describe_row(codes: Sequence[IntArray], row: int, names: Sequence[str]) -> str:
     """Return which columns of a row have a category that was never seen, for messages."""
     strange = [name for name, code in zip(names, codes, strict=True) if code[row] < 0]
     return f"an unknown category in {', '.join(strange)}" if strange else "an unknown combination of categories"

@@ -190,14 +190,14 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
             raise InvalidOptionError(f"edges must be a mapping from columns to increasing numbers, got {self.edges!r}")
 
     def _check_edges(self, names: list[str]) -> dict[str, tuple[float, ...]]:
-        positions = named_columns(list(self.edges or ()), names, "edges")
+        positions = find_columns(list(self.edges or ()), names, "edges")
         return {
             name: checked_edges(edges, f"edges[{name!r}]")
             for name, edges in zip(positions, (self.edges or {}).values(), strict=True)
         }
 
 
-def named_columns(wanted: Iterable[Any], names: list[str], what: str) -> list[str]:
+def find_columns(wanted: Iterable[Any], names: list[str], what: str) -> list[str]:
     """Return the names of columns that are given by name or position, in the order asked.
 
     Raises

@@ -18,7 +18,7 @@ from purtensor.errors import InvalidOptionError, UnfairDecisionsWarning, Unknown
 from purtensor.fairness.decisions import RULES, decide, marginal_rates
 from purtensor.fairness.draws import draw_categories, uniforms
 from purtensor.fairness.rates import FOUR_FIFTHS, rates_by_group, smallest_ratios
-from purtensor.sklearn.base import ProjectingEstimator, described_row
+from purtensor.sklearn.base import ProjectingEstimator, describe_row
 from purtensor.tables.coded import encode
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.profile_lookup import lookup
@@ -228,7 +228,7 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
             names = [column.name for column in self.columns_]
             raise UnknownCategoryError(
                 f"{len(unseen)} of {len(place)} rows have a profile that was not in the training data; row {unseen[0]} "
-                f"(counted from 0) has {described_row(codes, unseen[0], names)}; use unseen='marginal' to predict "
+                f"(counted from 0) has {describe_row(codes, unseen[0], names)}; use unseen='marginal' to predict "
                 "such rows by q(y)"
             )
         return place

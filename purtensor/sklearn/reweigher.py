@@ -8,7 +8,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import UnknownCategoryError
-from purtensor.sklearn.base import ProjectingEstimator, described_row
+from purtensor.sklearn.base import ProjectingEstimator, describe_row
 from purtensor.tables.coded import encode
 from purtensor.tables.profile_lookup import lookup
 
@@ -80,7 +80,7 @@ class PURReweigher(ProjectingEstimator):
             names = [self.response_, *(column.name for column in self.columns_)]
             raise UnknownCategoryError(
                 f"{len(strange)} of {len(labels)} rows have no weight; row {strange[0]} (counted from 0) has "
-                f"{described_row(codes, strange[0], names)}; use unseen='marginal' to give such rows weight 1"
+                f"{describe_row(codes, strange[0], names)}; use unseen='marginal' to give such rows weight 1"
             )
         return self._weights(codes)
 

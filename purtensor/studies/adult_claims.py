@@ -16,7 +16,7 @@ from purtensor.studies.claims import (
     Finding,
     Means,
     average_claim,
-    judged,
+    judge,
     marginals_claim,
     natural_claims,
     removed_claim,
@@ -70,7 +70,7 @@ def _pairs(study: AdultStudy) -> list[str]:
 def _utility_claim(study: AdultStudy) -> Claim:
     error = {cost.distribution: cost.utility_error_test for cost in study.costs}
     difference = error["PUR"] - error[DATA]
-    return judged(
+    return judge(
         "The utility-based generalisation error of PUR is close to that of the data's own classifier",
         is_borne_out=difference <= NOISE_WIDTH * study.utility_noise,
         evidence=f"{error['PUR']:.3e} nats against {error[DATA]:.3e} nats of f on the test split, a difference of "
@@ -93,7 +93,7 @@ def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
     means = Means(off["PUR"], noise["PUR"], study.data_sets, _pairs(study), averaged=False)
     yield removed_claim("a forest on PUR data", statement, means, off[DATA])
     widths = np.abs(off[DATA]) / noise[DATA]
-    yield judged(
+    yield judge(
         "Random forests trained on data generated from f reproduce its disparity",
         is_borne_out=bool((widths > NOISE_WIDTH).all()),
         evidence="ratios "
@@ -110,7 +110,7 @@ def _data_claim(study: AdultStudy) -> Claim:
         f"{values[0]:.4f} of {pair} ({values[1]:.4f} in the train split)"
         for values, pair in zip(found.to_numpy(), _pairs(study), strict=True)
     )
-    return judged(
+    return judge(
         "In the data all three groups are below four fifths of the share of white men",
         f"ratios {details}",
         is_borne_out=bool((found < FOUR_FIFTHS).to_numpy().all()),
@@ -120,7 +120,7 @@ def _data_claim(study: AdultStudy) -> Claim:
 def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
     """Yield what the paper says of single generated data sets, and of single forests, by the four-fifths rule."""
     lowest, below = _lowest(study, "synthetic")
-    yield judged(
+    yield judge(
         "No data set generated from a projection has a ratio below four fifths",
         f"lowest ratios over {study.data_sets} data sets: {_list_values(lowest)}",
         is_borne_out=not any(below[name] for name in DISTRIBUTIONS[1:]),
@@ -134,7 +134,7 @@ def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
         Finding.HOLDS if all(seen) else missing,
         f"{details}; {np.mean([below[name] for name in ('P', 'PU')]):.1%} of P and PU together",
     )
-    yield judged(
+    yield judge(
         "Forests trained on data generated from MaxEnt-PUR do not re-introduce it",
         details,
         is_borne_out=below["MaxEnt"] == 0,

@@ -110,13 +110,13 @@ def decision_rates(study: AdultStudy) -> pd.DataFrame:
                     **{str(group): float(share) for group, share in rates[POSITIVE].items()},
                     "smallest / largest": float(smallest_ratios(rates)[POSITIVE]),
                     "accuracy": accuracy(decided, study.test, response=RESPONSE),
-                    "median ratio when drawn": drawn_ratio(people, study.seed),
+                    "median ratio when drawn": ratio_of_draws(people, study.seed),
                 }
             )
     return pd.DataFrame(rows)
 
 
-def drawn_ratio(decisions: Table, seed: int) -> float:
+def ratio_of_draws(decisions: Table, seed: int) -> float:
     """Return the median over sets of draws of the smallest share of a group over the largest.
 
     `decisions` has for each (s, x) the mean number of people with each decision: people of one profile decide alone, so

@@ -160,7 +160,7 @@ def claims_frame(claims: Sequence[Claim]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> claims_frame([judged("P is met", "to 1e-12", is_borne_out=True)]).loc[0].to_list()
+    >>> claims_frame([judge("P is met", "to 1e-12", is_borne_out=True)]).loc[0].to_list()
     ['P is met', 'HOLDS', 'holds', 'to 1e-12']
     """
     rows = [(claim.statement, claim.finding.name, claim.verdict, claim.evidence) for claim in claims]
@@ -224,7 +224,7 @@ def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
     spread = float(np.std(errors_data, ddof=1))
     mean, of_data = float(difference.mean()), float(errors_data.mean())
     error = float(np.std(difference, ddof=1)) / np.sqrt(len(difference))
-    return judged(
+    return judge(
         "The utility-based generalisation error of PUR is close to that of the data's own classifier",
         # one-sided: predicting better than f is no failure
         is_borne_out=bool(mean <= spread),
@@ -237,7 +237,7 @@ def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
 def marginals_claim(misses: FloatArray, projections: int) -> Claim:
     """Return the claim that projections have exactly the stated marginals, by the largest miss of each."""
     largest = float(np.max(misses))
-    return judged(
+    return judge(
         "The projections have exactly the marginals that were stated",
         is_borne_out=largest <= EXACT,
         evidence=f"largest residual of any marginal: {largest:.1e} of the total mass, in {projections:,} projections",
@@ -255,6 +255,6 @@ def _share_left(off: FloatArray, off_data: FloatArray) -> float:
     return float(np.mean(np.abs(off)) / np.mean(np.abs(off_data)))
 
 
-def judged(statement: str, evidence: str, *, is_borne_out: bool) -> Claim:
+def judge(statement: str, evidence: str, *, is_borne_out: bool) -> Claim:
     """Return a claim that numbers without noise settle."""
     return Claim(statement, Finding.HOLDS if is_borne_out else Finding.FAILS, evidence)

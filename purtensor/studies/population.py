@@ -121,7 +121,7 @@ def shares_of(counts: Table) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["attribute", "category", "share"])
 
 
-def regularized(counts: FloatArray, strength: float) -> FloatArray:
+def regularize_counts(counts: FloatArray, strength: float) -> FloatArray:
     """Return counts as `purtensor.regularize` makes them: a pseudo-count on observed responses x observed predictors.
 
     Parameters
@@ -141,12 +141,12 @@ def masses_to_draw_from(population: Population, strength: float, drawn_from: str
     It is that of the observed people, or, where `drawn_from` is "regularized", f.
     """
     if drawn_from == "regularized":
-        return regularized(population.counts, strength)
+        return regularize_counts(population.counts, strength)
     masses: FloatArray = population.counts / population.counts.sum()
     return masses
 
 
-def predicted(q: FloatArray, people: FloatArray, unseen: str = "marginal") -> tuple[FloatArray, BoolArray]:
+def predict_natural(q: FloatArray, people: FloatArray, unseen: str = "marginal") -> tuple[FloatArray, BoolArray]:
     """Return the natural classifier's prediction q(y | s, x) for people, and which predictor profiles q never saw.
 
     Unseen profiles are predicted by q(y) or dropped, as `purtensor.predict` does with "marginal" and "drop".
@@ -167,14 +167,14 @@ def predicted(q: FloatArray, people: FloatArray, unseen: str = "marginal") -> tu
     return conditional * people[:, None], is_unseen & (people > 0)
 
 
-def summed(masses: FloatArray, number: IntArray, count: int) -> FloatArray:
+def sum_rows(masses: FloatArray, number: IntArray, count: int) -> FloatArray:
     """Return the rows of `masses` summed by their number, shape (count, responses)."""
     return np.stack([np.bincount(number, column, count) for column in masses.T], axis=1)
 
 
 def conditionals(population: Population, masses: FloatArray) -> FloatArray:
     """Return p(y | s), shape (responses, protected profiles); NaN where a protected profile has no mass."""
-    of_pairs = summed(masses, population.protected, len(population.protected_codes[0])).T
+    of_pairs = sum_rows(masses, population.protected, len(population.protected_codes[0])).T
     of_groups = of_pairs.sum(axis=0)
     return np.asarray(of_pairs / np.where(of_groups > 0, of_groups, np.nan))
 
@@ -182,7 +182,7 @@ def conditionals(population: Population, masses: FloatArray) -> FloatArray:
 def utility_divergence(population: Population, data: FloatArray, prediction: FloatArray) -> float:
     """Return KL of the (response, unprotected) marginals of data and prediction, in nats; inf where it is undefined."""
     count = int(population.unprotected.max()) + 1
-    p, q = (summed(masses / masses.sum(), population.unprotected, count) for masses in (data, prediction))
+    p, q = (sum_rows(masses / masses.sum(), population.unprotected, count) for masses in (data, prediction))
     if np.any((p > 0) & (q == 0)):
         return float("inf")
     some = p > 0

@@ -25,9 +25,9 @@ from purtensor.studies.population import (
     UNSEEN,
     Population,
     conditionals,
-    predicted,
-    regularized,
-    summed,
+    predict_natural,
+    regularize_counts,
+    sum_rows,
     utility_divergence,
 )
 from purtensor.studies.subproblem import subproblem
@@ -91,7 +91,7 @@ class Simulation:
         `bound` (nats) and `marginal_miss`, total mass 1. Where a projection was not solved, its predictions are NaN:
         it is infeasible only where that is proved; on the boundary it is solved without its implied zeros.
         """
-        reference = regularized(self._draw(rng, self.train_size), self.strength)
+        reference = regularize_counts(self._draw(rng, self.train_size), self.strength)
         test = self._draw(rng, self.test_size)
         people = test.sum(axis=1) / test.sum()
         solved = [self._project(reference, conditions) for conditions in PROJECTIONS]
@@ -152,7 +152,7 @@ class Simulation:
         if q is None:
             groups = len(self.population.protected_codes[0])
             return np.full((self.population.responses, groups), np.nan), np.nan
-        prediction, _ = predicted(q, people, unseen)
+        prediction, _ = predict_natural(q, people, unseen)
         return conditionals(self.population, prediction), utility_divergence(self.population, test, prediction)
 
 
@@ -193,11 +193,11 @@ def marginal_miss(population: Population, f: FloatArray, q: FloatArray, conditio
     groups, slabs = len(population.protected_codes[0]), int(population.unprotected.max()) + 1
     misses = []
     if "P" in conditions:
-        of_pairs = summed(q, population.protected, groups)
+        of_pairs = sum_rows(q, population.protected, groups)
         of_groups = np.bincount(population.protected, f.sum(axis=1), groups)
         misses.append(np.abs(of_pairs - np.outer(of_groups, f.sum(axis=0))).max())
     if "U" in conditions:
-        misses.append(np.abs(summed(q - f, population.unprotected, slabs)).max())
+        misses.append(np.abs(sum_rows(q - f, population.unprotected, slabs)).max())
     if "R" in conditions:
         misses.append(np.abs((q - f).sum(axis=1)).max())
     return float(max(misses))

@@ -222,7 +222,7 @@ def study_wage(
         projections,
         population,
         members,
-        generated_conditionals(tables, population, size=size, sets=sets, seed=seed),
+        draw_conditionals(tables, population, size=size, sets=sets, seed=seed),
         key,
         drawn_from,
         unseen,
@@ -230,7 +230,7 @@ def study_wage(
     )
 
 
-def generated_conditionals(
+def draw_conditionals(
     distributions: Mapping[str, Table], population: Population, *, size: int, sets: int, seed: int
 ) -> dict[str, FloatArray]:
     """Return p(y | s) of data sets generated from distributions, shape (sets, responses, protected profiles) each.

@@ -12,7 +12,7 @@ import pandas as pd
 from purtensor._typing import FloatArray
 from purtensor.studies.claims import Means
 from purtensor.studies.members import describe_failures
-from purtensor.studies.population import UNSEEN, regularized, shares_of
+from purtensor.studies.population import UNSEEN, regularize_counts, shares_of
 from purtensor.studies.projections import errors_of
 from purtensor.studies.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
 from purtensor.studies.wage import REFERENCE, ROLES, WageStudy, pair_masses
@@ -170,7 +170,7 @@ def facts(study: WageStudy) -> dict[str, str]:
 def _describe_draws(study: WageStudy) -> str:
     """Describe the distribution of the sets, and how often f would give a profile without observations."""
     observed = study.population.counts > 0
-    of_nobody = 1.0 - float(regularized(study.population.counts, study.strength)[observed].sum())
+    of_nobody = 1.0 - float(regularize_counts(study.population.counts, study.strength)[observed].sum())
     # 1 - (1 - of_nobody)^N without cancellation
     share = -np.expm1(float(study.counts.sum()) * np.log1p(-of_nobody))
     unobserved = int(study.f.size - np.count_nonzero(observed))

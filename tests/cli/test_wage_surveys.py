@@ -9,13 +9,13 @@ import pytest
 import purtensor as pt
 from purtensor.cli.arguments import build_parser
 from purtensor.cli.main import main
-from purtensor.cli.wage_surveys import binning, read_map, surveys
+from purtensor.cli.wage_surveys import groups_asked, read_map, surveys
 from purtensor.datasets.census_income import EDUCATION
 from purtensor.datasets.sectors import CENSUS_SECTORS
 
 
 def groups(*words: str) -> dict:
-    return binning(build_parser().parse_args(["reproduce", "wage", *words]))
+    return groups_asked(build_parser().parse_args(["reproduce", "wage", *words]))
 
 
 def written(folder: Path, mapping: dict[str, str]) -> str:

@@ -47,7 +47,7 @@ def test_warmup__leaves_nothing_to_compile(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_warmup__says_where_there_is_no_cache() -> None:
-    assert "compiled again" in warmup.kept(())["kernel cache"]
+    assert "compiled again" in warmup.describe_cache(())["kernel cache"]
 
 
 def test_warmup__counts_the_files_of_every_folder(tmp_path: Path) -> None:
@@ -56,5 +56,5 @@ def test_warmup__counts_the_files_of_every_folder(tmp_path: Path) -> None:
         (tmp_path / name / "a.nbi").write_bytes(b"12")
         (tmp_path / name / "b.nbc").write_bytes(b"345")
     (tmp_path / "rank" / "other").write_bytes(b"6")
-    told = warmup.kept((str(tmp_path / "ipf"), str(tmp_path / "rank")))
+    told = warmup.describe_cache((str(tmp_path / "ipf"), str(tmp_path / "rank")))
     assert told == {"kernel cache": str(tmp_path), "files": "4, 10 bytes"}

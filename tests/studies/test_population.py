@@ -10,9 +10,9 @@ from purtensor.studies.population import (
     Population,
     conditionals,
     population_of,
-    predicted,
-    regularized,
-    summed,
+    predict_natural,
+    regularize_counts,
+    sum_rows,
     utility_divergence,
 )
 from purtensor.tables.coded import encode
@@ -62,22 +62,22 @@ def test_population_of__without_unprotected_attributes_has_one_slab() -> None:
 
 
 @pytest.mark.parametrize("strength", [0.0, 1e-4, 2.0])
-def test_regularized__is_regularize(train, population, strength: float) -> None:
+def test_regularize_counts__is_regularize(train, population, strength: float) -> None:
     expected = as_matrix(population, pt.regularize(train, strength, response=RESPONSE))
-    assert regularized(population.counts, strength) == pytest.approx(expected, rel=1e-14)
+    assert regularize_counts(population.counts, strength) == pytest.approx(expected, rel=1e-14)
 
 
-def test_regularized__leaves_out_responses_and_profiles_that_were_not_observed() -> None:
-    masses = regularized(np.array([[2.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), 0.5)
+def test_regularize_counts__leaves_out_responses_and_profiles_that_were_not_observed() -> None:
+    masses = regularize_counts(np.array([[2.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), 0.5)
     assert np.array_equal(masses > 0, [[True, False, True], [False] * 3, [True, False, True]])
     assert masses.sum() == pytest.approx(1.0)
 
 
-def test_predicted__is_predict_with_unseen_by_the_marginal(train, population) -> None:
+def test_predict_natural__is_predict_with_unseen_by_the_marginal(train, population) -> None:
     q = population.counts / population.counts.sum()
     q[3] = 0.0  # a predictor profile that q never saw
     people = population.counts.sum(axis=1) * np.linspace(1, 2, len(population.counts))
-    prediction, unseen = predicted(q, people)
+    prediction, unseen = predict_natural(q, people)
     labels = as_labels(population, train, q)
     expected = pt.predict(
         labels, as_labels(population, train, people[:, None] * [0.5, 0.5]), response=RESPONSE, unseen="marginal"
@@ -129,8 +129,8 @@ def test_utility_divergence__is_infinite_without_support(population) -> None:
     assert utility_divergence(population, population.counts, nothing) == np.inf
 
 
-def test_summed__adds_rows_of_the_same_number() -> None:
-    assert summed(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([1, 0, 1]), 3).tolist() == [
+def test_sum_rows__adds_rows_of_the_same_number() -> None:
+    assert sum_rows(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([1, 0, 1]), 3).tolist() == [
         [3, 4],
         [6, 8],
         [0, 0],

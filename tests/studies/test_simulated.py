@@ -10,7 +10,7 @@ import pytest
 import purtensor as pt
 from purtensor.studies import simulated
 from purtensor.studies.members import run_members
-from purtensor.studies.population import UNSEEN, population_of, regularized
+from purtensor.studies.population import UNSEEN, population_of, regularize_counts
 from purtensor.studies.simulated import (
     CONVERGED,
     ENDINGS,
@@ -29,7 +29,9 @@ RESPONSE, PROTECTED = "income", ("gender", "race")
 @pytest.fixture(scope="module")
 def simulation() -> Simulation:
     population = population_of(pt.datasets.adult(split="train"), response=RESPONSE, protected=PROTECTED)
-    return Simulation(population, regularized(population.counts, 1e-4), train_size=4000, test_size=3000, strength=1e-4)
+    return Simulation(
+        population, regularize_counts(population.counts, 1e-4), train_size=4000, test_size=3000, strength=1e-4
+    )
 
 
 def test_simulation__is_the_labelled_study(simulation: Simulation) -> None:

@@ -8,7 +8,7 @@ import pytest
 import purtensor as pt
 from purtensor.solving.loop import run
 from purtensor.solving.stopping import Stopping
-from purtensor.studies.population import population_of, regularized
+from purtensor.studies.population import population_of, regularize_counts
 from purtensor.studies.subproblem import subproblem
 from tests.studies.test_population import as_matrix
 
@@ -20,7 +20,7 @@ STOPPING = Stopping(tolerance=1e-10, stop_on="residual", max_iterations=300, max
 def test_subproblem__has_the_projection_of_the_labelled_problem(conditions: str, strength: float) -> None:
     counts = pt.datasets.adult(split="train")
     population = population_of(counts, response="income", protected=("gender", "race"))
-    problem, cells = subproblem(population, regularized(population.counts, strength), conditions)
+    problem, cells = subproblem(population, regularize_counts(population.counts, strength), conditions)
     masses = run(problem, pt.Newton(), STOPPING).iterate.masses
     q = np.zeros(population.counts.size)
     q[cells] = masses
@@ -35,10 +35,10 @@ def test_subproblem__is_of_the_support_alone() -> None:
     population = population_of(counts, response="income", protected=("gender", "race"))
     part = population.counts.copy()
     part[::3] = 0.0
-    problem, cells = subproblem(population, regularized(part, 1e-4), "PUR")
+    problem, cells = subproblem(population, regularize_counts(part, 1e-4), "PUR")
     assert len(cells) == len(problem.reference) == np.count_nonzero(part.sum(axis=1)) * 2
     assert problem.system.supported().all()
-    assert problem.reference == pytest.approx(regularized(part, 1e-4).ravel()[cells], abs=0)
+    assert problem.reference == pytest.approx(regularize_counts(part, 1e-4).ravel()[cells], abs=0)
 
 
 def test_subproblem__without_unprotected_attributes() -> None:

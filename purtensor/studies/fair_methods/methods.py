@@ -20,7 +20,7 @@ from purtensor.fairness.smoothing import smooth
 from purtensor.projection.project import project
 from purtensor.studies.fair_methods.split import Split
 from purtensor.studies.forests import FOREST, predictors
-from purtensor.studies.population import predicted
+from purtensor.studies.population import predict_natural
 from purtensor.tables.regularize import regularize, uniform
 
 
@@ -137,7 +137,7 @@ def _ratio(split: Split, name: str) -> FloatArray | float:
 
 def _conditional(q: Table, split: Split) -> FloatArray:
     """Return q(y | s, x) for each predictor profile; q(y) where q has none."""
-    chances, _ = predicted(split.matrix(q), np.ones(len(split.population.protected)))
+    chances, _ = predict_natural(split.matrix(q), np.ones(len(split.population.protected)))
     return chances
 
 
