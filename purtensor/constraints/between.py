@@ -53,7 +53,8 @@ class Between:
         else:
             # lower is the target: both ends are equal here
             width = np.abs(block.lower) * numbers_on_rows(self.relative, block, f"relative of {self.name}")
-        _require_widths(width, self.name)
+        if not (np.isfinite(width) & (width >= 0)).all():
+            raise InvalidOptionError(f"the widths of {self.name} must be finite and not negative, got {width.min():g}")
         return replace(block, lower=block.lower - width, upper=block.upper + width, is_marginal=False)
 
     def __repr__(self) -> str:
@@ -184,8 +185,3 @@ def _within_rate(block: RowBlock, base: sparse.csr_array, rate: float) -> RowBlo
 def _require_target(lower: FloatArray, upper: FloatArray, name: str) -> None:
     if not (lower == upper).all():
         raise InvalidOptionError(f"{name} is already an interval; between needs a constraint with a target")
-
-
-def _require_widths(width: FloatArray, name: str) -> None:
-    if not (np.isfinite(width) & (width >= 0)).all():
-        raise InvalidOptionError(f"the widths of {name} must be finite and not negative, got {width.min():g}")

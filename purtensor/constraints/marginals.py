@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -68,9 +69,8 @@ class Marginal:
             ends = read_ends(
                 None, "a Marginal", target=self.target, lower=self.lower, upper=self.upper, unlisted=(0.0, math.inf)
             )
-        scope = ends.attributes if ends is not None else domain_of(self.target).attributes
         # derived fields of a frozen dataclass
-        object.__setattr__(self, "scope", scope)
+        object.__setattr__(self, "scope", domain_of(self.target).attributes if ends is None else ends.attributes)
         object.__setattr__(self, "coded_target", None if self.target is None else _coded_if_masses(self.target))
 
     @property
@@ -266,15 +266,14 @@ def flatten(constraints: Any, kinds: Any) -> tuple[Any, ...]:
     """Return constraints of these kinds as a tuple, flattened one level; errors as for `as_constraints`."""
     if isinstance(constraints, kinds):
         return (constraints,)
-    flat: list[Any] = []
-    for item in _iterate(constraints):
-        flat.extend((item,) if isinstance(item, kinds) else _iterate(item))
+    nested = ([item] if isinstance(item, kinds) else _iterate(item) for item in _iterate(constraints))
+    flat = tuple(chain.from_iterable(nested))
     wrong = [item for item in flat if not isinstance(item, kinds)]
     if wrong:
         raise _not_a_constraint(wrong[0])
     if not flat:
         raise InvalidOptionError("no constraint was given: give at least one")
-    return tuple(flat)
+    return flat
 
 
 def _iterate(item: Any) -> list[Any]:

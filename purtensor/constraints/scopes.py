@@ -26,7 +26,8 @@ def read_scopes(scopes: Scopes) -> tuple[tuple[str, ...], ...]:
         Something else, a scope without a name, or no scope at all.
     """
     if isinstance(scopes, str):
-        read = _read_formula(scopes) if re.search(r"[~+*:]", scopes) else _read_bars(scopes)
+        bars = tuple(tuple(re.findall(r"[^\s,]+", part)) for part in scopes.split("|"))
+        read = _read_formula(scopes) if re.search(r"[~+*:]", scopes) else bars
     elif (several := items_of(scopes)) is not None:
         read = tuple(_read_scope(scope) for scope in several)
     else:
@@ -48,10 +49,6 @@ def _read_scope(scope: str | Iterable[str]) -> tuple[str, ...]:
     if wrong:
         raise InvalidOptionError(f"a scope must contain attribute names, got {wrong[0]!r}; {_NOTHING_ELSE}")
     return names
-
-
-def _read_bars(text: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(re.findall(r"[^\s,]+", part)) for part in text.split("|"))
 
 
 def _read_formula(text: str) -> tuple[tuple[str, ...], ...]:

@@ -145,7 +145,7 @@ def slab_of_rows(system: System, slabs: Slabs, k: int) -> IntArray:
     if k == main:
         return slabs.slab_of_primary
     found = np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64)
-    # all profiles of the row are in one slab, since its scope contains the key: the last one tells it
+    # all profiles of the row are in one slab, since its scope contains the key: the last one says which
     put(found, system.index[k], np.repeat(np.arange(slabs.count), np.diff(slabs.slab_ptr)))
     return found
 

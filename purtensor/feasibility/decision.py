@@ -38,7 +38,7 @@ def settle(
     if targets is None:
         start = reference[kept]
         own = [float(start.min() / start.sum())] if len(start) else []
-        # rows of target 0 have the numerator 0, so a witness on all rows is worth what it was
+        # rows of target 0 have the numerator 0, so a witness on all rows proves the same
         targets = _on_all_rows(system, reduction, read_targets(reduction.system, [*units, *own]))
     reduced = targets.select(reduction.rows)
     by_target = np.ones(system.profiles, dtype=bool)

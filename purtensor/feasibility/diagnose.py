@@ -1,26 +1,184 @@
-"""The verdict on a table in memory and marginals, in labels."""
+"""The verdict on a table in memory and marginals, in labels, and the witness that it rests on: exact numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
-from purtensor._typing import IntArray, Table
+from purtensor._typing import IntArray, Profile, Table
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.system import System, align
+from purtensor.feasibility import check_witness
 from purtensor.feasibility.decision import settle
-from purtensor.feasibility.diagnosis import Diagnosis
+from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
+from purtensor.feasibility.explanation import Explanation, explain
 from purtensor.feasibility.flows import is_binary, triangle_of
-from purtensor.feasibility.memory_witness import MemoryWitness
 from purtensor.feasibility.verdict import Decision, Verdict
-from purtensor.feasibility.violation import smallest_violation
-from purtensor.tables.coded import dense_table, encode, is_sparse, sparse_table
+from purtensor.feasibility.violation import (
+    Incompatibility,
+    Violation,
+    incompatibility,
+    smallest_miss,
+    smallest_violation,
+)
+from purtensor.tables.coded import CodedTable, dense_table, encode, is_sparse, sparse_table
 
 _LARGEST_PROGRAM = 12_000
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryWitness:
+    """A witness in memory: see `Diagnosis` for each attribute."""
+
+    coded: CodedTable
+    system: System
+    decision: Decision
+    total: float
+
+    @cached_property
+    def implied_zeros(self) -> Table:
+        """The profiles that are empty in every solution."""
+        rows = np.flatnonzero(self.decision.zeros)
+        codes = [code[rows] for code in self.coded.codes]
+        return sparse_table(self.coded.domain, codes, self.coded.values[rows], name="implied zeros")
+
+    @cached_property
+    def solution(self) -> Table | None:
+        """A table that meets the constraints."""
+        if self.decision.solution is None:
+            return None
+        return self.coded.rebuild(self.decision.solution * self.total, name="solution")
+
+    @property
+    def at_bound(self) -> Table:
+        """-1 at the implied zeros."""
+        return self.coded.rebuild(-self.decision.zeros.astype(np.float64), name="at_bound")
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """The verdict in words."""
+        return explain(self.system, self.decision, self.coded.describe)
+
+    @property
+    def has_face(self) -> bool:
+        """Always."""
+        return True
+
+    def in_memory(self, what: str) -> MemoryWitness:
+        """Return the witness itself."""
+        return self
+
+    def certificate_chunks(self, diagnosis: Diagnosis) -> Iterator[tuple[Table, ...]]:
+        """Yield the whole proof at once."""
+        if diagnosis.certificate:
+            yield diagnosis.certificate
+
+    def smallest_miss(self) -> Violation | None:
+        """Return the smallest sum of all misses."""
+        return smallest_miss(self.system, self.decision.targets)
+
+    def incompatibility(self) -> Incompatibility | None:
+        """Return one minus the largest mass that exceeds no target."""
+        return incompatibility(self.system, self.decision.targets)
+
+    def smallest_violation(self, positions: list[int]) -> Violation | None:
+        """Return the smallest sum of the misses of some constraints while all others are met."""
+        return smallest_violation(self.system, self.decision.targets, positions)
+
+    def zeros_beyond_targets(self) -> Table:
+        """Return the implied zeros that follow only from several constraints together."""
+        return self.implied_zeros[~self.decision.by_target[self.decision.zeros]]
+
+    def verify(self, diagnosis: Diagnosis) -> bool:
+        """Return whether the witness proves the verdict, checked again from the tables of the diagnosis."""
+        targets = [self.exact_targets(k) for k in range(len(diagnosis.constraints))]
+        units = self.decision.targets.denominator
+        read = (
+            check_witness.stands_for(constraint.target, exact, units)
+            for constraint, exact in zip(diagnosis.constraints, targets, strict=True)
+        )
+        if diagnosis.verdict is Verdict.OPEN or not all(read):
+            return False
+        support = check_witness.support_of(diagnosis.reference)
+        empty = {profile for profile, _ in check_witness.entries(diagnosis.implied_zeros)}
+        if diagnosis.certificate and not self._is_certified(diagnosis, support, empty, targets):
+            return False
+        if diagnosis.verdict is Verdict.INFEASIBLE:
+            return bool(diagnosis.certificate)
+        return (bool(diagnosis.certificate) or not empty) and self._is_solved(diagnosis, support - empty, targets)
+
+    def _is_certified(
+        self,
+        diagnosis: Diagnosis,
+        support: set[tuple[object, ...]],
+        empty: set[tuple[object, ...]],
+        targets: list[check_witness.Whole],
+    ) -> bool:
+        costs = check_witness.costs_of(support, check_witness.attributes_of(diagnosis.reference), diagnosis.certificate)
+        value, absolute = check_witness.value_of(diagnosis.certificate, targets)
+        # float targets: 64 eps of b.|t|, as when the proof was found
+        allowed = Fraction(0) if self.decision.targets.exact else check_witness.ROUNDING * absolute
+        if min(costs.values()) < 0:
+            return False
+        if diagnosis.verdict is Verdict.INFEASIBLE:
+            return value < -allowed
+        return abs(value) <= allowed and {profile for profile, cost in costs.items() if cost > 0} == empty
+
+    def _is_solved(
+        self, diagnosis: Diagnosis, support: set[tuple[object, ...]], targets: list[check_witness.Whole]
+    ) -> bool:
+        point = self.decision.point
+        if point is None:
+            return False
+        masses = self.exact_masses()
+        # the solution is in finer units than the targets
+        scale = point.denominator // self.decision.targets.denominator
+        allowed = check_witness.ROUNDING * point.denominator * (diagnosis.exact != "rational")
+        attributes = check_witness.attributes_of(diagnosis.reference)
+        return (
+            # a solution has mass on all that is not an implied zero, and nowhere else
+            masses.keys() == support
+            and min(masses.values()) > 0
+            and all(
+                check_witness.meets(
+                    masses, attributes, constraint.scope, {row: n * scale for row, n in target.items()}, allowed
+                )
+                for constraint, target in zip(diagnosis.constraints, targets, strict=True)
+            )
+        )
+
+    def exact_targets(self, k: int) -> dict[Profile, int]:
+        """Return the positive targets of a constraint by label, in units of 1 / targets.denominator."""
+        block = self.system.block(k)
+        numbers = self.decision.targets.numerators[block].tolist()
+        labels = self.labels(self.system.scopes[k], self.system.row_codes[k])
+        return {label: number for label, number in zip(labels, numbers, strict=True) if number}
+
+    def exact_masses(self) -> dict[Profile, Fraction | int]:
+        """Return the exact solution by label, in units of 1 / point.denominator."""
+        point, profiles = self.decision.point, self.decision.profiles
+        if point is None or profiles is None:
+            return {}
+        codes = [code[profiles] for code in self.coded.codes]
+        return dict(zip(self.labels(self.coded.domain.attributes, codes), point.masses(), strict=True))
+
+    def labels(self, scope: Sequence[str], codes: Sequence[IntArray]) -> list[Profile]:
+        """Return the labels that codes of a scope stand for."""
+        categories = self.coded.domain.select(scope).categories
+        columns = [index.take(code).tolist() for index, code in zip(categories, codes, strict=True)]
+        return list(zip(*columns, strict=True))
+
+
+def memory_witness_of(diagnosis: Diagnosis) -> MemoryWitness:
+    """Return the arrays behind a diagnosis of marginals in memory."""
+    if not isinstance(diagnosis.evidence, MemoryWitness):
+        raise refuse_stored("this")
+    return diagnosis.evidence
 
 
 def diagnose_table(reference: Table, constraints: Sequence[Marginal]) -> Diagnosis:

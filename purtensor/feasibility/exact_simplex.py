@@ -1,6 +1,6 @@
 """Small questions decided in whole numbers alone: the simplex method, slow and always conclusive.
 
-It is asked where floating point tells nothing: masses so unequal that a contradiction, or a profile's last bit of
+It is used where floating point decides nothing: masses so unequal that a contradiction, or a profile's last bit of
 mass, lies below the rounding of the largest. Bland's rule keeps it from cycling; all entries of the tableau are whole
 numbers over one denominator (J. Edmonds, 1967).
 """

@@ -11,8 +11,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.feasibility.coarser_questions import Question
-from purtensor.feasibility.conflict import Conflict, emptying_proof, simplest_conflict
+from purtensor.feasibility.conflict import Conflict, Question, emptying_proof, simplest_conflict
 from purtensor.feasibility.flows import is_binary, triangle_of
 from purtensor.feasibility.targets import ExactTargets
 from purtensor.feasibility.verdict import Decision, Verdict
@@ -146,7 +145,7 @@ def _how_far(system: System, targets: ExactTargets) -> list[str]:
     # a linear program of this size would take longer than the verdict; a flow does not
     if system.index.size > _LARGEST_PROGRAM and not by_flow:
         return []
-    # parity is what gives way in PUR: how far it must is the more telling number
+    # parity is what gives way in PUR: by how much it must is the number that readers ask for
     if triangle is not None:
         least = smallest_violation(system, targets, [triangle.parity])
         if least is not None:

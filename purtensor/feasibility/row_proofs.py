@@ -11,7 +11,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.question import Question
 
-# simple fractions first, for the sake of whoever reads the proof; None takes the floats as they are
+# simple fractions first, which make a readable proof; None takes the floats as they are
 _DENOMINATORS = (1, 2, 6, 60, 5040, 10**6, 10**9, None)
 
 

@@ -109,7 +109,7 @@ def search_evidence(space: EvidenceSpace[P, D, C, ProofT, SolutionT], state: Sta
             solution = _find_solution(space, point, signs)
             if solution is not None:
                 return solution
-            # what no step can mend: dear to find out, so it is asked only where there is a solution of the other rows
+            # a contradiction that no step can mend: expensive to find, so tried only where other rows have a solution
             broken = None if was_asked else space.broken_relation()
             if broken is not None:
                 return broken

@@ -58,7 +58,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed:
-    """What weights come to over some parts, targets as scaled.
+    """The sums of weights over some parts, targets as scaled.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ def _weigh_on_parts(store: SlabStore, guess: Guess, outer: IntArray) -> Weighed 
 
 
 def add_outer_rows(store: SlabStore, outer: IntArray, found: Weighed, guess: Guess | None = None) -> Proven:
-    """Return what weights prove, given what they come to on the parts' own rows."""
+    """Return what weights prove, given their sums over the parts' own rows."""
     terms = store.outer_targets * outer
     value = (found.value + math.fsum(terms.tolist())) / store.total
     absolute = (found.absolute + float(np.abs(terms).sum())) / store.total
@@ -180,7 +180,7 @@ def weigh_pass(number: int, store: SlabStore, guess: Guess, outer: IntArray) -> 
 
 
 def weigh_inner_rows(part: Part, weights: IntArray, costs: IntArray, price: float, lacking: IntArray) -> Weighed:
-    """Return what weights come to on a part's own rows."""
+    """Return the sums of weights over a part's own rows."""
     inner = np.ones(len(weights), dtype=bool)
     # rows that couple the parts are in every part, and are counted once, by the driver
     inner[part.outer_rows()] = False
@@ -196,7 +196,7 @@ def weigh_inner_rows(part: Part, weights: IntArray, costs: IntArray, price: floa
 
 
 def add_weights(parts: list[Weighed]) -> Weighed:
-    """Return what weights come to over several parts."""
+    """Return the sums of weights over several parts."""
     return Weighed(
         math.fsum(one.value for one in parts),
         sum(one.absolute for one in parts),

@@ -1,4 +1,4 @@
-"""The workers of a dask.distributed Client: what is lost with them is named, and none is waited for in vain."""
+"""The workers of a dask.distributed Client: errors name the call that was lost, and waiting without workers ends."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from typing import Any
 from purtensor.errors import StoreError
 
 WAIT_OPTION = "purtensor.worker-seconds"
+"""How long a pass waits without a worker; 300 by default."""
 
 _LOOK = 2.0
 """Seconds after which a pass that goes nowhere looks whether there still are workers."""
 
 
-def seconds_without_workers() -> float:
-    """Return the seconds that a pass waits without a worker: dask's option `purtensor.worker-seconds`, default 300."""
-    return float(_dask().config.get(WAIT_OPTION, 300.0))
-
-
-def _dask() -> Any:
+def import_dask() -> Any:
+    """Return dask."""
     return importlib.import_module("dask")  # optional, and slow to import
 
 
@@ -35,7 +32,7 @@ def active_client() -> Any | None:
     if distributed is None:
         return None
     # a Client registers its own method as dask's scheduler: its owner is the Client
-    owner = getattr(_dask().base.get_scheduler(), "__self__", None)
+    owner = getattr(import_dask().base.get_scheduler(), "__self__", None)
     return owner if isinstance(owner, distributed.Client) else None
 
 
@@ -83,7 +80,7 @@ def _since_when_alone(client: Any, before: float | None) -> float | None:
     if client.scheduler_info(n_workers=-1).get("workers"):
         return None
     now = time.monotonic()
-    since, patience = now if before is None else before, seconds_without_workers()
+    since, patience = now if before is None else before, float(import_dask().config.get(WAIT_OPTION, 300.0))
     # workers may be restarting: a pass waits for some before it gives up
     if now - since > patience:
         raise StoreError(
@@ -126,7 +123,7 @@ def lost_call(error: Exception) -> str | None:
     Raises
     ------
     StoreError
-        The error says that all calls are lost: their scheduler is gone, or was told to forget them.
+        The error says that all calls are lost: their scheduler is gone, or was asked to forget them.
     """
     if isinstance(error, BrokenProcessPool):
         return "a call"

@@ -1,7 +1,7 @@
 """Coarser problems for stored tables: attributes are summed out until the rest fits into memory.
 
 A solution of the question is one of every coarser question, so a contradiction there refutes the question itself, and
-is told in few words.
+can be explained in few words.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _questions(domain: Domain, outer: Sequence[str], key: Sequence[str]) -> Iter
     for name in by_size:
         if math.prod(sizes[other] for other in [*base, *several, name]) <= _LARGEST:
             several.append(name)
-    # the most attributes first: finer questions refute more; then single ones, which are told in fewer words
+    # the most attributes first: finer questions refute more; then single ones, which are easier to explain
     for extra in ([several] if several else []) + [[name] for name in by_size]:
         names = tuple(name for name in domain.attributes if name in base or name in extra)
         if names and names not in chosen and math.prod(sizes[name] for name in names) <= _LARGEST:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from purtensor._optional import require_package
 from purtensor._typing import FloatArray
 from purtensor.errors import StoreError
-from purtensor.outofcore.cluster import active_client, compute_by, lost_call
+from purtensor.outofcore.cluster import active_client, compute_by, import_dask, lost_call
 
 PART_OPTION = "purtensor.part-profiles"
 
@@ -39,11 +38,7 @@ def require_dask() -> None:
 
 def profiles_per_part() -> int:
     """Return how many profiles a part has at most: dask's option `purtensor.part-profiles`, else 2^19."""
-    return int(_dask().config.get(PART_OPTION, 1 << 19))
-
-
-def _dask() -> Any:
-    return importlib.import_module("dask")  # optional, and slow to import
+    return int(import_dask().config.get(PART_OPTION, 1 << 19))
 
 
 def map_each(task: Callable[..., T], numbers: Sequence[Any], *arguments: Any) -> list[T]:
@@ -54,8 +49,8 @@ def map_each(task: Callable[..., T], numbers: Sequence[Any], *arguments: Any) ->
 def map_reduce(task: Callable[..., T], add: Callable[[list[T]], T], numbers: Sequence[Any], *arguments: Any) -> T:
     """Return the sum of `task(number, *arguments)` over all numbers.
 
-    The sums are taken in a tree that the count alone decides: the result has the same bits whichever worker computes
-    what, and nobody holds more than a few terms.
+    The sums are taken in a tree that depends on the count alone: the result has the same bits whichever worker computes
+    what, and no worker holds more than a few terms.
     """
 
     def tree() -> list[Any]:
@@ -72,7 +67,7 @@ def _call(function: Callable[..., Any], which: Any, *arguments: Any) -> Any:
     """Return a call for dask to make later; errors of lost workers name it by the function and which one it is."""
     # a unique key: dask must not take a pass for an earlier one with equal arguments
     name = f"{function.__name__}({which})-{uuid.uuid4().hex}"
-    return _dask().delayed(function, pure=False)(*arguments, dask_key_name=name)
+    return import_dask().delayed(function, pure=False)(*arguments, dask_key_name=name)
 
 
 def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
@@ -88,7 +83,7 @@ def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
         client = active_client()
         try:
             # the calls are made anew for each attempt: keys of a failed graph must not be reused
-            return list(_dask().compute(*calls())) if client is None else compute_by(client, calls())
+            return list(import_dask().compute(*calls())) if client is None else compute_by(client, calls())
         except Exception as error:
             lost = lost_call(error)
             if lost is None:
@@ -122,7 +117,7 @@ def workers() -> Workers:
         # a worker's limit is for all of its threads: what it holds at once counts for each of them
         threads = max((int(one["nthreads"]) for one in known), default=1)
         return Workers(threads, threads * min(limits) if limits else None)
-    dask = _dask()
+    dask = import_dask()
     scheduler = dask.config.get("scheduler", None)
     if scheduler in ("sync", "synchronous", "single-threaded"):
         return Workers(1, None)

@@ -28,7 +28,7 @@ from purtensor.verification.stored_sums import Piece, Rows
 
 @dataclass(slots=True, eq=False)
 class ProvedZeros:
-    """What the proofs of a face come to, piece by piece.
+    """The sums of the proofs of a face, accumulated piece by piece.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ class At(NamedTuple):
     def coupled(self, number: int, part: Part, rows: FloatArray) -> FloatArray:
         """Return what a part says of the rows that cycles meet: of those beside all forests, and that couple parts."""
         found = np.zeros(self.extra_count)
-        # extra rows of a part are nobody else's: each part has a stretch of its own, the coupled rows are shared
+        # extra rows belong to one part, in a stretch of its own; the coupled rows are shared
         begin, own = self.extras[number]
         found[begin : begin + len(own)] = rows[own]
         return np.concatenate([found, rows[part.outer_rows()]])

@@ -92,7 +92,7 @@ class PartsPoints:
     def refuse_bare_rows(self, point: PartsPoint, domain: Domain) -> None:
         """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
         store, tally = self.store, point.tally
-        # where sums may underflow, only the logarithm tells a tiny sum from none
+        # where sums may underflow, only the logarithm distinguishes a tiny sum from none
         has = np.isfinite(tally.logs["outer"]) if store.spans_the_range else tally.sums["outer"] > 0
         refuse_bare_rows((store.outer_targets > 0) & ~has, store.outside, store.outer_codes, store.scopes, domain)
 

@@ -168,7 +168,7 @@ def lacking_pass(number: int, store: SlabStore, terms: Terms, folder: Path) -> i
 
 
 def keep_sum(number: int, store: SlabStore, terms: Terms, folder: Path) -> Weighed:
-    """Write the sum of kept weights and what C^T t it has on a part; return what the part's own rows come to."""
+    """Write the sum of kept weights and what C^T t it has on a part; return its sums over the part's own rows."""
     part = read_part(store.part(number), store.kept)
     weights = _sum_weights(number, terms)
     costs = spread_whole(part.index, part.offsets, weights)

@@ -120,7 +120,7 @@ def row_problem_of(reference: StoredTable, constraints: Sequence[Constraint], fo
         )
     scopes, keys = tuple(constraint.scope for constraint in alike), tuple(one[1] for one in rows)
     identity = identity_of(reference)
-    # of two processes that begin at once one makes the chunks in vain; neither sees half of them
+    # of two processes that begin at once the second discards its chunks; neither sees half of them
     made = make_once(folder, lambda place: _make_chunks(reference, scopes, keys, place))
     offsets = np.concatenate([[0], np.cumsum([len(own) for own in keys])]).astype(np.int64)
     exponent = int(made["exponent"])

@@ -112,7 +112,7 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
     # anew: a later run of the same folder may have written its own there
     keep_result(result, evidence)
     places = _list_needed(evidence)
-    # filled beside its place and moved there whole, so that a copy that breaks off is none
+    # filled beside its place and moved there whole, so that an interrupted copy leaves no folder
     partial = begun_beside(target)
     try:
         for place in places:

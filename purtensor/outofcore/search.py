@@ -1,7 +1,7 @@
 """Newton's method on a cut problem as a search for evidence: a positive solution, or weights that prove something.
 
-What each step tells is that of the search in memory (notes/feasibility.md, equations 3 to 5), in one pass over the
-parts; candidates are weighed in another.
+Each step gives the same evidence as that of the search in memory (notes/feasibility.md, equations 3 to 5), in one pass
+over the parts; candidates are checked in another.
 """
 
 from __future__ import annotations

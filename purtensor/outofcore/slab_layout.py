@@ -63,7 +63,7 @@ def describe_parts(
     outer_codes: Sequence[Sequence[IntArray]],
     prime: int,
 ) -> dict[str, Any]:
-    """Return what the parts of a problem, laid out in a folder by their numbers, come to: fields of its `SlabStore`."""
+    """Return the fields of a `SlabStore` that follow from its parts, laid out in a folder by their numbers."""
     bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
     kept = independent_outer_rows(scopes, inside, outside, outer_codes, bases, prime)
     slabs = sum(one.slabs for one in laid.values())

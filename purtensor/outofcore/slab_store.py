@@ -131,15 +131,10 @@ class SlabStore:
             at += len(codes[0])
         return blocks
 
-    @property
-    def run_folder(self) -> Path:
-        """The folder of the problem as it was given: its own, unless it is a face."""
-        # faces lie in faces/<name> of the folder of the whole problem
-        return self.folder.parent.parent if self.proofs else self.folder
-
     def face(self, name: str) -> Path:
         """Return the folder of a face of the problem as it was given."""
-        return self.run_folder / FACES / name
+        # faces of a face lie beside it
+        return (self.folder.parent if self.proofs else self.folder / FACES) / name
 
     @property
     def spans_the_range(self) -> bool:

@@ -113,7 +113,8 @@ def remove_on_error(folder: Path) -> Iterator[None]:
 def make_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     """Return the description of a folder, which `make` writes and fills if it does not exist yet.
 
-    It is filled beside its place and moved there whole: of two processes that begin at once, one makes it in vain.
+    It is written under another name and moved to its place whole: of two processes that begin at once, the second
+    discards its own.
 
     Raises
     ------

@@ -11,10 +11,9 @@ import numpy as np
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InfeasibleError, InvalidOptionError
-from purtensor.feasibility.diagnose import diagnose_table
+from purtensor.feasibility.diagnose import diagnose_table, memory_witness_of
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.face_rounding import face_rounding
-from purtensor.feasibility.memory_witness import memory_witness_of
 from purtensor.feasibility.verdict import restrict_to
 from purtensor.projection.labelled_answer import empty_projection, make_projection
 from purtensor.projection.labels import potentials_from

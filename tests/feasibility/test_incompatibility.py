@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 import purtensor as pt
 from purtensor.feasibility import violation as module
+from purtensor.feasibility.diagnose import memory_witness_of
 from purtensor.feasibility.farkas import spread_whole
-from purtensor.feasibility.memory_witness import memory_witness_of
 from tests.constraints.exact import dense_matrix
 
 

@@ -167,7 +167,7 @@ class Coupling(Sampled):
         for prime in primes():
             moduli.append(prime)
             found.append(self._solve((weights % prime).astype(np.int64), prime)[1])
-            # twice: the residues then tell the sign, too
+            # twice: the residues then determine the sign, too
             if math.prod(moduli) > 2 * self.bound(weights):
                 break
         return as_whole(centre_all(found, moduli))
