@@ -40,12 +40,11 @@ class Held(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
-    """What a packed file holds: arrays, facts as JSON has them, the name that it was written to, and its checksum."""
+    """The content of a packed file: arrays, facts as JSON has them, and the name that it was written to."""
 
     arrays: Held
     facts: Held
     name: str
-    checksum: int
 
 
 def make_folder(folder: Path) -> None:
@@ -152,7 +151,7 @@ def read_packed(path: Path, piece: tuple[int, int] | None = None) -> Packed:
     if checksum(words) & (2**64 - 1) != proof:
         raise StoreError(f"{path} is damaged: its checksum does not match its content")
     try:
-        return _unpack(path, content, proof)
+        return _unpack(path, content)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreError(f"{path} is complete, but was written by another program or version: {error}") from error
 
@@ -171,7 +170,7 @@ def read_own(path: Path) -> Packed:
     return packed
 
 
-def _unpack(path: Path, content: IntArray, proof: int) -> Packed:
+def _unpack(path: Path, content: IntArray) -> Packed:
     at = len(_MAGIC)
     length = int.from_bytes(content[at : at + _WORD].tobytes(), "little")
     at += _WORD
@@ -184,7 +183,7 @@ def _unpack(path: Path, content: IntArray, proof: int) -> Packed:
         count = int(np.prod(shape, dtype=object))
         start = begin + offset
         arrays[name] = content[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
-    return Packed(Held(path, arrays), Held(path, header["facts"]), header["name"], proof)
+    return Packed(Held(path, arrays), Held(path, header["facts"]), header["name"])
 
 
 def _pad(count: int) -> int:

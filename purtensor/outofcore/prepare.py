@@ -260,7 +260,6 @@ def _finish(
         outer_codes=tuple(outer_codes),
         total=math.ldexp(total, -recipe.target_exponent),
         mass=kept_mass,
-        lost=max(0.0, 1.0 - share),
         nats_left_out=nats_left_out(max(0.0, 1.0 - share), share),
         reference_exponent=recipe.reference_exponent,
         target_exponent=recipe.target_exponent,

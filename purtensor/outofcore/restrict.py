@@ -111,7 +111,6 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> SlabSt
         store,
         **parts,
         mass=mass,
-        lost=left_out / whole,
         nats_left_out=nats_left_out(left_out / whole, mass / whole),
         proofs=store.proofs + 1,
         face_mass=store.face_mass + doubtful * UPWARD,

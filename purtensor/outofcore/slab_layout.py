@@ -22,17 +22,15 @@ class Laid:
 
     Attributes
     ----------
-    profiles, slabs, bytes
-        How many profiles and slabs there are, and the size of the part's file.
+    slabs
+        How many there are.
     mass, smallest
         Of the reference; its smallest mass, or a target that is smaller still.
     basis
         Of the null vectors of the slabs, summed over the outer rows, modulo the prime; None where nothing couples them.
     """
 
-    profiles: int
     slabs: int
-    bytes: int
     mass: float
     smallest: float
     basis: IntArray | None
@@ -50,7 +48,7 @@ def lay_out(
     write_part(path, Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form))
     basis = vectors.span(prime).basis if vectors is not None else None
     smallest = min(float(reference.min()), float(system.targets[system.targets > 0].min()))
-    return order, Laid(len(order), slabs.count, path.stat().st_size, float(reference.sum()), smallest, basis)
+    return order, Laid(slabs.count, float(reference.sum()), smallest, basis)
 
 
 def describe_parts(
@@ -71,9 +69,6 @@ def describe_parts(
         "folder": folder,
         "parts": tuple(laid),
         "kept": kept,
-        "profiles": sum(one.profiles for one in laid.values()),
-        "slabs": slabs,
-        "largest": max(one.bytes for one in laid.values()),
         "smallest": min(one.smallest for one in laid.values()),
         "note": f"arrowhead over {' x '.join(key)}: {slabs} slabs in {len(laid)} parts, {kept.sum()} coupling rows",
     }

@@ -38,15 +38,13 @@ class SlabStore:
         For each outside constraint the codes of its rows, one array per attribute.
     total
         Of the targets, as scaled.
-    mass, lost
-        Of the reference on the profiles of the problem, as scaled; the share of the reference that zeros of the
-        targets, and on a face zeros that the constraints imply, left out.
+    mass
+        Of the reference on the profiles of the problem, as scaled.
     nats_left_out
-        What that adds to a divergence from the reference.
+        What zeros of the targets, and on a face zeros that the constraints imply, add to a divergence from the
+        reference by leaving profiles out.
     reference_exponent, target_exponent
         The reference and the targets were divided by two to these powers.
-    profiles, slabs, largest
-        How many there are; the bytes of the largest part.
     note
         The form of Newton's equations.
     sources
@@ -74,12 +72,8 @@ class SlabStore:
     outer_codes: tuple[tuple[IntArray, ...], ...]
     total: float
     mass: float
-    lost: float
     reference_exponent: int
     target_exponent: int
-    profiles: int
-    slabs: int
-    largest: int
     note: str
     sources: tuple[tuple[str, bool], ...]
     proofs: int = 0
@@ -190,7 +184,7 @@ def _store_of(folder: Path, arrays: Mapping[str, Any], facts: Mapping[str, Any])
     return SlabStore(
         smallest=float(facts.get("smallest", 0.0)),
         # earlier versions recorded the share alone, of which the nats follow
-        nats_left_out=float(facts.get("nats_left_out", -np.log1p(-facts["lost"]))),
+        nats_left_out=float(facts["nats_left_out"] if "nats_left_out" in facts else -np.log1p(-facts["lost"])),
         face_mass=float(facts.get("face_mass", 0.0)),
         folder=folder,
         table=Path(facts["table"]),
@@ -206,12 +200,8 @@ _TUPLES = ("key", "inside", "outside", "parts", "label_parts", "sources")
 _PLAIN = (
     "total",
     "mass",
-    "lost",
     "reference_exponent",
     "target_exponent",
-    "profiles",
-    "slabs",
-    "largest",
     "note",
     "proofs",
 )
