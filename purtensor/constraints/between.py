@@ -15,7 +15,7 @@ from purtensor.constraints.labelled import Labelled, read_labelled, require_numb
 from purtensor.constraints.linear import Linear
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.ratios import Ratio, rates_within
-from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, numbers_on_rows, several_constraints
+from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, Wrapped, numbers_on_rows, several_constraints
 from purtensor.constraints.soft import Soft
 from purtensor.errors import InvalidOptionError
 
@@ -24,23 +24,12 @@ AnyConstraint = Marginal | RowConstraint
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Between:
+class Between(Wrapped):
     """The rows of a constraint, each within an interval around its target; made by `between`."""
 
-    constraint: Any
     absolute: Any = None
     relative: float | Labelled | None = None
     rate: float | None = None
-
-    @property
-    def name(self) -> str:
-        """The constraint in words."""
-        return str(self.constraint.name)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The attributes that the cells must have."""
-        return tuple(self.constraint.attributes)
 
     def rows(self, cells: Cells) -> RowBlock:
         """Return the rows over cells."""

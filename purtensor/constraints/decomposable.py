@@ -14,7 +14,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.consistency import ROUNDING
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, group_rows
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.grouping import group_profiles
 
@@ -150,11 +150,7 @@ def _joint_groups(system: System, line: Sequence[Clique], weights: FloatArray | 
 
 def _separator_of_rows(system: System, clique: Clique) -> IntArray:
     """Return for each row of a clique's constraint the number of its profile in the separator."""
-    codes = system.row_codes[clique.number]
-    columns = [codes[system.scopes[clique.number].index(name)] for name in clique.separator]
-    if not columns:
-        return np.zeros(len(codes[0]), dtype=np.int64)
-    return group_profiles(columns, [int(column.max()) + 1 for column in columns])[0]
+    return group_rows(system, [clique.number], clique.separator)[0]
 
 
 def _sums(weights: FloatArray | IntArray, group: IntArray, count: int | None = None) -> FloatArray | IntArray:

@@ -190,6 +190,23 @@ class RowConstraint(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Wrapped:
+    """A constraint around another one, which it is named after."""
+
+    constraint: Any
+
+    @property
+    def name(self) -> str:
+        """The constraint in words."""
+        return str(self.constraint.name)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that the cells must have."""
+        return tuple(self.constraint.attributes)
+
+
 def numbers_on_rows(value: Any, block: RowBlock, what: str) -> FloatArray:
     """Return one number per row: the same for all, or by the labels of the rows.
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from purtensor._typing import IntArray
 from purtensor.constraints.indexing import count_codes, order_by_rank, put, take
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, group_rows
 from purtensor.kernels.slabs import counting_order
-from purtensor.tables.grouping import group_profiles, places
+from purtensor.tables.grouping import places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +72,7 @@ def choose_key(system: System) -> tuple[str, ...] | None:
 def _slab_bound(system: System, key: frozenset[str]) -> int:
     """Return the number of slabs that a key gives, by the rows of one constraint that contains it."""
     k = next(k for k, scope in enumerate(system.scopes) if key <= set(scope))
-    columns = [codes for name, codes in zip(system.scopes[k], system.row_codes[k], strict=True) if name in key]
-    _, distinct = group_profiles(columns, [int(column.max()) + 1 if len(column) else 1 for column in columns])
+    _, distinct = group_rows(system, [k], [name for name in system.scopes[k] if name in key])
     return len(distinct[0])
 
 
@@ -94,9 +93,7 @@ def arrange(system: System, key: tuple[str, ...], *, in_place: bool = False) -> 
     # the primary rows are eliminated by a diagonal (notes/newton.md, equation 3): best the most
     inside.sort(key=lambda k: -int(rows[k]))
     main = inside[0]
-    names = [name for name in system.scopes[main] if name in key]
-    columns = [system.row_codes[main][system.scopes[main].index(name)] for name in names]
-    slab_of_row, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+    slab_of_row, distinct = group_rows(system, [main], [name for name in system.scopes[main] if name in key])
     slabs = len(distinct[0])
     by_slab = counting_order(slab_of_row, slabs)
     rank = np.empty(len(by_slab), dtype=np.int64)
@@ -152,8 +149,5 @@ def slab_of_rows(system: System, slabs: Slabs, k: int) -> IntArray:
 
 def local_codes(system: System, slabs: Slabs, k: int) -> tuple[IntArray, int]:
     """Return for each row of an inside constraint the number of its categories outside of the key, and how many."""
-    columns = [code for name, code in zip(system.scopes[k], system.row_codes[k], strict=True) if name not in slabs.key]
-    if not columns:
-        return np.zeros(int(system.offsets[k + 1] - system.offsets[k]), dtype=np.int64), 1
-    code, distinct = group_profiles(columns, [int(column.max()) + 1 for column in columns])
-    return code, len(distinct[0])
+    code, distinct = group_rows(system, [k], [name for name in system.scopes[k] if name not in slabs.key])
+    return code, len(distinct[0]) if distinct else 1

@@ -12,7 +12,15 @@ from purtensor._options import check_choice, is_number
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.labelled import require_numbers
 from purtensor.constraints.marginals import Marginal
-from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, Softness, numbers_on_rows, several_constraints
+from purtensor.constraints.rows import (
+    Cells,
+    RowBlock,
+    RowConstraint,
+    Softness,
+    Wrapped,
+    numbers_on_rows,
+    several_constraints,
+)
 from purtensor.errors import InvalidOptionError, InvalidTableError
 
 PENALTIES = ("kl", "l1", "quadratic", "huber")
@@ -20,26 +28,15 @@ PENALTIES = ("kl", "l1", "quadratic", "huber")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Soft:
+class Soft(Wrapped):
     """A constraint whose misses cost something instead of being forbidden; made by `soft`."""
 
-    constraint: Any
     penalty: str
     strength: Any = None
     sd: Any = None
     covariance: FloatArray | None = None
     # Huber's k: 95 per cent efficiency where errors are normal (Huber 1981)
     k: float = 1.345
-
-    @property
-    def name(self) -> str:
-        """The constraint in words."""
-        return str(self.constraint.name)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The attributes that the cells must have."""
-        return tuple(self.constraint.attributes)
 
     def rows(self, cells: Cells) -> RowBlock:
         """Return the rows over cells, with what missing them costs."""

@@ -238,6 +238,23 @@ def reduce_system(system: System) -> Reduction:
     return Reduction(reduced, profiles, places(system.rows)[~zero])
 
 
+def group_rows(
+    system: System, constraints: Iterable[int], names: Sequence[str]
+) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """Return the profile over `names` of each row of some constraints, numbered together, and the profiles' codes."""
+    own = [(system.scopes[k], system.row_codes[k]) for k in constraints]
+    if not names:
+        return np.zeros(sum(len(codes[0]) for _, codes in own), dtype=np.int64), ()
+    columns = [np.concatenate([codes[scope.index(name)] for scope, codes in own]) for name in names]
+    return group_profiles(columns, [int(column.max(initial=0)) + 1 for column in columns])
+
+
+def joint_groups(system: System, pair: tuple[int, int], names: Sequence[str]) -> tuple[IntArray, list[int]]:
+    """Return the profile over `names` of each row of two constraints, numbered together, and their row counts."""
+    sizes = [system.block(k).stop - system.block(k).start for k in pair]
+    return group_rows(system, pair, names)[0], sizes
+
+
 def columns_of(system: System) -> sparse.csc_array:
     """Return C by columns, shape (D, M)."""
     count, profiles = system.index.shape

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.constraints.system import System, rows_of
+from purtensor.constraints.system import System, group_rows, rows_of
 from purtensor.feasibility.decision import settle
 from purtensor.feasibility.farkas import Proof, prove, round_to_whole, tidy
 from purtensor.feasibility.linear_programs import sparse_emptying_weights, sparse_weights
@@ -66,8 +66,7 @@ def coarsen(question: Question, attributes: Sequence[str]) -> Question | None:
     indices, targets, exact, scopes, row_codes = [], [], [], [], []
     for k in kept:
         names = tuple(name for name in system.scopes[k] if name in set(attributes))
-        columns = [system.row_codes[k][system.scopes[k].index(name)].astype(np.int64) for name in names]
-        row, codes = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+        row, codes = group_rows(system, [k], names)
         count = len(codes[0])
         sums = np.zeros(count, dtype=object)
         # summed exactly, as the contradiction may lie in the last unit

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.system import System
-from purtensor.feasibility.targets import ExactTargets, joint_groups
+from purtensor.constraints.system import System, group_rows, joint_groups
+from purtensor.feasibility.targets import ExactTargets
 from purtensor.kernels.feasibility.max_flow import blocking_flow, layers
-from purtensor.tables.grouping import group_profiles
 
 # capacities stay below, so that sums of two fit int64
 _LARGEST = 2**61
@@ -75,8 +74,7 @@ def _is_independent(system: System, k: int, names: tuple[str, ...]) -> bool:
     shares = system.targets[system.block(k)] / system.targets[system.block(k)].sum()
     product = np.ones(len(shares))
     for part in (names, tuple(name for name in system.scopes[k] if name not in names)):
-        columns = [system.row_codes[k][system.scopes[k].index(name)] for name in part]
-        group, _ = group_profiles(columns, [int(column.max()) + 1 for column in columns])
+        group, _ = group_rows(system, [k], part)
         product *= np.bincount(group, weights=shares)[group]
     return bool(np.all(np.abs(product - shares) <= 1e-9 * shares))
 

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.constraints.system import System
-from purtensor.tables.grouping import group_profiles
+from purtensor.constraints.system import System, joint_groups
 
 ROUNDING = 64 * Fraction(1, 2**52)
 """What a sum of float64 may have lost, as a share: consistency is judged by the same."""
@@ -216,17 +215,6 @@ def _marginal_at_rows(
     sums = np.bincount(group[: sizes[0]], own).astype(np.float64)[group[: sizes[0]]]
     near = np.rint(sums)
     return near if np.all(np.abs(near - sums) <= _CLOSE * near) else None
-
-
-def joint_groups(system: System, pair: tuple[int, int], names: Sequence[str]) -> tuple[IntArray, list[int]]:
-    """Return the profile over `names` of each row of two constraints, numbered together, and their row counts."""
-    sizes = [system.block(k).stop - system.block(k).start for k in pair]
-    if not names:
-        return np.zeros(sum(sizes), dtype=np.int64), sizes
-    columns: list[Any] = [
-        np.concatenate([system.row_codes[k][system.scopes[k].index(name)] for k in pair]) for name in names
-    ]
-    return group_profiles(columns, [int(column.max(initial=0)) + 1 for column in columns])[0], sizes
 
 
 def _agree(system: System, kinds: Sequence[_Kind]) -> bool:

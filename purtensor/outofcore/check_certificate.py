@@ -20,7 +20,7 @@ from purtensor.kernels.feasibility.sums import raise_to
 from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.engine import map_reduce
 from purtensor.outofcore.part import Part, extend_from
-from purtensor.outofcore.passes import open_part
+from purtensor.outofcore.passes import open_masses
 from purtensor.outofcore.slab_store import SlabStore
 
 LARGEST = 2.0**50
@@ -219,8 +219,7 @@ def weights_on(
     number: int, store: SlabStore, guess: Guess, outer: IntArray
 ) -> tuple[Part, tuple[IntArray, IntArray, float, IntArray] | None]:
     """Return a part, and on it the weights, C^T t, the price of raising, and what the rows that couple parts lack."""
-    part, potentials = open_part(store, number, guess.token, guess.outer)
-    masses = part.masses(potentials)
+    part, potentials, masses = open_masses(store, number, guess.token, guess.outer)
     # with zeros on the right the guess depends on the rows that couple the parts alone
     rhs = part.inner_miss(part.sums(masses)) if guess.misses else np.zeros_like(potentials)
     # a singular system gives NaN, which `_round_to_whole` refuses

@@ -42,6 +42,12 @@ def open_part(store: SlabStore, number: int, token: str, outer: FloatArray) -> t
     return part, potentials
 
 
+def open_masses(store: SlabStore, number: int, token: str, outer: FloatArray) -> tuple[Part, FloatArray, FloatArray]:
+    """Return a part, the potentials of all its rows at a point, and its masses there."""
+    part, potentials = open_part(store, number, token, outer)
+    return part, potentials, part.masses(potentials)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Floor:
     """What is added to every mass for Newton's equations: a part of an even share of the targets.
@@ -164,8 +170,7 @@ def newton_pass(
 
 def measure_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -> Tally:
     """Return the marginals, misses and mass of a part at the current iterate."""
-    part, potentials = open_part(store, number, token, outer)
-    found = _measure(store, part, potentials, part.masses(potentials))
+    found = _measure(store, *open_masses(store, number, token, outer))
     del found.sums["rhs"]
     return found
 
@@ -179,8 +184,7 @@ def profiles_pass(number: int, store: SlabStore) -> Tally:
 
 def raise_pass(number: int, store: SlabStore, token: str, outer: FloatArray, floor: Floor) -> Tally:
     """Return the sums of a part for a Newton step with increased masses."""
-    part, potentials = open_part(store, number, token, outer)
-    masses = part.masses(potentials)
+    part, _, masses = open_masses(store, number, token, outer)
     rhs = part.inner_miss(part.sums(masses))
     matrix, vector = reduce_to(part, store.kept, floor.raise_masses(part, masses), rhs)
     return Tally({"matrix": matrix, "vector": vector})
@@ -200,8 +204,7 @@ def certificate_pass(
 
     `scale` brings the masses to the targets' total; `tokens` name the states of the change before and after.
     """
-    part, potentials = open_part(store, number, token, outer)
-    masses = part.masses(potentials)
+    part, potentials, masses = open_masses(store, number, token, outer)
     mass = float(masses.sum())
     # the rounding of the masses grows with their potentials (notes/certificate.md)
     weight = weigh(masses, part.index, part.offsets, np.abs(potentials))

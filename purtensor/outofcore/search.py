@@ -25,7 +25,7 @@ from purtensor.outofcore.engine import Tally, add_tallies, map_each, map_reduce
 from purtensor.outofcore.part import extend_from
 from purtensor.outofcore.parts_points import Direction
 from purtensor.outofcore.parts_space import PartsChange, PartsSpace
-from purtensor.outofcore.passes import START, open_part
+from purtensor.outofcore.passes import START, open_masses
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
@@ -144,8 +144,7 @@ def evidence_pass(number: int, store: SlabStore, token: str, outer: FloatArray, 
     b.d and what it costs to lower it until C^T d <= 0, over the part's own rows; the extremes of C^T d and of d; the
     smallest mass.
     """
-    part, potentials = open_part(store, number, token, outer)
-    masses = part.masses(potentials)
+    part, _, masses = open_masses(store, number, token, outer)
     rhs = part.inner_miss(part.sums(masses))
     with np.errstate(all="ignore"):
         direction = extend_from(part, store.kept, masses, rhs, solved)

@@ -12,8 +12,7 @@ from purtensor._typing import IntArray
 from purtensor.constraints.rank.exact_rank import Proof
 from purtensor.constraints.rank.independence import Analysis, analyse
 from purtensor.constraints.slabs import choose_key
-from purtensor.constraints.system import System
-from purtensor.tables.grouping import group_profiles
+from purtensor.constraints.system import System, joint_groups
 
 _SHOWN = 8
 
@@ -102,9 +101,7 @@ def _shared_groups(
 ) -> tuple[IntArray, list[IntArray], list[IntArray]]:
     """Return which profile of the shared marginal each row of `one` belongs to, and both constraints' rows of each."""
     names = [name for name in system.scopes[one] if name in system.scopes[two]]
-    counts = [system.block(k).stop - system.block(k).start for k in (one, two)]
-    columns = [_codes(system, one, name, two) for name in names]
-    group = group_profiles(columns, [int(c.max()) + 1 for c in columns])[0] if names else np.zeros(sum(counts), int)
+    group, counts = joint_groups(system, (one, two), names)
     found: list[Any] = []
     for k, part in zip((one, two), np.split(group, counts[:1]), strict=True):
         kept = np.flatnonzero(analysis.supported[system.block(k)])
@@ -112,7 +109,3 @@ def _shared_groups(
         ends = np.cumsum(np.bincount(part[kept], minlength=int(group.max()) + 1))
         found.append(np.split(order, ends[:-1]))
     return group[: counts[0]], found[0], found[1]
-
-
-def _codes(system: System, one: int, name: str, two: int) -> IntArray:
-    return np.concatenate([system.row_codes[k][system.scopes[k].index(name)] for k in (one, two)])
