@@ -13,7 +13,6 @@ from purtensor.constraints.rank.echelon import Echelon, primes
 from purtensor.constraints.rank.exact_rank import Explicit, Vectors, rank_profile
 from purtensor.constraints.rank.graph import couple, grow_forest
 from purtensor.constraints.rank.slab_elimination import NullVectors
-from purtensor.constraints.slabs import Slabs
 from purtensor.constraints.system import System, rows_of
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.engine import map_each
@@ -32,36 +31,26 @@ class SpreadVectors(Vectors):
         The files of the parts.
     bases
         For each part a basis of its vectors modulo `prime`.
-    rows
-        How many outer rows there are.
-    most
+    size
+        How many outer rows the vectors are summed over.
+    highest
         What the rank cannot pass.
     """
 
     parts: tuple[Path, ...]
     bases: tuple[IntArray, ...]
     prime: int
-    rows: int
-    most: int
-
-    @property
-    def size(self) -> int:
-        """How many outer rows the vectors are summed over."""
-        return self.rows
-
-    @property
-    def highest(self) -> int:
-        """What the rank cannot pass."""
-        return self.most
+    size: int
+    highest: int
 
     def span(self, prime: int) -> Echelon:
         """Return the span of all vectors modulo a prime."""
         # the first prime's bases were found when the parts were laid out; another prime takes a pass
         bases = self.bases if prime == self.prime else map_each(_basis, self.parts, prime)
-        echelon = Echelon(self.rows, prime)
+        echelon = Echelon(self.size, prime)
         for basis in bases:
             # no more can be independent: the parts that are left need not be inserted
-            if echelon.rank >= self.most:
+            if echelon.rank >= self.highest:
                 break
             echelon.insert(basis)
         return echelon
@@ -170,7 +159,9 @@ def _shared_by_two(
     return block
 
 
-def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[BoolArray, Vectors | None]:
+def structure_of(
+    index: IntArray, offsets: IntArray, inside: Sequence[int], outside: Sequence[int], slab_ptr: IntArray
+) -> tuple[BoolArray, Vectors | None]:
     """Return independent rows, all outside ones among them, and the null vectors of the slabs summed over those.
 
     Every row has a profile but, perhaps, outside ones. None where nothing couples the slabs.
@@ -179,53 +170,29 @@ def structure_of(index: IntArray, offsets: IntArray, slabs: Slabs) -> tuple[Bool
     count = len(offsets) - 1
     # ranks depend on the pattern alone: targets and labels may be anything
     system = System(index, offsets, np.ones(rows), Domain((), ()), ((),) * count, ((),) * count)
-    outer_rows = rows_of(offsets, slabs.outside)
+    outer_rows = rows_of(offsets, outside)
     independent = np.ones(rows, dtype=bool)
-    if len(slabs.inside) == 2:
-        main, second = slabs.inside
+    if len(inside) == 2:
+        main, second = inside
         forest = grow_forest(system, main, second, independent)
         # each tree of the graph makes one row depend on the others: that of its root
         independent[int(offsets[second]) + forest.roots - forest.first_rows] = False
-        return independent, couple(system, forest, slabs.outside, outer_rows) if slabs.outside else None
-    inside, outside = list(slabs.inside), list(slabs.outside)
-    places_of = np.full(rows, -1, dtype=np.int64)
-    places_of[outer_rows] = np.arange(len(outer_rows))
+        return independent, couple(system, forest, outside, outer_rows) if outside else None
     inner = independent.copy()
     inner[outer_rows] = False
-    vectors = NullVectors(
-        slabs.slab_ptr,
-        index[inside],
-        offsets[inside],
-        inner,
-        index[outside],
-        offsets[outside],
-        outer_rows,
-        places_of,
-        int(index.shape[1]),
-        next(primes()),
-    )
+    vectors = NullVectors.of(slab_ptr, index, offsets, inside, outside, inner, outer_rows)
     marked = np.zeros(rows, dtype=bool)
     # run for what it marks: the independent rows inside the slabs
     for _ in vectors.passes(marked):
         pass
     marked[outer_rows] = True
-    return marked, vectors if slabs.outside else None
+    return marked, vectors if outside else None
 
 
 def _structure(path: Path) -> Vectors:
     packed = read_packed(path)
-    nothing = np.empty(0, dtype=np.int64)
-    slabs = Slabs(
-        (),
-        tuple(packed.facts["inside"]),
-        tuple(packed.facts["outside"]),
-        packed.arrays["slab_ptr"],
-        nothing,
-        nothing,
-        nothing,
-        nothing,
-    )
-    _, vectors = structure_of(packed.arrays["index"], packed.arrays["offsets"], slabs)
+    a, facts = packed.arrays, packed.facts
+    _, vectors = structure_of(a["index"], a["offsets"], facts["inside"], facts["outside"], a["slab_ptr"])
     if vectors is None:
         raise ValueError(f"{path} has no outside constraint")
     return vectors

@@ -218,13 +218,14 @@ def _zero_targets(store: SlabStore) -> Iterator[Piece]:
 
 def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step | None:
     """Return the step that refutes the constraints on all profiles; None where rounding may be all that it proves."""
+    whole = replace(store, apart=True)
     if isinstance(found.end, BareRowError):
         folder = found.store.states / _BARE
         map_each(keep_bare, store.parts, found.store, domain, found.end, folder)
-        return refute_everywhere(replace(store, apart=True), domain, found.steps, folder)
+        return refute_everywhere(whole, domain, found.steps, folder, 1)
     # weights of the last step hold only where the earlier ones emptied: together they hold everywhere
     *before, last = found.steps
-    return refute_everywhere(replace(store, apart=True), domain, before, last.folder) if before else last
+    return refute_everywhere(whole, domain, before, last.folder, last.proven.largest) if before else last
 
 
 def _coupling_weights(reference: StoredTable, step: Step) -> tuple[Table, ...]:

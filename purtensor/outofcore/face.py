@@ -98,7 +98,7 @@ def recall_on(store: SlabStore) -> tuple[PartsSpace, State[PartsPoint]]:
         There is no checkpoint, or what it names is damaged or gone.
     """
     state, options = recall(store)
-    face = face_named(store, _options_before(options).get("folder", ""))
+    face = face_named(store, (options.get("face") or {}).get("folder", ""))
     if face is not store:
         state, options = recall(face)
     return PartsSpace(face, options), state
@@ -120,26 +120,16 @@ def face_named(store: SlabStore, name: Any) -> SlabStore:
     return read_store(store.face(name))
 
 
-def is_on_face(options: dict[str, Any]) -> bool:
-    """Return whether a run continues without zeros that the constraints force."""
-    return bool(_options_before(options))
-
-
-def before_face(options: dict[str, Any]) -> tuple[int, float]:
-    """Return how many iterations a run made before it went on a face, and how many seconds that took; else 0."""
-    before = _options_before(options)
-    return before.get("iterations", 0), before.get("seconds", 0.0)
-
-
-def _options_before(options: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = options.get("face") or {}
-    return found
+def before_face(options: dict[str, Any]) -> tuple[int, float] | None:
+    """Return how many iterations a run made before it went on a face, and their seconds; None where it did not."""
+    before = options.get("face")
+    return (before["iterations"], before["seconds"]) if before else None
 
 
 def notes_of(store: SlabStore, face: SlabStore, options: dict[str, Any]) -> tuple[str, ...]:
     """Return the notes of a run, as in memory."""
-    if not is_on_face(options):
+    before = before_face(options)
+    if before is None:
         return (face.note,)
-    count, _ = before_face(options)
-    found = f"the constraints force zeros, found after {count} iterations; solved again without them"
+    found = f"the constraints force zeros, found after {before[0]} iterations; solved again without them"
     return (store.note, found, face.note)

@@ -21,7 +21,6 @@ from purtensor.outofcore.face import (
     begin_at_reference,
     begin_on,
     face_of,
-    is_on_face,
     notes_of,
     recall_on,
 )
@@ -235,7 +234,7 @@ def _carry_on(
     verdict = PartsVerdict(
         LazyVerdict(lambda: diagnose_slabs(root, reference, constraints)), root, reference.domain, space
     )
-    before = before_face(space.options) if is_on_face(space.options) else None
+    before = before_face(space.options)
     stopping = Stopping(**space.options["stopping"])
     with progress_callback(progress, callback, stopping.residual) as report:
         # `before`: iterations and seconds that a run on a face has spent on the whole problem count as well

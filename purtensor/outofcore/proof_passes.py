@@ -77,7 +77,8 @@ def _extra_rows(part: Part, vectors: IntArray, edges: int) -> IntArray:
     """
     if not vectors.shape[1]:
         return np.empty(0, dtype=np.int64)
-    independent = structure_of(part.index, part.offsets, part.form.slabs)[0]
+    slab_ptr = part.form.slabs.slab_ptr
+    independent = structure_of(part.index, part.offsets, part.inside, part.outside, slab_ptr)[0]
     independent[part.outer_rows()] = False
     # QR orders the rows only; how many there are is known exactly
     wanted = int(np.count_nonzero(independent)) - edges

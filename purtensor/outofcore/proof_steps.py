@@ -112,18 +112,17 @@ Terms = tuple[tuple[int, Path], ...]
 """Kept weights, each with how often they are taken."""
 
 
-def refute_everywhere(store: SlabStore, domain: Domain, steps: Sequence[Step], last: Path) -> Step | None:
+def refute_everywhere(store: SlabStore, domain: Domain, steps: Sequence[Step], last: Path, largest: int) -> Step | None:
     """Return the step that refutes the constraints on all profiles; None where rounding may be all that it proves.
 
     Parameters
     ----------
     store
         The whole problem, of which `steps` emptied profiles, one after the other.
-    last
-        The weights that refute what they left.
+    last, largest
+        The weights that refute what they left, and the largest absolute one.
     """
     terms: Terms = ((1, last),)
-    largest = _largest(store, last)
     # the last step first: its weights hold only on what the steps before it left, which comes next
     for step in reversed(steps):
         times = map_reduce(lacking_pass, max, store.parts, step.store, terms, step.folder)
@@ -136,11 +135,6 @@ def refute_everywhere(store: SlabStore, domain: Domain, steps: Sequence[Step], l
     kept = add_weights(map_each(keep_sum, store.parts, store, terms, folder))
     proven = add_outer_rows(store, _outer_weights(store, folder), kept)
     return Step(domain, folder, proven) if proven.infeasible else None
-
-
-def _largest(store: SlabStore, folder: Path) -> int:
-    found = (read_packed(folder / f"{number:06d}").arrays["weights"] for number in store.parts)
-    return max(int(np.abs(weights).max(initial=0)) for weights in found)
 
 
 def _outer_weights(store: SlabStore, folder: Path) -> IntArray:

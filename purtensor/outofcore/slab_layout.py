@@ -42,7 +42,7 @@ def lay_out(
     """Write the part of a system whose inside rows all have a profile; return which profile stands where, and more."""
     system, slabs, order = arrange(given, key)
     reference = reference[order]
-    independent, vectors = structure_of(system.index, system.offsets, slabs)
+    independent, vectors = structure_of(system.index, system.offsets, slabs.inside, slabs.outside, slabs.slab_ptr)
     # where coupling rows depend on the cell alone the slabs have a form of their own, which is faster
     form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
     write_part(path, Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form))

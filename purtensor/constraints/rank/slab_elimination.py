@@ -7,7 +7,7 @@ inside rows. What the outside constraints add is the rank of the null vectors su
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,6 +60,34 @@ class NullVectors(Vectors):
     places: IntArray
     count: int
     prime: int
+
+    @classmethod
+    def of(
+        cls,
+        slab_ptr: IntArray,
+        index: IntArray,
+        offsets: IntArray,
+        inside: Sequence[int],
+        outside: Sequence[int],
+        usable: BoolArray,
+        rows: IntArray,
+    ) -> NullVectors:
+        """Return the null vectors of slabs, of which there are at most as many as profiles."""
+        places = np.full(int(offsets[-1]), -1, dtype=np.int64)
+        places[rows] = np.arange(len(rows))
+        within, beyond = list(inside), list(outside)
+        return cls(
+            slab_ptr,
+            index[within],
+            offsets[within],
+            usable,
+            index[beyond],
+            offsets[beyond],
+            rows,
+            places,
+            int(index.shape[1]),
+            next(primes()),
+        )
 
     @property
     def size(self) -> int:
@@ -186,34 +214,21 @@ def slab_by_slab(system: System, key: tuple[str, ...], spanning: BoolArray, supp
         The null vectors of a slab have entries that are not small whole numbers.
     """
     arranged, slabs, _ = arrange(system, key)
-    inside, outside = list(slabs.inside), list(slabs.outside)
+    inside = slabs.inside
     usable = np.zeros(system.rows, dtype=bool)
     for k in inside:
         usable[system.block(k)] = (supported if k in inside[:2] else spanning)[system.block(k)]
     outer = spanning.copy()
     outer[rows_of(system.offsets, inside)] = False
     rows = np.flatnonzero(outer)
-    places = np.full(system.rows, -1, dtype=np.int64)
-    places[rows] = np.arange(len(rows))
-    vectors = NullVectors(
-        slabs.slab_ptr,
-        arranged.index[inside],
-        system.offsets[inside],
-        usable,
-        arranged.index[outside],
-        system.offsets[outside],
-        rows,
-        places,
-        system.profiles,
-        next(primes()),
-    )
+    vectors = NullVectors.of(slabs.slab_ptr, arranged.index, system.offsets, slabs.inside, slabs.outside, usable, rows)
     independent = np.zeros(system.rows, dtype=bool)
     # the first pass counts the vectors and marks the independent local rows
     count = sum(len(block) for block in vectors.passes(independent))
     vectors = replace(vectors, count=count)
     profile = rank_profile(vectors)
     independent[rows[profile.independent]] = True
-    return SlabBySlab("slab by slab", independent, tuple(inside[:2]), True, vectors, profile)
+    return SlabBySlab("slab by slab", independent, inside[:2], True, vectors, profile)
 
 
 def slab_cost(system: System, key: tuple[str, ...]) -> float:
