@@ -111,7 +111,8 @@ def _proof(space: CertifiableSpace[P, C], point: P, floor: float, kept: list[C])
             kept.append(change)
         best = best.or_better(proof)
         # in nats what is still missed counts by its square over the target (notes/certificate.md, equation 10)
-        if proof.certified and least**2 <= max(_GOOD * sums.divergence, _ROUNDING) * space.total:
+        enough = max(_GOOD * sums.divergence, _ROUNDING) * space.total
+        if proof.certified and (sums.settled or least**2 <= enough):
             break
         change = space.refine(change)
     return best

@@ -75,6 +75,7 @@ def test_project__proves_as_much_on_a_product_basis(monkeypatch, max_iterations)
     found, used = [], []
     for most in (10**9, 0):
         monkeypatch.setattr(module, "MOST_ENTRIES", most)
+        monkeypatch.setattr(module, "routes_of", lambda problem: None)
         monkeypatch.setattr(module.ArraySpace, "_sums_on", spied(module.ArraySpace._sums_on, used))
         found.append(pt.project(table, constraints, max_iterations=max_iterations, on_failure="return"))
         monkeypatch.undo()
@@ -94,6 +95,7 @@ def spied(method, used):
 def test_project__searches_for_a_heavy_basis_where_the_known_one_proves_nothing(monkeypatch):
     table, used = drawn(seed=4), []
     monkeypatch.setattr(module, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(module, "routes_of", lambda problem: None)
     monkeypatch.setattr(module.ArraySpace, "_sums_on", spied(module.ArraySpace._sums_on, used))
     monkeypatch.setattr(ProductBasis, "sizes", lambda self, missed: np.ones_like(self.problem.reference))
     assert pt.project(table, pt.pur(table, response="y", protected="s")).certified

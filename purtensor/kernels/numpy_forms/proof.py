@@ -6,7 +6,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.exact_levels import exact_levels
-from purtensor.kernels.newton import proof
+from purtensor.kernels.newton import near_proof, proof
 from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.numpy_forms.sums import spread_range
 
@@ -135,7 +135,37 @@ def _add_proof(
     out[:2] = (mass * upper).sum(), (mass * _gap_terms(w, u, v, near)).sum()
 
 
+@np.errstate(all="ignore")  # where a mass is 0 nothing holds, and the sums say so
+def _add_near(
+    masses: FloatArray,
+    index: IntArray,
+    offsets: IntArray,
+    potentials: FloatArray,
+    weights: FloatArray,
+    unsure: float,
+    away: float,
+    begin: int,
+    end: int,
+    moves: FloatArray,
+    out: FloatArray,
+) -> None:
+    mass, v = masses[begin:end], spread_range(index, offsets, potentials, begin, end)
+    move = np.maximum(mass * v, -mass)
+    moves[begin:end] = move
+    some, inverse = mass > 0.0, 1.0 / mass
+    w = np.where(some, move * inverse, 0.0)
+    size, square, moved = np.abs(w), move * w, move + away * mass
+    rounding = _UNIT * (5.0 + (len(index) - 1.0) * spread_range(index, offsets, weights, begin, end))
+    off = np.abs(w - v) + 0.5 * w * w * (1.0 + 0.83 * size)
+    apart = off * (1.0 + 16.0 * _UNIT) + rounding + 16.0 * _UNIT * size + unsure
+    upper = square * (0.5 - w * (1.0 / 6.0 - w * (1.0 / 12.0)) + 0.07 * size * size * size)
+    gap = (mass + move) * apart * apart * (1.0 + apart)
+    out[:7] = [one.sum() for one in (np.abs(move), square, upper, gap, np.abs(moved), inverse, moved)]
+    out[7:] = size.max(), apart.max(), rounding.max(), -mass.min()
+
+
 FORMS: Forms = {
+    near_proof.add_near: _add_near,
     proof.add_misses: _add_misses,
     proof.add_moves: _add_moves,
     proof.sum_rest: _sum_rest,

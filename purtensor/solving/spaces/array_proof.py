@@ -2,47 +2,69 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from purtensor._threads import added_up, chunks_of, for_each_chunk
+from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
 from purtensor._typing import FloatArray
-from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof
+from purtensor.kernels.ipf.steps import sum_rows
+from purtensor.kernels.newton.proof import UNIT, add_misses, add_proof
 from purtensor.solving.basis import UPWARD
 from purtensor.solving.chunked import SMALLEST_IN_CHUNKS, profile_chunks
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.space import Sums
 
 
-def moves_of(problem: Problem, masses: FloatArray, potentials: FloatArray) -> tuple[FloatArray, float, float]:
-    """Return masses * C^T potentials, no less than empties a profile; the sums of the sizes, and of moves^2 / mass."""
-    moves, chunks = np.zeros_like(masses), profile_chunks(problem)
-    found = np.empty((len(chunks), 2))
-    for_each_chunk(
-        lambda c, begin, end: add_moves(
-            masses, problem.index, problem.offsets, potentials, begin, end, moves, found[c]
-        ),
-        chunks,
-    )
-    size, square = added_up(found)
-    return moves, float(size), float(square)
+class Misses(NamedTuple):
+    """What masses miss, by how much each number may be off, and how many profiles each row has; shape (D,) each."""
+
+    missed: FloatArray
+    unsure: FloatArray
+    profiles: FloatArray
 
 
-def exact_misses(problem: Problem, masses: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return b - C (masses + moves), summed in twice the digits, and by how much each can still be off."""
+def misses_of(problem: Problem, masses: FloatArray, moves: FloatArray | None = None) -> Misses:
+    """Return b - C (masses + moves), summed in twice the digits."""
     high, rows = problem.targets.copy(), problem.system.rows
     low, size, count = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+    added = np.zeros_like(masses) if moves is None else moves
 
     def work(_: int, begin: int, end: int) -> None:
         for k in range(begin, end):
             block = problem.system.block(k)
-            add_misses(masses, moves, problem.index[k], high[block], low[block], size[block], count[block])
+            add_misses(masses, added, problem.index[k], high[block], low[block], size[block], count[block])
 
-    constraints = len(problem.index)
-    # by constraint, not by profile: each row is summed by one thread, in one order
-    for_each_chunk(work, chunks_of(constraints, 1 if len(masses) >= SMALLEST_IN_CHUNKS else constraints))
+    for_each_chunk(work, _constraints(problem))
     missed = high + low
     # `size` is of low parts and moves only, so the error is in twice the digits
-    return missed, UNIT * (2.1 * count * size + 2.0 * np.abs(missed))
+    return Misses(missed, UNIT * (2.1 * count * size + 2.0 * np.abs(missed)), count)
+
+
+def misses_left(
+    problem: Problem, start: Misses, moves: FloatArray, size: float, largest: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return what moves leave of the misses, and by how much each may be off.
+
+    `size` is the sum of the sizes of the moves, `largest` no less than the share that one is of its mass.
+    """
+    sums = np.empty_like(start.missed)
+
+    def work(_: int, begin: int, end: int) -> None:
+        for k in range(begin, end):
+            sum_rows(moves, problem.index[k], sums[problem.system.block(k)])
+
+    for_each_chunk(work, _constraints(problem))
+    sizes = np.abs(start.missed)
+    # the sizes of a row's moves, which are small beside its masses, and so is their rounding
+    moved = 1.01 * np.minimum(largest * (problem.targets + sizes), size)
+    return start.missed - sums, start.unsure + UNIT * ((start.profiles + 4.0) * moved + 4.0 * sizes)
+
+
+def _constraints(problem: Problem) -> tuple[Chunk, ...]:
+    """Return the constraints that one thread takes: each row is summed by one of them, in one order."""
+    count = len(problem.index)
+    return chunks_of(count, 1 if len(problem.reference) >= SMALLEST_IN_CHUNKS else count)
 
 
 def proof_sums(

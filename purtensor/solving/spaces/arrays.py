@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from purtensor.kernels.newton.proof import sum_rest
 from purtensor.solving.basis import Basis, heaviest_basis
 from purtensor.solving.exact_change import MOST_ENTRIES, exact_change
 from purtensor.solving.hessian.choice import hessian_of
+from purtensor.solving.hessian.dense import Dense, ShiftedDense
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.hessian.regularized import even_shares
 from purtensor.solving.iterate import (
@@ -23,9 +26,11 @@ from purtensor.solving.iterate import (
     iterate_at,
 )
 from purtensor.solving.product_basis import ProductBasis, product_basis
+from purtensor.solving.routes import Rest, Routes, bound_by_matrix, routes_of
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.array_points import ArrayPoints
-from purtensor.solving.spaces.array_proof import exact_misses, moves_of, proof_sums
+from purtensor.solving.spaces.array_proof import Misses, misses_left, misses_of, proof_sums
+from purtensor.solving.spaces.near_proof import Near, near_sums, write_moves
 from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
 from purtensor.solving.spaces.swept_change import FactoredLater, potentials_by_sweeps
 
@@ -40,21 +45,36 @@ _LITTLE = 2.0**-10
 
 @dataclass(slots=True, eq=False)
 class ArrayChange:
-    """See `Change`: `size` and `square` are the sums of |moves| and of moves^2 / p.
+    """See `Change`: `start` is what the masses miss without it, `near` what `write_moves` sums over the moves.
 
     `missed` is off by `unsure` at most.
     """
 
-    masses: FloatArray
+    point: Iterate
     potentials: FloatArray
     factored: Factored
+    start: Misses
     moves: FloatArray
-    size: float
-    square: float
+    near: Near
     missed: FloatArray = field(init=False)
     unsure: FloatArray = field(init=False)
     left: float = field(init=False)
     uneven: float = field(init=False)
+
+    @property
+    def masses(self) -> FloatArray:
+        """The masses that are moved."""
+        return self.point.masses
+
+    @property
+    def size(self) -> float:
+        """The sum of |moves|."""
+        return self.near.size
+
+    @property
+    def square(self) -> float:
+        """The sum of moves^2 / p."""
+        return self.near.square
 
 
 def _is_little(rest: FloatArray, change: ArrayChange) -> bool:
@@ -69,6 +89,7 @@ class ArraySpace(ArrayPoints):
 
     _shares: FloatArray | None = field(default=None)
     _basis: Basis | ProductBasis | None = field(default=None)
+    _routes: Routes | Literal[False] | None = field(default=False)
 
     @property
     def newton_note(self) -> str:
@@ -91,18 +112,53 @@ class ArraySpace(ArrayPoints):
 
     def first_change(self, point: Iterate, floor: float) -> ArrayChange | None:
         problem = self.problem
-        sums, residual = self._measured(point)
-        swept = potentials_by_sweeps(problem, point.masses, residual.l1) if floor == 0.0 else None
+        start = misses_of(problem, point.masses)
+        swept = potentials_by_sweeps(problem, point.masses, self.residual(point).l1) if floor == 0.0 else None
         if swept is not None:
-            return self._changed(point.masses, swept, FactoredLater(problem, point.masses))
-        found, factored = hessian_of(problem).factor_and_solve(self._weights(point, floor), problem.targets - sums)
-        return self._changed(point.masses, found, factored)
+            return self._changed(point, swept, FactoredLater(problem, point.masses), start)
+        hessian = hessian_of(problem)
+        # two constraints have routes, whatever the form
+        if isinstance(hessian, Dense) and floor == 0.0 and self.constraints > 2:
+            shifted = hessian.factor_shifted(point.masses)
+            if shifted is not None:
+                change = self._changed(point, shifted.solve(start.missed), shifted, start)
+                # where the matrix is hardly above the shift, the solution is none
+                if self._sums_near(change) is not None:
+                    return change
+        found, factored = hessian.factor_and_solve(self._weights(point, floor), start.missed)
+        return self._changed(point, found, factored, start)
 
     def refine(self, change: ArrayChange) -> ArrayChange:
         found = change.potentials + change.factored.solve(change.missed)
-        return self._changed(change.masses, found, change.factored)
+        return self._changed(change.point, found, change.factored, change.start)
 
     def sums(self, point: Iterate, change: ArrayChange) -> Sums | None:
+        found = self._sums_near(change)
+        return self._sums_on_basis(point, change) if found is None else found
+
+    def _sums_near(self, change: ArrayChange) -> Sums | None:
+        """Return what a change proves where norms of the rest of the misses suffice; else None."""
+        if change.left <= NEGLIGIBLE * self.total:
+            for rest in self._rests(change):
+                found = near_sums(self.problem, change.near, rest)
+                if found is not None:
+                    return found
+        return None
+
+    def _rests(self, change: ArrayChange) -> Iterator[Rest]:
+        """Yield what the rest of the misses takes at most, the cheapest bound first."""
+        missed = np.abs(change.missed) + change.unsure
+        if isinstance(change.factored, ShiftedDense):
+            yield bound_by_matrix(change.factored, missed, self.mass(change.point))
+        if self._routes is False:
+            self._routes = routes_of(self.problem)
+        if self._routes is not None:
+            yield self._routes.bound(missed, change.near.inverse, -change.near.lowest)
+            if self._routes.form is not None:
+                yield self._routes.bound_by_slab(missed, change.masses)
+
+    def _sums_on_basis(self, point: Iterate, change: ArrayChange) -> Sums | None:
+        """Return what a change proves where the profiles are known that take the rest of the misses."""
         if self._basis is None:
             # small problems may need whole numbers (`exact_change`), which take a searched basis
             large = self.problem.index.size > MOST_ENTRIES
@@ -142,6 +198,7 @@ class ArraySpace(ArrayPoints):
     def meet(self, basis: Basis | ProductBasis, change: ArrayChange) -> tuple[ArrayChange, FloatArray]:
         """Return a change whose misses the basis has met, and no less than what it lacks of an exact one."""
         most = NEGLIGIBLE * self.total
+        self._measure(change)
         met, rest = change, basis.sizes(np.abs(change.missed) + change.unsure)
         for _ in range(_MOST_ROUTED):
             # then even the bound on what the basis adds is no part of the result
@@ -162,15 +219,20 @@ class ArraySpace(ArrayPoints):
     def _proof(self, point: Iterate, moves: FloatArray, potentials: FloatArray, rest: FloatArray) -> Sums:
         return proof_sums(self.problem, (point.masses, point.potentials), moves, potentials, rest)
 
-    def _changed(self, masses: FloatArray, potentials: FloatArray, factored: Factored) -> ArrayChange:
-        change = ArrayChange(masses, potentials, factored, *moves_of(self.problem, masses, potentials))
-        self._measure(change)
+    def _changed(self, point: Iterate, potentials: FloatArray, factored: Factored, start: Misses) -> ArrayChange:
+        problem, missing = self.problem, float(start.missed[self.problem.system.block(0)].sum())
+        moved = write_moves(problem, (point.masses, point.potentials), potentials, missing)
+        change = ArrayChange(point, potentials, factored, start, *moved)
+        self._take(change, *misses_left(problem, start, change.moves, change.size, change.near.largest))
         return change
 
     def _measure(self, change: ArrayChange) -> None:
         """Find out what a change leaves of the misses, to twice the digits of float64."""
+        self._take(change, *misses_of(self.problem, change.masses, change.moves)[:2])
+
+    def _take(self, change: ArrayChange, missed: FloatArray, unsure: FloatArray) -> None:
         problem, system = self.problem, self.problem.system
-        change.missed, change.unsure = exact_misses(problem, change.masses, change.moves)
+        change.missed, change.unsure = missed, unsure
         if problem.face_rounding is not None:
             # notes/certificate.md, equation 11
             change.unsure += problem.face_rounding.rows

@@ -96,6 +96,8 @@ class Sums(NamedTuple):
         Whether p has mass wherever a table that meets the targets may have some.
     beside
         What such a table may have where a face has no profiles: they count in `distance`.
+    settled
+        Whether what is left of the misses is known to be a small part of each bound: no refinement would help.
     """
 
     divergence: float
@@ -106,6 +108,7 @@ class Sums(NamedTuple):
     feasible: bool
     full: bool
     beside: float = 0.0
+    settled: bool = False
 
 
 class Direction(NamedTuple):

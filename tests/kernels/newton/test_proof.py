@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from purtensor.kernels.newton.near_proof import NUMBERS, add_near
 from purtensor.kernels.newton.proof import UNIT, add_misses, add_moves, add_proof, sum_rest
 from tests.kernels.drawn import Arrays, both
 from tests.oracles import DIGITS
@@ -124,3 +125,32 @@ def test_sum_rest__is_infinite_where_a_mass_of_0_has_some(kernel):
     rest, masses = np.array([0.5, 0.0, 2.0]), np.array([4.0, 0.0, 8.0])
     assert kernel(rest, masses) == (2.5, 0.0625 + 0.5)
     assert kernel(np.array([1.0]), np.array([0.0])) == (1.0, np.inf)
+
+
+@both(add_near)
+@given(st.floats(1e-9, 0.2), st.integers(0, 2**32 - 1))
+def test_add_near__is_above_and_close(kernel, size, seed):
+    arrays, rng = Arrays(seed), np.random.default_rng(seed)
+    potentials = size / 3 * rng.uniform(-1.0, 1.0, len(arrays.targets))
+    own = rng.uniform(0.0, 2.0, len(arrays.targets))
+    moves, out = np.empty(40), np.empty(NUMBERS)
+    kernel(arrays.reference, arrays.index, arrays.offsets, potentials, own, 1e-15, 0.1, 0, 40, moves, out)
+    upper, gap = exact_proof(arrays, moves, np.zeros(40), potentials, own)
+    w = moves / arrays.reference
+    assert moves == pytest.approx(arrays.reference * (arrays.coefficients.T @ potentials), rel=1e-12, abs=1e-18)
+    assert upper <= Decimal(out[2] * (1 + 1e-12)) <= upper * Decimal("1.02")
+    assert gap <= Decimal(0.5 * out[3]) <= 2 * gap + Decimal("1e-28")
+    wanted = [np.abs(moves).sum(), (moves * w).sum(), np.abs(moves + 0.1 * arrays.reference).sum()]
+    assert out[[0, 1, 4]] == pytest.approx(wanted, rel=1e-12)
+    assert out[[5, 6]] == pytest.approx([(1 / arrays.reference).sum(), moves.sum() + 0.1], rel=1e-11)
+    assert out[[7, 10]] == pytest.approx([np.abs(w).max(), -arrays.reference.min()], rel=1e-12)
+    assert np.abs(np.log1p(w) - arrays.coefficients.T @ potentials).max() <= out[8] <= 2 * size
+    assert out[9] == pytest.approx(UNIT * (5 + 2 * (arrays.coefficients.T @ own).max()), rel=1e-12)
+
+
+@both(add_near)
+def test_add_near__says_where_a_mass_is_0(kernel):
+    index, offsets, out = np.zeros((1, 2), dtype=np.uint8), np.array([0, 1]), np.empty(NUMBERS)
+    kernel(np.array([1.0, 0.0]), index, offsets, np.ones(1), np.zeros(1), 0.0, 0.0, 0, 2, np.empty(2), out)
+    assert out[5] == np.inf
+    assert out[10] == 0.0

@@ -83,7 +83,9 @@ def test_spaces__agree_in_every_operation(name):
         told.append([*of_point, *of_step])
         bounds.append([proofs.divergence, proofs.gap, proofs.distance] if proofs.feasible else [])
     assert told[0] == pytest.approx(told[1], rel=1e-7, abs=1e-13)
-    assert bounds[0] == pytest.approx(bounds[1], rel=1e-3, abs=1e-11)
+    # far from the answer one bounds logarithms by their series: its gap is up to a third larger
+    assert bounds[0][::2] == pytest.approx(bounds[1][::2], rel=1e-3, abs=1e-11)
+    assert bounds[0][1::2] == pytest.approx(bounds[1][1::2], rel=0.33, abs=1e-11)
 
 
 def test_exponential_excess__keeps_its_digits():
