@@ -24,7 +24,7 @@ from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.termination import Termination
 from purtensor.tables.values_at import look_up
-from purtensor.verification.mixed import MixedStatement
+from purtensor.verification.row_costs import MixedStatement
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,49 +13,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from purtensor._typing import BoolArray
 from purtensor.errors import TooLargeError
+from purtensor.verification.row_costs import (
+    UNIT,
+    LongArray,
+    MixedStatement,
+    asked_sums,
+    entropy,
+    missed,
+    row_costs,
+    row_gaps,
+)
 
 _MOST_ROWS = 4000
-_UNIT = float(np.finfo(np.float64).eps)
 # rounds of least squares in float64 on misses in extended precision
 _REFINEMENTS = 6
-LongArray = np.ndarray[Any, np.dtype[np.longdouble]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MixedStatement:
-    """A question with its answer, in numbers.
-
-    Attributes
-    ----------
-    coefficients, lower, upper
-        The rows: shape (rows, cells) and (rows,).
-    penalty
-        One word a row: "hard", "kl", "l1", "quadratic" or "huber".
-    price
-        One number per row: nats per unit of mass for "kl" and "l1", and beyond the bend of "huber".
-    variance
-        One number per row, for "quadratic" and "huber"; in nats times mass.
-    reference, cell_lower, cell_upper, distance, total
-        The cells, and what they pay.
-    masses, potentials
-        The answer: sizes of masses, and a potential for every row.
-    """
-
-    coefficients: sparse.csr_array
-    lower: Any
-    upper: Any
-    penalty: tuple[str, ...]
-    price: Any
-    variance: Any
-    reference: Any
-    cell_lower: Any
-    cell_upper: Any
-    distance: str
-    total: float
-    fixed_total: bool
-    masses: Any
-    potentials: Any
+_MET = 4 * float(np.finfo(np.longdouble).eps)
+"""Of the sum of sizes of a row: a miss in extended precision that is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +70,28 @@ def _measured(stated: MixedStatement) -> MixedFigures:
     sizes = np.asarray(abs(stated.coefficients).max(axis=1).todense()).reshape(-1)
     sums = _times(stated.coefficients, masses)
     hard = np.array([word == "hard" for word in stated.penalty])
-    missed = np.where(hard, np.abs(_missed(stated, sums)), 0)
-    residual = float((missed / (stated.total * np.where(sizes > 0, sizes, 1))).max(initial=0))
+    misses = np.where(hard, np.abs(missed(stated, sums)), 0)
+    residual = float((misses / (stated.total * np.where(sizes > 0, sizes, 1))).max(initial=0))
     outside = float(np.maximum(low - masses, masses - high).max(initial=0) / stated.total)
-    objective = float((_cell_costs(stated, masses).sum() + _row_costs(stated, sums).sum()) / stated.total)
+    objective = float((_cell_costs(stated, masses).sum() + row_costs(stated, sums).sum()) / stated.total)
     potentials = np.asarray(stated.potentials, dtype=np.longdouble)
     # a potential of -inf says that its row, and every cell with a coefficient in it, is empty
     empty = np.isneginf(potentials)
     kept = ~np.asarray(abs(stated.coefficients[np.flatnonzero(empty)]).sum(axis=0) > 0).reshape(-1) & (high > 0)
     potentials = np.where(empty, 0, potentials)
+    # beyond the price of a row its cost has no conjugate; any potentials prove, so rounding beyond it is taken off
+    price = np.asarray(stated.price, dtype=np.longdouble)
+    priced = np.array([word in ("l1", "huber") for word in stated.penalty])
+    potentials = np.where(priced, np.clip(potentials, -price, price), potentials)
     z = _times(stated.coefficients.T.tocsr(), potentials)
     # potentials come as float64: their rounding moves the exponent of a cell by this at most
-    blur = _UNIT * float(_times(abs(stated.coefficients).T.tocsr(), np.abs(potentials))[kept].max(initial=0))
-    feasible, left = _feasible(stated, masses, potentials, kept, hard & ~empty)
+    blur = UNIT * float(_times(abs(stated.coefficients).T.tocsr(), np.abs(potentials))[kept].max(initial=0))
+    feasible, left, met = _feasible(stated, masses, potentials, kept, hard & ~empty)
     # weak duality needs a feasible point: without one nothing is proved
-    if left > 64 * _UNIT:
+    if left > 64 * UNIT:
         return MixedFigures(residual, outside, objective, np.inf, 1.0, blur)
     there = _times(stated.coefficients, feasible)
-    gap = float(_cell_gaps(stated, feasible, z)[kept].sum() + _row_gaps(stated, there, potentials)[~empty].sum())
+    gap = float(_cell_gaps(stated, feasible, z)[kept].sum() + row_gaps(stated, there, potentials)[~empty & ~met].sum())
     # |masses - x*| <= |masses - x^| + |x^ - x*|, in the L1 norm
     apart = float(np.abs(feasible - masses).sum()) + _distance(stated, max(gap, 0.0), feasible, kept)
     mass = float(masses.sum())
@@ -120,29 +99,6 @@ def _measured(stated: MixedStatement) -> MixedFigures:
     if stated.fixed_total:
         apart = 0.5 * (apart + abs(mass - stated.total))
     return MixedFigures(residual, outside, objective, max(gap, 0.0) / stated.total, min(1.0, apart / mass), blur)
-
-
-def _times(matrix: sparse.csr_array, values: LongArray) -> LongArray:
-    """Return the product in extended precision, row by row."""
-    products = matrix.data.astype(np.longdouble) * values[matrix.indices]
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    found = np.zeros(matrix.shape[0], dtype=np.longdouble)
-    np.add.at(found, rows, products)
-    return found
-
-
-def _missed(stated: MixedStatement, sums: LongArray) -> LongArray:
-    lower, upper = (np.asarray(end, dtype=np.longdouble) for end in (stated.lower, stated.upper))
-    return np.where(sums < lower, sums - lower, np.maximum(sums - upper, 0))
-
-
-def _entropy(p: Any, q: Any) -> Any:
-    """Return p log(p / q) - p + q."""
-    w = np.where(q > 0, (p - q) / np.where(q > 0, q, 1), 0)
-    # the series of (1 + w) log(1 + w) - w, whose closed form cancels for small w
-    near = w * w * (0.5 - w * (1 / np.longdouble(6) - w * (1 / np.longdouble(12) - w / 20)))
-    exact = np.where(w > -1, (1 + w) * np.log1p(np.maximum(w, -1)), 0) - w
-    return np.where(q > 0, q * np.where(np.abs(w) < 1e-4, near, exact), np.where(p > 0, np.inf, 0))
 
 
 def _logit_rate(stated: MixedStatement) -> LongArray:
@@ -154,11 +110,20 @@ def _between(stated: MixedStatement, p: LongArray, q: LongArray) -> LongArray:
     """Return the Bregman distance of cells p from q by the distance that was requested."""
     f = np.asarray(stated.reference, dtype=np.longdouble)
     if stated.distance == "kl":
-        return np.asarray(_entropy(p, q))
+        return np.asarray(entropy(p, q))
     if stated.distance == "linear":
         return (p - q) ** 2 / (2 * f)
     low, high = stated.cell_lower, stated.cell_upper
-    return np.asarray((_entropy(p - low, q - low) + _entropy(high - p, high - q)) / _logit_rate(stated))
+    return np.asarray((entropy(p - low, q - low) + entropy(high - p, high - q)) / _logit_rate(stated))
+
+
+def _times(matrix: sparse.csr_array, values: LongArray) -> LongArray:
+    """Return the product in extended precision, row by row."""
+    products = matrix.data.astype(np.longdouble) * values[matrix.indices]
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    found = np.zeros(matrix.shape[0], dtype=np.longdouble)
+    np.add.at(found, rows, products)
+    return found
 
 
 def _cell_costs(stated: MixedStatement, masses: LongArray) -> LongArray:
@@ -193,67 +158,12 @@ def _cell_gaps(stated: MixedStatement, feasible: LongArray, z: LongArray) -> Lon
     return gap + np.where(held & (feasible != response), (slope - z) * (feasible - response), 0)
 
 
-def _row_costs(stated: MixedStatement, sums: LongArray) -> LongArray:
-    miss, found = _missed(stated, sums), np.zeros(len(sums), dtype=np.longdouble)
-    for r, word in enumerate(stated.penalty):
-        size = abs(miss[r])
-        if word == "kl":
-            found[r] = stated.price[r] * _entropy(sums[r], np.longdouble(stated.upper[r]))
-        elif word == "l1":
-            found[r] = stated.price[r] * size
-        elif word == "quadratic":
-            found[r] = size**2 / (2 * stated.variance[r])
-        elif word == "huber":
-            bend = stated.price[r] * stated.variance[r]
-            inner = min(size, bend)
-            found[r] = inner**2 / (2 * stated.variance[r]) + stated.price[r] * (size - inner)
-    return found
-
-
-def _row_gaps(stated: MixedStatement, sums: LongArray, potentials: LongArray) -> LongArray:
-    """Return w(v) + sup over v' of (-t v' - w(v')) + t v of every row, in forms in which nothing cancels."""
-    found = np.zeros(len(sums), dtype=np.longdouble)
-    for r, word in enumerate(stated.penalty):
-        if word == "kl":
-            # the sum that the row's price would choose at this potential: the slope of the cost is -t there
-            asked = stated.upper[r] * np.exp(-potentials[r] / stated.price[r])
-            found[r] = stated.price[r] * _entropy(sums[r], asked)
-        # an equality that holds has no gap, whatever its potential
-        elif word != "hard" or stated.lower[r] != stated.upper[r]:
-            found[r] = _gap_beside(stated, r, word, sums[r], potentials[r])
-    return found
-
-
-def _gap_beside(stated: MixedStatement, r: int, word: str, v: Any, t: Any) -> Any:
-    """Return the gap of a row with an interval, possibly of one point; `size` is how far v lies beyond t's end."""
-    # a positive potential pushes the sum up, towards its lower end
-    end = stated.lower[r] if t > 0 else stated.upper[r]
-    push = abs(t)
-    off = (end - v if t > 0 else v - end) if np.isfinite(end) else np.longdouble(-np.inf)
-    price, variance = stated.price[r], stated.variance[r]
-    # beyond the price the conjugate of the cost is infinite: such a potential proves nothing
-    if word in ("l1", "huber") and push > price * (1 + 4 * _UNIT):
-        return np.inf
-    if push == 0:
-        return _row_costs(stated, np.full(len(stated.penalty), v, dtype=np.longdouble))[r] if word != "hard" else 0
-    if word == "hard":
-        return -push * min(off, 0)
-    size = max(off, 0)
-    inner = -push * min(off, 0)  # v inside of the interval, or beyond its other end
-    other = _row_costs(stated, np.full(len(stated.penalty), v, dtype=np.longdouble))[r] if off < 0 else 0
-    if word == "l1":
-        return (price - push) * size + inner + other
-    if off < 0:
-        return inner + other + variance * push**2 / 2
-    if word == "quadratic" or size <= price * variance:
-        return (size - variance * push) ** 2 / (2 * variance)
-    return (price - push) * (size - variance * (price + push) / 2)
-
-
 def _feasible(
     stated: MixedStatement, masses: LongArray, potentials: LongArray, kept: Any, hard: Any
-) -> tuple[LongArray, float]:
+) -> tuple[LongArray, float, BoolArray]:
     """Return masses moved onto the rows that must hold, by least squares, and what the hard ones lack over their sums.
+
+    Last are the rows that are met to rounding at the end that they belong to: they have no gap, like equalities.
 
     A row with a potential belongs to the end that this pushes to, unless it pays its full price for missing it.
     """
@@ -267,29 +177,38 @@ def _feasible(
     weight = np.where(inside, give, 0).astype(np.float64)
     absolute = np.array([word == "l1" for word in stated.penalty])
     # an l1 row is missed only at its full price: below it the answer meets it
-    tied = hard | (absolute & (np.abs(potentials) < np.asarray(stated.price) * (1 - 4 * _UNIT)))
+    tied = hard | (absolute & (np.abs(potentials) < np.asarray(stated.price) * (1 - 4 * UNIT)))
     end = np.where(potentials > 0, stated.lower, stated.upper)
     exact = tied & (np.asarray(stated.lower == stated.upper) | ((potentials != 0) & np.isfinite(end)))
     sizes = _times(abs(stated.coefficients), np.abs(masses)) + np.where(np.isfinite(end), np.abs(end), 0)
     sizes = np.where(sizes > 0, sizes, 1)
-    feasible, left = masses.copy(), np.inf
+    # soft rows give way: their sums fall with their potentials, as those of their slacks would
+    asked, gives = asked_sums(stated, potentials)
+    soft = np.isfinite(asked)
+    asked = np.where(soft, asked, 0)
+    feasible, left, moved = masses.copy(), np.inf, np.zeros(len(asked), dtype=np.longdouble)
     for _ in range(_REFINEMENTS):
         sums = _times(stated.coefficients, feasible)
-        miss = np.where(exact, sums - np.where(exact, end, 0), np.where(tied, _missed(stated, sums), 0))
+        miss = np.where(exact, sums - np.where(exact, end, 0), np.where(tied, missed(stated, sums), 0))
+        miss = np.where(soft, sums + gives * moved - asked, miss)
         left = float((np.where(hard, np.abs(miss), 0) / sizes).max(initial=0))
-        if float((np.abs(miss) / sizes).max(initial=0)) <= 4 * np.finfo(np.longdouble).eps:
+        if float((np.abs(miss) / sizes).max(initial=0)) <= _MET:
             break
-        active = np.flatnonzero(exact | (miss != 0))
+        active = np.flatnonzero(exact | soft | (miss != 0))
         own = stated.coefficients[active]
-        system = (own @ sparse.diags_array(weight) @ own.T).toarray()
+        system = (own @ sparse.diags_array(weight) @ own.T).toarray() + np.diag(gives[active].astype(np.float64))
         # a unit diagonal, as rows of any units may stand side by side
         scale = 1 / np.sqrt(np.where(system.diagonal() > 0, system.diagonal(), 1))
         wanted = scale * -miss[active].astype(np.float64)
         # rows may depend on each other: the least-norm solution does not mind
-        solved = np.linalg.lstsq(system * scale[:, None] * scale, wanted, rcond=1e-13)[0]
-        feasible = feasible + weight * _times(own.T.tocsr(), (scale * solved).astype(np.longdouble))
+        found = np.linalg.lstsq(system * scale[:, None] * scale, wanted, rcond=1e-13)[0]
+        solved = (scale * found).astype(np.longdouble)
+        moved[active] += solved
+        feasible = feasible + weight * _times(own.T.tocsr(), solved)
         feasible = np.clip(feasible, stated.cell_lower, stated.cell_upper)
-    return feasible, left
+    # as they are at last
+    off = np.abs(_times(stated.coefficients, feasible) - np.where(exact, end, 0))
+    return feasible, left, np.asarray(exact & (off <= _MET * sizes))
 
 
 def _distance(stated: MixedStatement, gap: float, feasible: LongArray, kept: Any) -> float:

@@ -68,11 +68,15 @@ class DualCertificate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Repaired:
-    """Columns on the rows, the step of the potentials that led there, and the rest of the misses."""
+    """Columns on the rows, the step of the potentials that led there, and the rest of the misses.
+
+    `rest` is what the cells would move by, in all, if Newton's equations met the rest of the misses too.
+    """
 
     feasible: FloatArray
     correction: FloatArray
     left: float
+    rest: float
 
 
 def certify(problem: DualProblem, point: DualPoint, *, advance: bool = False) -> DualCertificate:
@@ -135,7 +139,7 @@ def _judged(
     if np.all(np.abs(feasible[own] - cells) <= blurred):  # the response as well as the potentials tell it
         cells, blurred = feasible[own], np.zeros(0)
     # from what is returned to the feasible point, from there to the answer, and the rounding of what is returned
-    moved = float(np.abs(feasible[own] - cells).sum())
+    moved = float(np.abs(feasible[own] - cells).sum()) + repaired.rest
     distance = moved + distance_from_gap(kind, gap, feasible[own]) + float(blurred.sum())
     return DualCertificate(gap, distance, feasible, potentials, cells, repaired.left)
 
@@ -224,8 +228,16 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: 
     if beyond > 1e-14 * problem.mass:
         return None
     feasible = _taken_up(problem, np.clip(moved, columns.lower, columns.upper), inside)
-    left = _left(problem, feasible, problem.targets - problem.times(feasible))
-    return _Repaired(feasible, correction, left) if left <= _ROUNDING else None
+    missing = problem.targets - problem.times(feasible)
+    left = _left(problem, feasible, missing)
+    if not left <= _ROUNDING:
+        return None
+    # a miss is no distance: amounts beside counts make many units of rounding of one; sums round as much again
+    unsure = 2.0 * _UNIT * problem.size_times(feasible)
+    if problem.matrix.dependent is not None:
+        missing, unsure = (np.where(problem.matrix.dependent, 0.0, own) for own in (missing, unsure))
+    moves = weights * problem.back(solve(missing + np.copysign(unsure, missing)))
+    return _Repaired(feasible, correction, left, float(np.abs(moves[: problem.cells]).sum()))
 
 
 def _taken_up(problem: DualProblem, x: FloatArray, inside: BoolArray) -> FloatArray:

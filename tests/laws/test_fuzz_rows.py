@@ -1,0 +1,46 @@
+"""Bounds on problems with rows of every kind, bounds and signed references against their exact answers."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+
+import pytest
+from hypothesis import settings
+
+from tests.laws.fuzz_bounds import Counts
+from tests.laws.fuzz_rows import DIGITS, KINDS, attack, drawn
+
+THOROUGH = settings.get_current_profile_name() == "thorough"
+
+
+@pytest.mark.parametrize("batch", range(100 if THOROUGH else 4))
+def test_bounds__of_rows_of_every_kind_are_never_below_the_truth(batch):
+    counts = Counts()
+    for seed in range(20 * batch, 20 * (batch + 1)):
+        attack(seed, counts)
+    assert counts.tried["verify: tv_bound"] == 20
+    assert not counts.false, str(counts)
+
+
+@pytest.mark.parametrize("seed", [10000138, 10000869])
+def test_bounds__of_prices_that_rounding_passes_and_of_amounts_beside_counts(seed):
+    """A potential an ulp beyond its price had a gap below 0; a miss of some ulps of an amount moves cells by more."""
+    counts = Counts()
+    attack(seed, counts)
+    assert not counts.false, str(counts)
+
+
+def test_drawn__answers_are_optimal():
+    """The masses answer potentials whose every row holds what it asks: no other masses cost less."""
+    seen = set()
+    for seed in range(60):
+        problem = drawn(seed)
+        seen.update(row.kind for row in problem.rows)
+        with localcontext(prec=DIGITS):
+            sizes = problem.answer()
+            assert all(low <= x <= high for low, x, high in zip(problem.low, sizes, problem.high, strict=True))
+            # the draw's own potentials are the answer's up to the rounding of the targets
+            near, _ = problem.sizes([row.potential for row in problem.rows])
+            apart = sum(abs(a - b) for a, b in zip(sizes, near, strict=True))
+            assert apart <= Decimal("1e-9") * sum(sizes)
+    assert seen == set(KINDS)
