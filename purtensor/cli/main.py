@@ -11,7 +11,7 @@ import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
@@ -146,9 +146,10 @@ def keeping_inputs(
     """Run a command so that nothing is written over a file that it reads, and say which other files it replaced."""
     files = import_module("purtensor.tables.io.atomic")  # stands on numpy
     inputs = input_paths(parsed)
-    for name in OUTPUTS:
-        if getattr(parsed, name, None) is not None:
-            files.require_other_file(getattr(parsed, name), inputs)
+    outputs = {name: getattr(parsed, name) for name in OUTPUTS if getattr(parsed, name, None) is not None}
+    for path in outputs.values():
+        files.require_other_file(path, inputs)
+    require_different(outputs)
     with files.keep_files(inputs) as written:
         ending = run(parsed)
     if written.replaced and told is not None:
@@ -156,6 +157,16 @@ def keeping_inputs(
     elif written.replaced:
         print(printable(f"\nreplaced, having been there before: {describe_replaced(written.replaced)}"))
     return ending
+
+
+def require_different(outputs: Mapping[str, str | os.PathLike[str]]) -> None:
+    """Refuse two options that name the same file to write: the second would replace the first."""
+    options: dict[str, str] = {}
+    for name, path in outputs.items():
+        option = f"--{name.replace('_', '-')}"
+        other = options.setdefault(os.path.realpath(path), option)
+        if other != option:
+            raise InvalidOptionError(f"{other} and {option} must name different files, got {os.fspath(path)} twice")
 
 
 @contextmanager

@@ -118,3 +118,12 @@ def test_replaced_file__written_twice_was_not_there_before(tmp_path):
                     temporary.write_text(text)
     assert written.replaced == [old]
     assert path.read_text() == "again"
+
+
+@pytest.mark.parametrize("second", ["fair.csv", "./fair.csv", "sub/../fair.csv", "link.csv"])
+def test_main__refuses_two_outputs_in_one_file(people, capsys, second):
+    Path("sub").mkdir()
+    os.symlink("fair.csv", "link.csv")
+    assert main([*COMMANDS["project"], "--out", "fair.csv", "--weights-out", second]) == BAD_INPUT
+    assert "--out and --weights-out must name different files, got" in capsys.readouterr().err
+    assert not Path("fair.csv").exists()
