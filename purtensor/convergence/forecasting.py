@@ -14,7 +14,7 @@ from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection, require_projection
-from purtensor.projection.solved import solved_arrays
+from purtensor.projection.solved import in_its_engine, solved_arrays
 from purtensor.solving.convergence.sweeps_left import sweeps_left_by_answer
 from purtensor.solving.convergence.trend import likely_left, sweeps_left, trend_of
 from purtensor.solving.problem import LabelledProblem
@@ -73,6 +73,7 @@ class Forecast(Shown):
         )
 
 
+@in_its_engine
 def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
     """Return a forecast of the further sweeps that a stopped run of iterative proportional fitting needs.
 

@@ -16,7 +16,7 @@ from purtensor.convergence.prediction import Prediction, WeakLink
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
-from purtensor.projection.solved import solved_arrays
+from purtensor.projection.solved import in_its_engine, solved_arrays
 from purtensor.solving.convergence.bounds import gap_by_trace, gap_of_three
 from purtensor.solving.convergence.friedrichs import PairSpectrum, pair_spectrum
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
@@ -36,6 +36,7 @@ _NOTHING = 1e-6
 """A sweep that leaves no more than this of an error leaves nothing but the rounding of a closed form."""
 
 
+@in_its_engine
 def predict(reference: Table, constraints: Constraints, *, at: str | Table | Projection = "reference") -> Prediction:
     """Predict the convergence rate of iterative proportional fitting before it is run, and explain it.
 

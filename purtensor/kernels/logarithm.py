@@ -15,7 +15,7 @@ _HALF_ROOT_BITS = 0x3FE6A09E667F3BCD
 """The bits of sqrt(1/2)."""
 
 _BLOCK = 1024
-SMALL = 1.0 / 32.0
+_SMALL = 1.0 / 32.0
 
 
 @compiled
@@ -72,10 +72,10 @@ def divergence_gain(targets: FloatArray, factors: FloatArray, before: FloatArray
         large = 0
         for r in range(count):
             d = (factors[begin + r] - before[begin + r]) / factors[begin + r]
-            is_large = abs(d) > SMALL
+            is_large = abs(d) > _SMALL
             large += is_large
             near = 0.0 if is_large else d
-            terms[r] = targets[begin + r] * (near * near * tail(near))
+            terms[r] = targets[begin + r] * (near * near * _tail(near))
         if large:
             for r in range(count):
                 terms[r] = targets[begin + r] * excess(-fast_log(factors[begin + r] / before[begin + r]))
@@ -84,7 +84,7 @@ def divergence_gain(targets: FloatArray, factors: FloatArray, before: FloatArray
 
 
 @compiled
-def tail(d: float) -> float:
+def _tail(d: float) -> float:
     """Return (-log(1 - d) - d) / d^2 for |d| up to 1/32."""
     value = 1.0 / 11.0
     value = value * d + 0.1

@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _BYTES_OF_A_PROFILE = 1000
+_USUAL = range(3)  # constraints of a table that come later
 # up to here sums of whole numbers are exact in any order
 _LARGEST_WHOLE = 2.0**53
 
 
 def in_its_engine(function: Function) -> Function:
-    """Return a function of a projection whose kernels run in numpy where those of the projection itself would."""
+    """Return a function of a projection, or of a table, whose kernels run in numpy where a projection's own would."""
 
     @wraps(function)
     def chosen(result: Any, *arguments: Any, **options: Any) -> Any:
-        profiles = getattr(getattr(result, "reference", None), "size", 0)  # what is not a projection is refused inside
-        with engine_for(profiles * len(getattr(result, "constraints", ()))):
+        profiles = getattr(getattr(result, "reference", result), "size", 0)  # what is neither is refused inside
+        with engine_for(profiles * len(getattr(result, "constraints", _USUAL))):
             return function(result, *arguments, **options)
 
     return cast(Function, chosen)

@@ -12,6 +12,7 @@ from purtensor._printing import Shown
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.convergence import sweep_of
 from purtensor.projection.result import Projection
+from purtensor.projection.solved import in_its_engine
 from purtensor.solving.convergence.rates import (
     best_relaxation_of,
     distinct_rates,
@@ -85,6 +86,7 @@ class BestRelaxation(Shown):
         }
 
 
+@in_its_engine
 def best_order(result: Projection, *, most: int = 60, seed: int = 0) -> BestOrder:
     """Return the order of the constraints in which sweeps converge fastest near a projection.
 
@@ -142,6 +144,7 @@ def _orders(count: int) -> int:
     return product
 
 
+@in_its_engine
 def best_relaxation(result: Projection) -> BestRelaxation:
     """Return the exponent with which relaxed sweeps converge fastest near a projection, in the order as given.
 

@@ -13,11 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import IntArray
+from purtensor.kernels.engine import engine_for
 from purtensor.kernels.sampling.rounding import round_flow
 from purtensor.sampling.chains import Chains
 from purtensor.sampling.fixed_point import FixedPoint, Units
 
 _STEPS_AT_A_TIME = 1_000_000
+
+_SLOWER = 300
+"""An edge takes plain Python as long as numpy takes so many profiles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,20 +54,21 @@ def round_along_chains(
     begin, end = bounds[:-1], bounds[1:].copy()
     chances = rng.random(len(edges.tail))
     start = used = 0
-    while start < len(edges.tail):
-        start, used = round_flow(
-            edges.tail,
-            edges.head,
-            edges.fraction,
-            masses.one,
-            begin,
-            end,
-            incident,
-            chances,
-            start,
-            used,
-            _STEPS_AT_A_TIME,
-        )
+    with engine_for(_SLOWER * len(edges.tail)):
+        while start < len(edges.tail):
+            start, used = round_flow(
+                edges.tail,
+                edges.head,
+                edges.fraction,
+                masses.one,
+                begin,
+                end,
+                incident,
+                chances,
+                start,
+                used,
+                _STEPS_AT_A_TIME,
+            )
     # profiles are the first edges; a fraction is now 0 or one
     return masses.whole() + (edges.fraction[: len(masses.units)] >> masses.bits)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf import steps, two_way_sweeps
 from purtensor.kernels.ipf.sweeps import run_sweeps
-from purtensor.kernels.logarithm import SMALL, divergence_gain, tail
+from purtensor.kernels.logarithm import divergence_gain
 from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.numpy_forms.sums import spread_range
 
@@ -101,9 +101,12 @@ def fitted(targets: FloatArray, sums: FloatArray) -> FloatArray:
     return np.divide(targets, sums, out=np.ones_like(targets), where=sums > 0.0)
 
 
-def gain_of(targets: FloatArray, factors: FloatArray) -> float:
-    """Return the sum of targets * (log f - 1 + 1 / f): what steps with these factors gained, without cancellation."""
-    d = (factors - 1.0) / factors
+def gain_of(targets: FloatArray, factors: FloatArray, before: FloatArray | float = 1.0) -> float:
+    """Return the sum of targets * (log f - 1 + 1 / f), f = factors / before: what such steps gained.
+
+    Nothing cancels where factors change little.
+    """
+    d = (factors - before) / factors
     small = np.abs(d) <= 1.0 / 32.0
     near = np.where(small, d, 0.0)
     tail = np.full_like(near, 1.0 / 11.0)
@@ -112,8 +115,66 @@ def gain_of(targets: FloatArray, factors: FloatArray) -> float:
     terms = near * near * tail
     if not small.all():
         far = ~small
-        terms[far] = np.log(factors[far]) - d[far]
+        terms[far] = np.log((factors / before)[far]) - d[far]
     return float((targets * terms).sum())
+
+
+class Judged(NamedTuple):
+    """What a sweep that is recorded, or is the last, misses: the largest and in L1; and the mass."""
+
+    misses: tuple[float, float]
+    mass: float
+    is_last: bool
+
+
+class Judge:
+    """Ends and records the sweeps of a run, as `purtensor.kernels.ipf.sweep_records.judge_sweep` does."""
+
+    def __init__(
+        self,
+        reference: FloatArray,
+        index: IntArray,
+        offsets: IntArray,
+        targets: FloatArray,
+        first: int,
+        tolerance: float,
+        tolerance_l1: float,
+        dense: int,
+    ) -> None:
+        self.reference, self.index, self.offsets, self.targets = reference, index, offsets, targets
+        self.first, self.tolerances, self.dense = first, (tolerance, tolerance_l1), dense
+        self.blocks = [slice(int(offsets[k]), int(offsets[k + 1])) for k in range(len(index))]
+        self.start, self.total = float(reference.sum()), float(targets[self.blocks[first]].sum())
+        self._measured = np.empty_like(targets)
+
+    def fold(self, t: FloatArray, u: FloatArray, masses: FloatArray, sums: FloatArray) -> None:
+        """Let the potentials take the factors in, and make the masses and the sums of the first constraint anew."""
+        t += np.log(u)
+        u[:] = 1.0
+        _rebuild_masses(self.reference, self.index, self.offsets, t, masses)
+        rows = self.blocks[self.first]
+        sums[rows] = row_sums(masses, self.index[self.first], rows.stop - rows.start)
+
+    def judged(self, masses: FloatArray, sums: FloatArray, sweep: int) -> Judged | None:
+        """Return what a sweep is recorded with; None where it is not."""
+        rows = self.blocks[self.first]
+        missed = miss_in_numpy(sums[rows], self.targets[rows])
+        due = _is_recorded(sweep, self.dense)
+        if not (self._are_met(missed) or due or math.isnan(missed[1])):
+            return None
+        misses = measure_others_in_numpy(
+            masses, self.index, self.offsets, self.targets, self.first, missed, self._measured
+        )
+        ended = math.isnan(misses[1]) or self._are_met(misses)
+        return Judged(misses, float(sums[rows].sum()), ended) if ended or due else None
+
+    def dual(self, t: FloatArray, u: FloatArray, mass: float) -> float:
+        """Return the dual at potentials and the factors since."""
+        linear = float((self.targets * t).sum() + (self.targets * np.log(u)).sum())
+        return linear / self.total - math.log(mass / self.start)
+
+    def _are_met(self, misses: tuple[float, float]) -> bool:
+        return misses[0] <= self.tolerances[0] and misses[1] <= self.tolerances[1]
 
 
 @np.errstate(all="ignore")  # numbers that are not finite end the run
@@ -136,39 +197,25 @@ def run_sweeps_in_numpy(
     dense: int,
 ) -> tuple[int, int]:
     """Make at most `limit` sweeps and record some: see purtensor.kernels.ipf.sweeps.run_sweeps."""
-    blocks = [slice(int(offsets[k]), int(offsets[k + 1])) for k in range(len(index))]
-    steps_of_sweep = [(int(k), int(next_k)) for k, next_k in zip(order, np.roll(order, -1), strict=True)]
-    first = steps_of_sweep[0][0]
-    start, total = float(reference.sum()), float(targets[blocks[first]].sum())
-    measured = np.empty_like(sums)
+    judge = Judge(reference, index, offsets, targets, int(order[0]), tolerance, tolerance_l1, dense)
     factor[:] = 1.0
     written = 0
     for n in range(1, limit + 1):
-        for k, following in steps_of_sweep:
-            rows, next_rows = blocks[k], blocks[following]
+        for k, following in zip(order, np.roll(order, -1), strict=True):
+            rows, next_rows = judge.blocks[k], judge.blocks[following]
             factor[rows] = fitted(targets[rows], sums[rows])
             u[rows] *= factor[rows]
             masses *= factor[rows][index[k]]
             sums[next_rows] = row_sums(masses, index[following], next_rows.stop - next_rows.start)
         if (done + n) % steps.SWEEPS_PER_FOLD == 0:
-            t += np.log(u)
-            u[:] = 1.0
-            _rebuild_masses(reference, index, offsets, t, masses)
-            sums[blocks[first]] = row_sums(masses, index[first], blocks[first].stop - blocks[first].start)
-        missed = miss_in_numpy(sums[blocks[first]], targets[blocks[first]])
-        met = missed[0] <= tolerance and missed[1] <= tolerance_l1
-        due = _is_recorded(done + n, dense)
-        if not (met or due or math.isnan(missed[1])):
-            continue
-        residual, l1 = measure_others_in_numpy(masses, index, offsets, targets, first, missed, measured)
-        ended = math.isnan(l1) or (residual <= tolerance and l1 <= tolerance_l1)
-        if ended or due:
-            mass = float(sums[blocks[first]].sum())
-            dual = float((targets * t).sum() + (targets * np.log(u)).sum()) / total - math.log(mass / start)
-            records[written] = done + n, residual, l1, gain_of(targets, factor), dual, mass
+            judge.fold(t, u, masses, sums)
+        found = judge.judged(masses, sums, done + n)
+        if found is not None:
+            gain = gain_of(targets, factor)
+            records[written] = done + n, *found.misses, gain, judge.dual(t, u, found.mass), found.mass
             written += 1
-        if ended or written == len(records):
-            return n, written
+            if found.is_last or written == len(records):
+                return n, written
     return limit, written
 
 
@@ -195,15 +242,8 @@ def _fit_rows_of_base(
     sums[:] = np.einsum("ij,i->j", base[begin:end], u[begin:end])
 
 
-_tail: Any = getattr(tail, "py_func", tail)
-"""Plain arithmetic, which arrays do as well as numbers."""
-
-
 def _divergence_gain(targets: FloatArray, factors: FloatArray, before: FloatArray) -> float:
-    change = (factors - before) / factors
-    near = np.where(np.abs(change) > SMALL, 0.0, change)
-    series = near * near * _tail(near)
-    return float(np.sum(targets * np.where(near == change, series, np.log(factors / before) - change)))
+    return gain_of(targets, factors, before)
 
 
 FORMS: Forms = {

@@ -9,7 +9,7 @@ from purtensor.kernels._jit import compiled
 
 
 @compiled
-def _next_edge(
+def next_edge(
     node: int, came_by: int, fraction: IntArray, one: int, begin: IntArray, end: IntArray, incident: IntArray
 ) -> int:
     """Return a fractional edge at the node other than the one it was reached by, or -1; forget whole ones for good."""
@@ -27,7 +27,7 @@ def _next_edge(
 
 
 @compiled
-def _shift_cycle(
+def shift_cycle(
     edges: IntArray, forward: IntArray, first: int, last: int, fraction: IntArray, one: int, chance: float
 ) -> None:
     """Move a cycle up or down until an edge is whole, with the chances that keep every mean."""
@@ -96,7 +96,7 @@ def round_flow(
         place[path[0]] = 0
         while True:
             node = path[depth]
-            edge = _next_edge(node, edges[depth - 1] if depth else -1, fraction, one, begin, end, incident)
+            edge = next_edge(node, edges[depth - 1] if depth else -1, fraction, one, begin, end, incident)
             if edge < 0:
                 break
             steps -= 1
@@ -109,7 +109,7 @@ def round_flow(
                 place[other] = depth
                 continue
             first = place[other]
-            _shift_cycle(edges, forward, first, depth + 1, fraction, one, chances[used])
+            shift_cycle(edges, forward, first, depth + 1, fraction, one, chances[used])
             used += 1
             for i in range(first + 1, depth + 1):
                 place[path[i]] = -1
