@@ -10,9 +10,10 @@ from statistics import median
 
 import purtensor as pt
 from benchmarks.bench_import import processor_seconds
-from benchmarks.interleaved import interleaved_seconds, ratio, scaling_in_place
+from benchmarks.contests import FIGURES
+from benchmarks.interleaved import interleaved_seconds, ratio
 from benchmarks.runs import Brief, skip_unless_heavy
-from benchmarks.whole_calls import Transport, dense_table, memory_in_tables, pur_by_numpy, pur_in_full
+from benchmarks.whole_calls import Transport, dense_table, memory_in_tables, pur_in_full
 
 FIRST_CALLS = {
     "example": (
@@ -26,7 +27,7 @@ _ROUNDS = 3
 
 
 class FirstCall:
-    """Processor seconds of a fresh interpreter with no kernels kept, from the import to the certified answer."""
+    """Processor seconds of a fresh interpreter, from the import to the certified answer."""
 
     params = (tuple(FIRST_CALLS),)
     param_names = ("problem",)
@@ -47,6 +48,32 @@ class FirstCall:
 
     track_seconds_from_an_empty_cache.unit = "seconds"
 
+    def track_seconds_with_kept_kernels(self, name):
+        program = f"import purtensor as pt; {FIRST_CALLS[name]}"
+        processor_seconds(program)  # what it compiles is kept
+        return median(processor_seconds(program) for _ in range(_ROUNDS))
+
+    track_seconds_with_kept_kernels.unit = "seconds"
+
+
+class Ratios(Brief):
+    """The figures of `contests.py`, but for those against packages that may not be there."""
+
+    params = (tuple(name for name, figure in FIGURES.items() if figure.against != "ipfn"),)
+    param_names = ("figure",)
+    timeout = 600
+
+    def setup(self, name):
+        skip_unless_heavy(name, tuple(name for name, figure in FIGURES.items() if figure.heavy))
+        self.contest = FIGURES[name].prepare()
+
+    def track_ratio(self, name):
+        ours, other = self.contest.ours, self.contest.other
+        seconds = interleaved_seconds({"ours": ours.call, "other": other.call}, rounds=5)
+        return ratio(seconds, "ours", "other") * other.work / ours.work
+
+    track_ratio.unit = "ratio"
+
 
 class WholePur(Brief):
     """pur and project with its proof on a dense table of 5 x 6 x as many cells."""
@@ -66,12 +93,6 @@ class WholePur(Brief):
     def peakmem_call(self, unprotected):
         pur_in_full(self.table)
 
-    def track_call_over_numpy_loop(self, unprotected):
-        calls = {"ours": lambda: pur_in_full(self.table), "loop": lambda: pur_by_numpy(self.table.values)}
-        return ratio(interleaved_seconds(calls, rounds=5), "ours", "loop")
-
-    track_call_over_numpy_loop.unit = "ratio"
-
     def track_peak_in_tables(self, unprotected):
         return memory_in_tables(self.table, self._projected)[0]
 
@@ -84,15 +105,6 @@ class WholePur(Brief):
 
     def _projected(self):
         return pt.project(self.table, self.constraints)
-
-    def track_pur_over_scaling(self, unprotected):
-        calls = {
-            "pur": lambda: pt.pur(self.table, response="y", protected="s"),
-            "scaling": scaling_in_place(self.table.values),
-        }
-        return ratio(interleaved_seconds(calls, rounds=5), "pur", "scaling")
-
-    track_pur_over_scaling.unit = "ratio"
 
 
 class TwoWay(Brief):

@@ -95,6 +95,40 @@ def pairs_of_attributes(profiles: int, attributes: int = 20) -> tuple[Table, lis
     return pt.tabulate(columns, weights=rng.random(profiles) + 0.1), list(itertools.combinations(names, 2))
 
 
+class Raking:
+    """Weighted records with as many columns as categories, and the totals of each category of each column."""
+
+    def __init__(self, records: int, columns: int = 10) -> None:
+        rng = np.random.default_rng(0)
+        shares = rng.dirichlet(np.full(columns, 5.0), size=columns)
+        codes = [rng.choice(columns, records, p=own) for own in shares]
+        tilt = np.exp(sum(rng.normal(0.0, 0.12, columns)[code] for code in codes))
+        self.weights = rng.gamma(5.0, size=records) + 0.5
+        self.people = pd.DataFrame({f"c{k}": code for k, code in enumerate(codes)})
+        wanted = self.weights * tilt / (self.weights @ tilt)
+        self.totals = {f"c{k}": np.bincount(code, wanted, columns) for k, code in enumerate(codes)}
+
+    def in_full(self) -> object:
+        """Go from the frame to the certified answer."""
+        constraints = [
+            pt.Marginal(xr.DataArray(total, coords=[(name, range(len(total)))])) for name, total in self.totals.items()
+        ]
+        return pt.project(pt.tabulate(self.people, weights=self.weights), constraints).tv_bound
+
+    def by_newton(self, tolerance: float = 1e-12) -> FloatArray:
+        """Return the weights by Newton's method on a dense matrix of indicators, without a proof."""
+        # one category of every column but the first follows from the others
+        kept = [(name, k) for n, name in enumerate(self.people) for k in range(n > 0, len(self.totals[name]))]
+        design = np.stack([self.people[name].to_numpy() == k for name, k in kept], axis=1).astype(np.float64)
+        totals, theta = np.array([self.totals[name][k] for name, k in kept]), np.zeros(len(kept))
+        while True:
+            weights = self.weights / self.weights.sum() * np.exp(design @ theta)
+            missed = totals - weights @ design
+            if np.abs(missed).max() <= tolerance:
+                return weights
+            theta += np.linalg.solve(design.T @ (design * weights[:, None]), missed)
+
+
 def on_threads(count: int, call: Callable[[], object]) -> object:
     """Return what a call returns that may use so many threads."""
     before = os.environ.get(VARIABLE)
