@@ -11,8 +11,8 @@ import pandas as pd
 
 from purtensor._options import items_of
 from purtensor._typing import FloatArray, IntArray
-from purtensor.errors import InvalidTableError, UnknownAttributeError
-from purtensor.records.frames import read_records, require_aligned, series
+from purtensor.errors import InvalidTableError
+from purtensor.records.frames import column_of
 from purtensor.tables.factorize import factorize
 from purtensor.tables.masses import as_float64, as_masses
 
@@ -21,7 +21,7 @@ _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
 
 def number_column(records: Any, values: Any) -> FloatArray:
     """Return one finite number per record, from a column by name or from an array."""
-    column = _column(records, values, "values")
+    column = column_of(records, values, "values")
 
     def fail(row: int, what: str) -> NoReturn:
         raise InvalidTableError(f"the value of row {row} (counted from 0) {what}")
@@ -56,7 +56,7 @@ def numbers_of(column: nw.Series[Any], fail: Callable[[int, str], NoReturn]) -> 
 
 def label_column(records: Any, labels: Any) -> IntArray:
     """Return the code of one label a record, from a column by name or from an array."""
-    column = _column(records, labels, "labels")
+    column = column_of(records, labels, "labels")
     factor = factorize(column, labels if isinstance(labels, str) else "labels")
     if len(factor.missing_rows()):
         raise InvalidTableError(f"the label of row {factor.missing_rows()[0]} (counted from 0) is missing")
@@ -79,13 +79,3 @@ def replicate_columns(records: Any, replicates: Any, count: int) -> FloatArray:
         raise InvalidTableError(f"replicate {column} of row {row} (both counted from 0) {what}")
 
     return as_masses(matrix.reshape(-1), fail).reshape(matrix.shape)
-
-
-def _column(records: Any, values: Any, what: str) -> Any:
-    source = read_records(records)
-    if isinstance(values, str):
-        if values not in source.names:
-            raise UnknownAttributeError.among(values, source.names, "this set of records")
-        return source.select([values])[values]
-    require_aligned(records, values)
-    return series(values, what)

@@ -17,9 +17,9 @@ from purtensor.calibration.merging import Merged
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.records.frames import Records, read_records, require_aligned, series
+from purtensor.records.given_weights import masses_of
 from purtensor.tables.domain import Domain, listed
 from purtensor.tables.factorize import factorize
-from purtensor.tables.masses import as_masses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,15 +228,7 @@ def _weights(source: Records, weights: Any, count: int) -> FloatArray:
     if weights is None:
         return np.ones(count)
     column = _column(source, weights, "the records") if isinstance(weights, str) else series(weights, "weights")
-    if len(column) != count:
-        raise InvalidTableError(f"there are {len(column)} weights for {count} records")
-    if not is_numeric(column):
-        raise InvalidTableError(f"weights must be numbers, one per record, got {column.dtype}")
-
-    def fail(row: int, what: str) -> NoReturn:
-        raise InvalidTableError(f"the weight of row {row} (counted from 0) {what}")
-
-    found = as_masses(numbers_of(column, fail), fail)
+    found = masses_of(column, count)
     if not (found > 0).any():
         raise InvalidTableError("all weights are 0: there is nothing to calibrate")
     return found

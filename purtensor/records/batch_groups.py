@@ -190,7 +190,8 @@ def sum_masses(masses: FloatArray, group: IntArray, count: int) -> FloatArray:
     # whole numbers that sum to less than 2^53 add up exactly in any order
     if total < LARGEST_EXACT_INTEGER and np.array_equal(masses, np.floor(masses)):
         return np.bincount(group, masses, count).astype(np.float64)
-    sums = group_sums_in_numpy(masses, group, count)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = group_sums_in_numpy(masses, group, count)
     hint = "divide the weights by a constant"
     if not np.isfinite(sums).all():
         raise InvalidTableError(f"the weights of a profile sum to more than float64 can hold; {hint}", hint=hint)

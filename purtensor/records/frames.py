@@ -13,7 +13,7 @@ import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
 from purtensor._typing import FloatArray
-from purtensor.errors import InvalidTableError
+from purtensor.errors import InvalidTableError, UnknownAttributeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,25 @@ def series(values: Any, what: str) -> nw.Series[Any]:
     if not array.dtype.isnative:  # pandas cannot sort the bytes of another machine
         array = array.astype(array.dtype.newbyteorder("="))
     return _of_pandas(array, what)
+
+
+def column_of(records: Any, values: Any, what: str) -> nw.Series[Any]:
+    """Return a column of records by its name, or values beside them; `what` names these in errors.
+
+    Raises
+    ------
+    UnknownAttributeError
+        No such column.
+    InvalidTableError
+        Values that are no column, or a Series with another index than the records.
+    """
+    if isinstance(values, str):
+        source = read_records(records)
+        if values not in source.names:
+            raise UnknownAttributeError.among(values, source.names, "this set of records")
+        return source.select([values])[values]
+    require_aligned(records, values)
+    return series(values, what)
 
 
 def require_aligned(records: Any, weights: Any) -> None:

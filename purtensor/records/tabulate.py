@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from decimal import Decimal
-from fractions import Fraction
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from purtensor._options import check_choice
@@ -20,6 +16,7 @@ from purtensor.records.batch_groups import sum_masses
 from purtensor.records.bins import BinSpec, bins_of_column
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.frames import read_records, require_aligned, series
+from purtensor.records.given_weights import masses_of
 from purtensor.records.groups import Grouped, group_files, group_lazily, lazy_frame
 from purtensor.records.text_labels import SPELLINGS
 from purtensor.tables.coded import check_attribute, sparse_table
@@ -27,7 +24,6 @@ from purtensor.tables.domain import Domain, listed, named_attributes
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.labels import MISSING_CATEGORY
-from purtensor.tables.masses import as_masses
 from purtensor.tables.suspects import suspect
 
 COUNT = "count"
@@ -130,7 +126,7 @@ def tabulate(
     masses = None
     if weights is not None:
         # before rows are dropped: their weights are checked as well
-        masses = _masses(columns[weight_column] if weight_column else series(weights, "weights"), rows)
+        masses = masses_of(columns[weight_column] if weight_column else series(weights, "weights"), rows)
     attrs: dict[str, Any] = {f"bins of {name}": str(own) for name, (_, own) in made.items()}
     if missing == "raise":
         _refuse_missing(names, factors)
@@ -253,47 +249,6 @@ def _attribute_names(known: tuple[str, ...], attributes: Attributes | None, weig
     if not names:
         raise InvalidOptionError("attributes must name at least one column, got none")
     return names
-
-
-def _masses(weights: nw.Series[Any], rows: int) -> FloatArray:
-    if len(weights) != rows:
-        raise InvalidTableError(f"there are {len(weights)} weights for {rows} records")
-    absent = np.flatnonzero(weights.is_null().to_numpy())
-    if len(absent):
-        raise InvalidTableError(f"the weight of row {absent[0]} (counted from 0) is missing")
-
-    def fail(row: int, what: str) -> NoReturn:
-        raise InvalidTableError(f"the weight of row {row} (counted from 0) {what}")
-
-    values = np.asarray(weights.to_numpy())
-    if isinstance(weights.dtype, nw.Categorical | nw.Enum):
-        raise InvalidTableError("weights must be numbers, one per record, got a categorical")
-    # numpy's kinds of objects and text, T since numpy 2
-    if values.dtype.kind in "OUST":
-        values = _as_numbers(values, fail)
-    return as_masses(values, fail)
-
-
-def _as_numbers(values: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> npt.NDArray[Any]:
-    """Return Python numbers as float64; raise an error for text and for integers that float64 cannot represent."""
-    numbers = values.tolist()
-    if any(isinstance(value, str | bytes) for value in numbers):
-        raise InvalidTableError("weights must be numbers, one per record, got text")
-    try:
-        found = np.array([float(value) for value in numbers])
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidTableError("weights must be numbers that float64 can hold, one per record") from None
-    for row, value in enumerate(numbers):
-        # Python compares its integers, Decimals and Fractions exactly
-        if _is_whole(value) and int(found[row]) != value:
-            fail(row, f"has {value}, an integer that float64 cannot represent exactly")
-    return found
-
-
-def _is_whole(value: Any) -> bool:
-    """Return whether a number is whole in its own digits: an integer, or such a Decimal or Fraction."""
-    exact = isinstance(value, Fraction) or (isinstance(value, Decimal) and value.is_finite())
-    return isinstance(value, int) or (exact and value == int(value))
 
 
 def _refuse_missing(names: tuple[str, ...], factors: list[Factor]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,12 +14,12 @@ from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCa
 from purtensor.kernels.sums import group_sums
 from purtensor.records.bins import binned_numbers, bins_labelled
 from purtensor.records.files import RecordFiles, open_records, paths_in
-from purtensor.records.frames import as_frame, in_flavour, read_records, require_aligned, series
+from purtensor.records.frames import as_frame, column_of, in_flavour, read_records
+from purtensor.records.given_weights import masses_of
 from purtensor.records.groups import lazy_frame
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.factorize import Factor, factorize
 from purtensor.tables.labels import MISSING_CATEGORY
-from purtensor.tables.masses import as_masses
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import category_map
 
@@ -199,19 +199,7 @@ def design_weights(records: Any, values: Any, rows: int) -> FloatArray:
     """
     if values is None:
         return np.ones(rows)
-    if isinstance(values, str):
-        source = read_records(records)
-        column = source.select([_known(values, source.names)])[values]
-    else:
-        require_aligned(records, values)
-        column = series(values, "weights")
-    if len(column) != rows:
-        raise InvalidTableError(f"there are {len(column)} weights for {rows} records")
-
-    def fail(row: int, what: str) -> NoReturn:
-        raise InvalidTableError(f"the weight of row {row} (counted from 0) {what}", code="bad-weight")
-
-    return as_masses(np.asarray(column.to_numpy(), dtype=np.float64), fail)
+    return masses_of(column_of(records, values, "weights"), rows)
 
 
 def _ratios(coded: CodedTable, rows: IntArray, design: FloatArray) -> tuple[FloatArray, float]:
