@@ -182,8 +182,10 @@ class ProductSpace(DenseSpace):
 
     def certificate(self) -> Certificate:
         """Return what is proved of the masses by linear sweeps: nothing where these, too, are slow."""
-        found, total = self._ended(), self.total
-        tilts, tilts_a, tilts_b = np.zeros_like(found.table), np.zeros_like(found.of_a), np.zeros_like(found.of_b)
+        found, total, state, now = self._ended(), self.total, self.sweeps.state, self.sweeps.now
+        # in the place of the last factors, which nobody needs any more: room that is not in use costs a pass
+        tilts, tilts_a, tilts_b = np.zeros_like(found.table), state.u[now], state.v[now]
+        tilts_a[:], tilts_b[:] = 0.0, 0.0
         cells = self.product.of_cells
         missing = np.zeros_like(tilts) if cells is None else cells - found.table
         changed, before, enough, relaxation = np.zeros_like(tilts), np.inf, 0.0, 1.0

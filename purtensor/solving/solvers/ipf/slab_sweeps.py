@@ -54,7 +54,7 @@ class OnePass(Sweeper):
     state: State
     start: float
     done: int = 0
-    witness: int = 0
+    witness: int | None = 0
     gain_before_fold: float | None = None
     is_repeatable: bool = False
     missed: float = math.inf
@@ -131,13 +131,15 @@ class OnePass(Sweeper):
 
     def may_be_met(self, goal: Goal) -> bool:
         """Return whether the misses outside, and those of the block that missed most, meet the goal."""
+        if self.witness is None:
+            self.witness = worst_block(self.crossing.layout, self.state, self.now, 0, self.crossing.blocks)
         return may_be_met(self.crossing.layout, self.state, self.crossing.plan, goal, self.now, self.witness)
 
     def measured(self, hopeful: bool) -> Measured:
         """Return the residual over all constraints; a block that raised false hope gives way to the worst one."""
         table, misses = self._measured()
         if hopeful:
-            self.witness = worst_block(self.crossing.layout, self.state, self.now, 0, self.crossing.blocks)
+            self.witness = None  # looked for after the next sweep, if there is one: it takes another pass
         residual, self.missed = residuals(self.crossing.layout, table, misses)
         return Measured(residual, self.missed, float(table.sum()))
 
