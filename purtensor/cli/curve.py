@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     roles: dict[str, Any] = {"response": arguments.response, "protected": arguments.protected}
     slacks = arguments.slacks
     if slacks is None:
-        # any curve's attributes tell both its ends
+        # the attributes of any curve have both its ends
         ends = parity_curve(question.f, **roles, slacks=[0.0]).attrs
         # unique: where nothing but the violation of the data can be reached both ends are one
         slacks = np.unique(np.linspace(ends["smallest_violation"], ends["violation"], arguments.points))

@@ -88,19 +88,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_as_json(parsed: argparse.Namespace) -> int:
     """Run a command and print its results, warnings and error as one JSON object; return the exit code."""
-    with import_module("purtensor.cli.output").collecting() as told, redirect_stdout(io.StringIO()):
-        code = outcome(parsed, told)
-    print(json.dumps({"command": parsed.command, "exit_code": code, **told}, ensure_ascii=False, default=str))
+    with import_module("purtensor.cli.output").collecting() as collected, redirect_stdout(io.StringIO()):
+        code = outcome(parsed, collected)
+    print(json.dumps({"command": parsed.command, "exit_code": code, **collected}, ensure_ascii=False, default=str))
     return code
 
 
-def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> int:
-    """Run the parsed command and return its exit code; errors go to stderr, or into `told` as data."""
+def outcome(parsed: argparse.Namespace, collected: dict[str, Any] | None = None) -> int:
+    """Run the parsed command and return its exit code; errors go to stderr, or into `collected` as data."""
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
         run = import_module(f"purtensor.cli.{parsed.command}").run
-        with telling_warnings(parsed, told):
-            ending = keeping_inputs(run, parsed, told)
+        with show_warnings(parsed, collected):
+            ending = run_keeping_inputs(run, parsed, collected)
         # a pipe that is closed shows here, and not only when Python ends
         sys.stdout.flush()
         return DONE if ending is None else int(ending)
@@ -108,15 +108,15 @@ def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> i
         # Python flushes stdout once more at its end, which must not raise again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt as error:
-        return ended(error, "interrupted", told, INTERRUPTED)
+        return report_failure(error, "interrupted", collected, INTERRUPTED)
     except ImportError as error:
         missing = missing_package(error)
         if parsed.debug or missing is None:
             raise
-        return ended(error, missing, told, BAD_INPUT)
+        return report_failure(error, missing, collected, BAD_INPUT)
     except (PurtensorError, OSError, MemoryError) as error:
         if isinstance(error, NotConvergedError) and error.interrupted:
-            return ended(error, "interrupted", told, INTERRUPTED)
+            return report_failure(error, "interrupted", collected, INTERRUPTED)
         if parsed.debug:
             raise
         message = one_line(error)
@@ -124,24 +124,24 @@ def outcome(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> i
             hint = one_word(error.hint)
             error.hint = typed_options(hint, parsed)
             message = message.replace(hint, error.hint)
-        if isinstance(error, NotConvergedError | InvalidOptionError):  # others may tell names of the data
+        if isinstance(error, NotConvergedError | InvalidOptionError):  # others may contain names of the data
             message, error.hint = as_typed(message, parsed), as_typed(error.hint or "", parsed)
-        return ended(error, message, told, exit_code(error))
+        return report_failure(error, message, collected, exit_code(error))
     return DONE
 
 
-def ended(error: BaseException, message: str, told: dict[str, Any] | None, code: int) -> int:
+def report_failure(error: BaseException, message: str, collected: dict[str, Any] | None, code: int) -> int:
     """Report the failure of a command, on stderr or as data, and return the exit code."""
-    if told is None:
+    if collected is None:
         print(f"purtensor: {message}", file=sys.stderr)
     else:
         facts = error.facts() if isinstance(error, PurtensorError) else {"error": type(error).__name__}
-        told["error"] = {**facts, "message": message.removeprefix(f"{type(error).__name__}: ")}
+        collected["error"] = {**facts, "message": message.removeprefix(f"{type(error).__name__}: ")}
     return code
 
 
-def keeping_inputs(
-    run: Callable[[argparse.Namespace], int | None], parsed: argparse.Namespace, told: dict[str, Any] | None = None
+def run_keeping_inputs(
+    run: Callable[[argparse.Namespace], int | None], parsed: argparse.Namespace, collected: dict[str, Any] | None = None
 ) -> int | None:
     """Run a command so that nothing is written over a file that it reads, and say which other files it replaced."""
     files = import_module("purtensor.tables.io.atomic")  # stands on numpy
@@ -152,8 +152,8 @@ def keeping_inputs(
     require_different(outputs)
     with files.keep_files(inputs) as written:
         ending = run(parsed)
-    if written.replaced and told is not None:
-        told["replaced"] = [str(path) for path in written.replaced]
+    if written.replaced and collected is not None:
+        collected["replaced"] = [str(path) for path in written.replaced]
     elif written.replaced:
         print(printable(f"\nreplaced, having been there before: {describe_replaced(written.replaced)}"))
     return ending
@@ -170,21 +170,21 @@ def require_different(outputs: Mapping[str, str | os.PathLike[str]]) -> None:
 
 
 @contextmanager
-def telling_warnings(parsed: argparse.Namespace, told: dict[str, Any] | None = None) -> Iterator[None]:
+def show_warnings(parsed: argparse.Namespace, collected: dict[str, Any] | None = None) -> Iterator[None]:
     """Print warnings of purtensor like errors, with the options of the command line; others as Python does."""
 
-    def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, PurtensorWarning):
             sentence = printable(typed_options(one_word(str(message)), parsed))
-            if told is not None:
-                told.setdefault("warnings", []).append({"warning": category.__name__, "message": sentence})
+            if collected is not None:
+                collected.setdefault("warnings", []).append({"warning": category.__name__, "message": sentence})
             else:
                 print(f"purtensor: warning: {sentence}", file=sys.stderr)
         else:
             as_python(message, category, *where, **more)
 
     with warnings.catch_warnings():
-        as_python, warnings.showwarning = warnings.showwarning, tell
+        as_python, warnings.showwarning = warnings.showwarning, show
         yield
 
 

@@ -25,23 +25,23 @@ class UsageError(SystemExit):
         super().__init__(BAD_INPUT)
         self.parser = parser
         choice, unknown = _CHOICE.search(message), _UNKNOWN.search(message)
-        told = next(found.groupdict() for found in (choice, unknown, _OTHER.match(message)) if found)
+        parts = next(found.groupdict() for found in (choice, unknown, _OTHER.match(message)) if found)
         options = sorted({word for each in _with_commands(parser) for word in each._option_string_actions})
-        known = [word.strip("'\"") for word in told["known"].split(", ")] if choice else options if unknown else []
-        near = near_name(told["got"], known) if "got" in told else None
+        known = [word.strip("'\"") for word in parts["known"].split(", ")] if choice else options if unknown else []
+        near = near_name(parts["got"], known) if "got" in parts else None
         self.message = message + (f"; {near}" if near else "")
         self.help = f"{parser.prog} --help"
-        self.told = {
+        self.data = {
             "message": self.message,
-            "where": told.get("where") or parser.prog,
-            "expected": told.get("expected") or known,
-            "got": told.get("got", "other words"),
+            "where": parts.get("where") or parser.prog,
+            "expected": parts.get("expected") or known,
+            "got": parts.get("got", "other words"),
             "hint": near or f"try: {self.help}",
         }
 
     def facts(self) -> dict[str, Any]:
         """Return the error as data, in the form of other purtensor errors."""
-        return {"error": type(self).__name__, "code": "usage", **self.told}
+        return {"error": type(self).__name__, "code": "usage", **self.data}
 
     def show(self) -> None:
         """Print it, and where the words are listed; argparse would print them all, twenty lines of some commands."""

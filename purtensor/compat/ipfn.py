@@ -38,7 +38,7 @@ class ipfn:  # noqa: N801 - the name that users know
 
     What differs: rows and columns of a data frame keep their order; convergence is judged over all targets and is
     always at least 1e-10 of the total; contradictory or impossible targets raise, as does not converging where no
-    flag would tell it.
+    flag would show it.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class ipfn:  # noqa: N801 - the name that users know
         InfeasibleError
             No table on the positive cells of the original meets the targets.
         NotConvergedError
-            With `verbose=0`, where there is no flag to tell it.
+            With `verbose=0`, where there is no flag to show it.
         """
         fitted: Any
         if isinstance(self.original, pd.DataFrame):

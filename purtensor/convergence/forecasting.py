@@ -117,7 +117,7 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
     found = sweeps_left_by_answer(labelled.arrays, potentials, tolerance)
     # either there is no answer, which `project` explains by its error, or it lies on the boundary
     if found is None:
-        project(  # tells of no answer
+        project(  # raises the error if there is no answer
             result.reference, result.constraints, solver=Newton(), reference_in=result.reference_in
         )
         return _by_trend(result, None, tolerance)

@@ -74,7 +74,7 @@ def observed_rate(
 ) -> ObservedRate:
     """Return the rate of real sweeps from the reference of a projection, by their distance from the answer.
 
-    The answer is that of Newton's method, from the projection on. Fitting a line to residuals instead tells of the rows
+    The answer is that of Newton's method, from the projection on. Fitting a line to residuals instead is about the rows
     with the most mass, while what is slow sits in others (notes/rates.md).
 
     Parameters
@@ -84,7 +84,7 @@ def observed_rate(
     solver
         Whose iterations are watched, also by name as in `project`; plain sweeps when None.
     tolerance
-        Of the residual, for what residuals tell.
+        Of the residual, for what residuals show.
     smallest
         The dual norm of the error at which the watching ends; from about 1e-14 on rounding shows.
     max_iterations

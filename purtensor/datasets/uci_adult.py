@@ -71,7 +71,7 @@ def adult(
     age_edges
         Where an age group begins; two edges make young, middle and senior, other numbers groups like "30-39".
     unpaid
-        Where the 31 rows Without-pay and Never-worked go, which the paper does not tell: "self-employed",
+        Where the 31 rows Without-pay and Never-worked go, which the paper does not state: "self-employed",
         "private", "gov", or "drop".
     attributes
         What to tabulate, in this order; by default income, gender, race, age_group, workclass, education. There are

@@ -124,12 +124,12 @@ def _decades(values: pd.Series) -> list[float]:
     return [10.0**e for e in range(int(np.floor(exponents.min())), int(np.ceil(exponents.max())) + 1)]
 
 
-def plot_atlas(told: pd.DataFrame, powers: pd.DataFrame, *, title: str = "") -> Axes:
+def plot_atlas(problems: pd.DataFrame, powers: pd.DataFrame, *, title: str = "") -> Axes:
     """Return axes with the rate of every problem against lambda, beside the share in which grouping pays.
 
     Parameters
     ----------
-    told
+    problems
         As `purtensor.studies.atlas.atlas` returns it.
     powers
         As `purtensor.studies.atlas.powers` does: lines are coloured by it.
@@ -144,16 +144,16 @@ def plot_atlas(told: pd.DataFrame, powers: pd.DataFrame, *, title: str = "") -> 
     Examples
     --------
     >>> from purtensor.studies.atlas import atlas, powers
-    >>> told = atlas()
-    >>> plot_atlas(told, powers(told)).get_xscale()
+    >>> problems = atlas()
+    >>> plot_atlas(problems, powers(problems)).get_xscale()
     'log'
     """
-    if not told["rate"].notna().any():
+    if not problems["rate"].notna().any():
         raise InvalidTableError("there is no rate to draw: no problem has a projection inside")
     figure = new_figure(9.4, 3.8)
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
     made_of = [name for name in powers.columns if name != "power"]
-    joined = told.merge(powers, on=made_of)
+    joined = problems.merge(powers, on=made_of)
     for place, (label, colour, begin) in enumerate(_KINDS):
         end = _KINDS[place + 1][2] if place + 1 < len(_KINDS) else float("inf")
         own = joined[(joined["power"] >= begin) & (joined["power"] < end) & (joined["rate"] > 0)]
@@ -165,7 +165,7 @@ def plot_atlas(told: pd.DataFrame, powers: pd.DataFrame, *, title: str = "") -> 
     left.set(xscale="log", yscale="log")
     finish(left, title=title, x="lambda", y="sweeps for a factor of ten")
     left.legend(frameon=False, fontsize="small")
-    known = told[told["rate"].notna()]
+    known = problems[problems["rate"].notna()]
     pays = (known["rate"] > 2.0 * known["merged"]).groupby([known["records"], known["strength"]]).mean().unstack(0)
     for records, colour in zip(GRID["records"], (COLOURS["PUR"], COLOURS["P"], OTHER_COLOURS[0], GREY), strict=True):
         right.plot(pays.index, pays[records], color=colour, marker="o", markersize=3, label=f"{records:,.0f} records")

@@ -107,7 +107,7 @@ def proxy(added: float = 0.0) -> NamedProblem:
     return NamedProblem(
         name=f"proxy({added:g})" if added else "proxy",
         kind="pur",
-        description="PUR where the unprotected attribute tells the protected one: infeasible below 0.05 added mass",
+        description="PUR where the unprotected attribute reveals the protected one: infeasible below 0.05 added mass",
         domain=numbered_domain(("y", "s", "x"), masses.shape),
         masses=masses,
         targets=pur_targets(masses),

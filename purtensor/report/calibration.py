@@ -43,7 +43,7 @@ def write_calibration_report(
     title
         The heading.
     curve
-        At how many bounds on the ratios to tell the cost in precision; 0 for none, as each is solved anew.
+        At how many bounds on the ratios to show the cost in precision; 0 for none, as each is solved anew.
     command
         What was typed, if the report is a command's: stated in it, with the date.
 
@@ -72,8 +72,8 @@ def calibration_report(calibration: Calibration, *, title: str = "Calibration of
     return Report(
         title,
         "The design weights were moved as little as possible, in the distance that is stated, so that the weighted "
-        "sample reproduces the controls. Weights are ratios times design weights; records that no control tells apart "
-        "have the same ratio.",
+        "sample reproduces the controls. Weights are ratios times design weights; records that no control "
+        "distinguishes have the same ratio.",
         [_compilation(calibration), _accuracy(calibration, curve)],
         settings={
             "distance": asked.options.distance,

@@ -64,7 +64,7 @@ def _profile(figures: Mapping[str, Path]) -> list[Exhibit]:
         return []
     text = (
         "The share of problems that a solver solved within a factor of the fastest one's time (Dolan and More, 2002). "
-        "The left end tells how often a solver is the fastest, the right end how many problems it solves at all."
+        "The left end shows how often a solver is the fastest, the right end how many problems it solves at all."
     )
     return [Exhibit("Performance profile", text, figure=figures[PROFILE])]
 

@@ -177,7 +177,7 @@ def study_wage(
         The survey itself has no projection.
     """
     if sets < 2:
-        raise InvalidOptionError(f"sets must be at least 2, so that there is a fluctuation to tell, got {sets}")
+        raise InvalidOptionError(f"sets must be at least 2, so that there is a fluctuation, got {sets}")
     check_choice("drawn_from", drawn_from, tuple(DRAWN_FROM))
     check_choice("unseen", unseen, tuple(UNSEEN))
     population = population_of(counts, **ROLES)

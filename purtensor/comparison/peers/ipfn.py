@@ -26,7 +26,7 @@ class Ipfn(Peer):
         dimensions = [list(axes) for axes, _ in targets]
 
         def advance(table: FloatArray, sweeps: int) -> FloatArray:
-            # it makes one sweep more than max_iteration says, and tells that it reached it on stdout
+            # it makes one sweep more than max_iteration says, and prints on stdout that it reached it
             with contextlib.redirect_stdout(io.StringIO()):
                 moved: FloatArray = ipfn(
                     table,
