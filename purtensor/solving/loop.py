@@ -193,6 +193,8 @@ def _advance(stage: Stage[P], judge: Judge[P], started: float, callback: Callbac
     is_stop = state.iterations >= min(stop, stopping.max_iterations)
     if step.stalled or (is_stop and _stands_still(state, step.judged, space.constraints)):
         return Termination.STALLED
+    if is_stop and state.gets_nowhere(stopping.max_iterations):
+        return Termination.STALLED
     if callback is not None and callback(
         Progress(state.iterations, after - started, residual.largest, residual.l1, state.point)
     ):

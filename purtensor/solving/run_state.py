@@ -26,6 +26,12 @@ WINDOW = 400
 LARGEST_CHUNK = 200
 """Iterations of a step at most: two windows of a standstill and a step are 1,000 iterations."""
 
+SLOWEST = 8000
+"""Iterations after which a run is asked for the first time whether it still gets anywhere; then after twice as many."""
+
+_TIMES_AS_MANY = 10
+"""A run gets nowhere if so many times the iterations that it made would not halve its residual."""
+
 # eps of float64: the rounding of a dual of size 1
 _UNIT = 2.0**-52
 
@@ -106,8 +112,8 @@ class State(Generic[P]):
         How many iterations the next step may make; 0 before the first.
     doubtful
         Whether the last step looked like one on the boundary, or of a problem without a solution.
-    asked
-        The iteration at which slow progress was last tested.
+    asked, forecast
+        The iterations at which slow progress was last tested, and whether the run gets anywhere.
     emptying
         What the first iteration gains by emptying profiles with zero targets, in nats.
     hurried
@@ -124,6 +130,7 @@ class State(Generic[P]):
     chunk: int = 1
     doubtful: bool = False
     asked: int = 0
+    forecast: int = 0
     emptying: float = 0.0
     hurried: bool = False
     touches: int | None = 0
@@ -142,6 +149,25 @@ class State(Generic[P]):
             slow = bool(half) and now > LITTLE * half[-1].record.residual_l1
         self.asked = self.iterations
         return self.doubtful or slow
+
+    def gets_nowhere(self, most: int) -> bool:
+        """Return whether the iterations left, of `most`, are of no use at the pace of the second half; it is noted.
+
+        The dual of such a run may still grow: mass moves to profiles that are nearly empty, in steps that no sum shows.
+        """
+        made, before, self.forecast = self.iterations, self.forecast, self.iterations
+        if made < SLOWEST or _octave(made) == _octave(before) or made * (1 + _TIMES_AS_MANY) > most:
+            return False
+        first = min(line.record.residual_l1 for line in self.lines if line.iteration <= made // 2)
+        last = min(line.record.residual_l1 for line in self.lines if line.iteration > made // 2)
+        # so many windows of half the iterations, each of which is to halve it by its share
+        if last <= first * 0.5 ** (0.5 / _TIMES_AS_MANY):
+            return False
+        self.notes.append(
+            f"the residual in L1 fell from {first:.3e} to {last:.3e} over the last {made - made // 2} iterations: "
+            f"at this pace {_TIMES_AS_MANY * made} more would not halve it"
+        )
+        return True
 
 
 def _octave(iterations: int) -> int:

@@ -14,7 +14,7 @@ class Termination(Enum):
     ITERATION_LIMIT = "the iteration limit came first: raise max_iterations, or use Newton()"
     TIME_LIMIT = "the time limit came first: raise max_seconds, or use Newton()"
     HOPELESS = "it is proved that the solver works for a point that does not exist"
-    STALLED = "rounding leaves no better step: the tolerance is below what float64 can reach here"
+    STALLED = "no better step: rounding leaves none, or the solver is too slow to get nearer (the notes say which)"
     INTERRUPTED = "interrupted; this is the state so far"
     NOT_FINITE = "a number is not finite any more: the constraints may be infeasible, or the potentials overflow"
 

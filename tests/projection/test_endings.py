@@ -79,7 +79,7 @@ def test_project__stalled_at_a_tolerance_of_zero(solver):
     assert result.termination is pt.results.Termination.STALLED
     assert result.residual_l1 <= 1e-14
     assert result.tv_bound <= 1e-13
-    assert "rounding leaves no better step" in result.termination.value
+    assert "no better step: rounding leaves none" in result.termination.value
 
 
 def test_project__interrupted_by_a_callback():

@@ -11,11 +11,13 @@ import pytest
 import purtensor as pt
 from purtensor.solving import loop
 from purtensor.solving.certificate import DualCertifier
-from purtensor.solving.iterate import iterate_at
+from purtensor.solving.iterate import Record, iterate_at
 from purtensor.solving.loop import run
-from purtensor.solving.run_state import LARGEST_CHUNK, WINDOW, Standstill, next_stop
+from purtensor.solving.problem import build_problem
+from purtensor.solving.run_state import LARGEST_CHUNK, WINDOW, Standstill, State, next_stop
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
+from purtensor.solving.trace_lines import Lines, TraceLine
 from tests.laws.test_ill_conditioned import doubling_chain
 from tests.solving.drawn import SOLVERS, arrays_of, single_sweeps
 
@@ -151,6 +153,48 @@ def test_standstill__is_none_while_the_dual_grows():
 def test_standstill__forgives_jumps_that_gain():
     jumps = np.exp(np.random.default_rng(1).uniform(0, 3, 20_000)) * 0.9995 ** np.arange(20_000)
     assert fed(jumps) is None
+
+
+def state_of(residuals):
+    """A run that recorded these residuals, one an iteration."""
+    lines = Lines(TraceLine(Record(0, 1.0, 1.0, 0.0, 0.0), 0, 0.0))
+    for n, residual in enumerate(residuals, start=1):
+        lines.add(TraceLine(Record(n, residual, residual, 0.0, 0.0), n, 0.0))
+    return State(None, lines, iterations=len(residuals))
+
+
+def test_gets_nowhere__if_ten_times_as_many_iterations_would_not_halve_the_residual():
+    def fall(share, made=8000):
+        return [share ** (2 * n / made) for n in range(made)]
+
+    assert state_of(fall(0.97)).gets_nowhere(100_000)
+    assert not state_of(fall(0.96)).gets_nowhere(100_000)
+    assert not state_of(fall(0.97)).gets_nowhere(80_000)  # too few are left to tell
+    assert not state_of(fall(0.97, 7999)).gets_nowhere(100_000)
+    assert not state_of([1.0 / n for n in range(1, 16_001)]).gets_nowhere(10**6)
+
+
+def test_gets_nowhere__is_asked_once_an_octave():
+    state = state_of([1.0] * 9000)
+    assert state.gets_nowhere(10**6)
+    assert "80000" not in state.notes[0]
+    assert "90000 more would not halve it" in state.notes[0]
+    assert not state.gets_nowhere(10**6)
+
+
+@pytest.mark.parametrize("links", [16, 20])
+def test_run__from_far_ends_where_it_gets_nowhere(links):
+    case = doubling_chain(links, 0)
+    noise = np.exp(np.random.default_rng(1).normal(size=case.reference.shape))
+    problem = build_problem(case.reference * noise, case.constraints).arrays
+    ended = run(problem, pt.IPF(), Stopping(1e-10, "residual", 100_000, math.inf))
+    assert ended.termination is Termination.STALLED
+    assert ended.iterations < 8400
+    if links == 16:
+        assert ended.iterations >= 8000
+        assert "would not halve it" in ended.notes[-1]
+    newton = run(problem, pt.Newton(), Stopping(1e-10, "residual", 100_000, math.inf))
+    assert newton.termination is Termination.CONVERGED
 
 
 @pytest.mark.parametrize("solver", [pt.IPF(), pt.IPF(relaxation=1.5), pt.IPF(acceleration=5), pt.GIS()], ids=repr)
